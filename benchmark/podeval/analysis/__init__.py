@@ -1,0 +1,5 @@
+"""One recording, decoded once, its derived facts computed once and kept on disk."""
+
+from podeval.analysis.recording import Recording, Voice
+
+__all__ = ["Recording", "Voice"]

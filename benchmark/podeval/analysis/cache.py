@@ -1,0 +1,93 @@
+"""Derived facts on disk: content-addressed, checked when read, bounded in size, safe to delete at any time.
+
+An entry is 32 bytes of SHA-256 followed by the payload it is the digest of. It is written under another name
+and moved into place, so a reader sees a whole entry or none; what does not match its digest is computed anew. Two
+processes may share one folder: at worst both compute the same entry.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+_VERSION = 1
+_DIGEST = 32
+_PRUNE_EVERY = 200
+
+
+class Cache:
+    """A folder of entries; `limit` bytes are kept, the longest unused go first."""
+
+    def __init__(self, folder: Path, limit: int = 20 * 2**30) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._writes = 0
+
+    @staticmethod
+    def key(content: str, fact: str, **dependencies: Any) -> str:
+        """The name of an entry: what it is about, what it is, and everything that can change it."""
+        text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def get(self, key: str) -> bytes | None:
+        """The payload, or None where there is none or it is damaged."""
+        path = self._path(key)
+        try:
+            entry = path.read_bytes()
+        except OSError:
+            return None
+        digest, payload = entry[:_DIGEST], entry[_DIGEST:]
+        if hashlib.sha256(payload).digest() != digest:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return payload
+
+    def put(self, key: str, payload: bytes) -> None:
+        """Keep a payload; a full or read-only disk costs the entry, never the result."""
+        path = self._path(key)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, partial = tempfile.mkstemp(prefix=".partial-", dir=path.parent)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(hashlib.sha256(payload).digest() + payload)
+                os.replace(partial, path)
+            except OSError:
+                os.unlink(partial)
+                raise
+        self._writes += 1
+        if self._writes % _PRUNE_EVERY == 1:
+            self.prune()
+
+    def prune(self) -> None:
+        """Delete the longest unused entries until the folder is within its limit."""
+        entries = []
+        for path in self.folder.glob("??/*"):
+            with contextlib.suppress(OSError):
+                stat = path.stat()
+                entries.append((stat.st_mtime, stat.st_size, path))
+        size = sum(entry[1] for entry in entries)
+        for _, bytes_freed, path in sorted(entries):
+            if size <= self.limit:
+                return
+            with contextlib.suppress(OSError):
+                path.unlink()
+                size -= bytes_freed
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / key[2:]
+
+
+@functools.cache
+def default_cache() -> Cache:
+    """The cache of this user: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20)."""
+    folder = os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")
+    gigabytes = float(os.environ.get("PODEVAL_CACHE_GB", "20"))
+    return Cache(Path(folder) / "analysis", int(gigabytes * 2**30))

@@ -1,0 +1,306 @@
+"""`Recording`: one audio file as decoded samples, and everything a measurement derives from it, each once.
+
+Facts come from the models of one profile. They are computed when first asked for, kept in memory for the life of
+the object and on disk by content hash, model identity and parameters. Channels and rate are kept; what a model
+needs (mono, 16 kHz) is made from them once per rate.
+"""
+
+import hashlib
+import io
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import TypeAdapter
+
+from podeval.analysis.cache import Cache, default_cache
+from podeval.audio.decode import content_hash, decode
+from podeval.audio.resample import mono, resample
+from podeval.audio.windows import Clip, Span
+from podeval.errors import BadAudio, BadInput, CannotScore
+from podeval.models import registry
+from podeval.models.jobs import Samples, SpeakerTurn, Transcript
+from podeval.text.alignment import speaker_turns
+from podeval.text.script import Script
+
+T = TypeVar("T")
+
+MODEL_RATE = 16_000
+"""Rate of every speech model of the embedded profile, Hz."""
+
+_BLOCK = 1 << 20
+_LONGEST_CLIP = 10.0
+_SHORTEST_CLIP = 0.5
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One speaker of a recording: mean embedding over its turns, and seconds of speech it rests on."""
+
+    speaker: str
+    embedding: NDArray[np.float32]
+    seconds: float
+
+
+class Recording:
+    """One audio file; make it with `open`, `from_bytes` or `from_samples`."""
+
+    def __init__(
+        self,
+        samples: Samples,
+        rate: int,
+        content: str,
+        *,
+        name: str = "recording",
+        layout: str | None = None,
+        profile: str = "embedded",
+        cache: Cache | None = None,
+        allow_upsampling: bool = False,
+    ) -> None:
+        self.samples = samples
+        self.rate = rate
+        self.content = content
+        self.name = name
+        self.layout = layout
+        self.profile = profile
+        self.allow_upsampling = allow_upsampling
+        self._cache = cache or default_cache()
+        self._facts: dict[str, Any] = {}
+
+    @classmethod
+    def open(cls, path: str | Path, **options: Any) -> "Recording":
+        """Decode a file, once.
+
+        Raises:
+            BadAudio: it cannot be read as audio; says why and what to do.
+        """
+        decoded = decode(Path(path))
+        return cls(
+            decoded.samples,
+            decoded.rate,
+            content_hash(Path(path)),
+            name=str(path),
+            layout=decoded.layout,
+            **options,
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes, **options: Any) -> "Recording":
+        """Decode the bytes of an audio file."""
+        with tempfile.NamedTemporaryFile(prefix="podeval-") as file:
+            file.write(data)
+            file.flush()
+            return cls.open(file.name, **options)
+
+    @classmethod
+    def from_samples(cls, samples: NDArray[Any], rate: int, **options: Any) -> "Recording":
+        """Samples of shape (frames,) or (frames, channels), floats around ±1 (beyond is kept) or integers.
+
+        Raises:
+            BadAudio: no samples, more than two axes, or not numbers.
+        """
+        array = np.asarray(samples)
+        if array.ndim == 1:
+            array = array[:, np.newaxis]
+        if array.ndim != 2 or array.size == 0:
+            raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
+        if np.issubdtype(array.dtype, np.integer):
+            array = array / -float(np.iinfo(array.dtype).min or -np.iinfo(array.dtype).max)
+        if not np.issubdtype(array.dtype, np.floating):
+            raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
+        if rate <= 0:
+            raise BadInput(f"the sampling rate must be positive, not {rate}")
+        array = np.ascontiguousarray(array, dtype=np.float32)
+        digest = hashlib.sha256(f"{rate} {array.shape}".encode())
+        digest.update(array.data)
+        return cls(array, int(rate), digest.hexdigest(), **options)
+
+    @property
+    def channels(self) -> int:
+        """Number of channels, as in the file."""
+        return int(self.samples.shape[1])
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return len(self.samples) / self.rate
+
+    @cached_property
+    def defect(self) -> str | None:
+        """Why nothing can be measured on it: samples that are not numbers, or digital silence; None when sound."""
+        sounding = False
+        for start in range(0, len(self.samples), _BLOCK):
+            block = self.samples[start : start + _BLOCK]
+            if not np.isfinite(block).all():
+                return "holds samples that are not numbers (NaN or infinity); export it again"
+            sounding = sounding or bool(np.any(block))
+        return None if sounding else "is digital silence from beginning to end"
+
+    def require_sound(self, shortest: float = 0.0) -> None:
+        """Refuse what no metric can score.
+
+        Raises:
+            CannotScore: defective, or shorter than `shortest` seconds.
+        """
+        if self.defect:
+            raise CannotScore(f"the recording {self.defect}")
+        if self.duration < shortest:
+            raise CannotScore(
+                f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed"
+            )
+
+    def mono(self, rate: int = MODEL_RATE) -> Samples:
+        """Mean of the channels at `rate`, shape (frames,); made once per rate.
+
+        Raises:
+            CannotScore: the recording's rate is below `rate` and upsampling was not allowed.
+        """
+        if self.rate < rate and not self.allow_upsampling:
+            raise CannotScore(
+                f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what is missing cannot be "
+                "measured (allow_upsampling=True scores it all the same)"
+            )
+        made: Samples = self._once(f"mono {rate}", lambda: resample(mono(self.samples), self.rate, rate))
+        return made
+
+    def speech(self) -> tuple[Span, ...]:
+        """Stretches of speech."""
+        return self._derived(
+            "voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono())
+        )
+
+    def transcript(self, language: str | None = None) -> Transcript:
+        """What was said, with word times; `language` None lets the transcriber decide."""
+        return self._derived(
+            "transcriber",
+            TypeAdapter(Transcript),
+            lambda model: model.transcribe(self.mono(), language),
+            language=language,
+        )
+
+    def diarization(self) -> tuple[SpeakerTurn, ...]:
+        """Who speaks when, by similarity of voices alone."""
+        return self._derived(
+            "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
+        )
+
+    def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+        """Who speaks when: by aligning the script's words where there is one, else by diarisation.
+
+        Raises:
+            CannotScore: too few of the script's words are heard to know who speaks when.
+        """
+        if script is None:
+            return self.diarization()
+        heard = self.transcript(language)
+        words = [(word.text, word.start, word.end) for word in heard.words]
+        aligned = speaker_turns(script, words, self.duration)
+        if not aligned.trusted:
+            raise CannotScore(
+                f"only {aligned.coverage:.0%} of the script's words are heard, so who speaks when cannot be told"
+            )
+        return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
+
+    def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
+        """Speaker embeddings of clips, each one or more stretches joined end to end; shape (clips, dimensions)."""
+        samples = self.mono()
+        bounds = [
+            [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip]
+            for clip in clips
+        ]
+        return self._derived_array(
+            "speaker_encoder",
+            lambda model: model.embed([_joined(samples, clip) for clip in bounds]),
+            clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
+        )
+
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+        """The speakers of these turns, each the mean embedding over its stretches of 0.5 to 10 s."""
+        spans = [
+            (turn.speaker, span)
+            for turn in turns
+            for span in _clips(turn.start, min(turn.end, self.duration))
+        ]
+        if not spans:
+            return ()
+        vectors = self.embeddings([(span,) for _, span in spans])
+        speakers = dict.fromkeys(speaker for speaker, _ in spans)
+        return tuple(
+            Voice(
+                speaker,
+                vectors[[owner == speaker for owner, _ in spans]].mean(axis=0),
+                sum(span.duration for owner, span in spans if owner == speaker),
+            )
+            for speaker in speakers
+        )
+
+    def speech_quality(self, windows: str) -> NDArray[np.float64]:
+        """DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
+
+        def stacked(model: Any) -> NDArray[Any]:
+            found = model.score(self.mono(), windows=windows)
+            return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
+
+        return self._derived_array("speech_quality", stacked, windows=windows)
+
+    def _once(self, name: str, make: Callable[[], T]) -> T:
+        if name not in self._facts:
+            self._facts[name] = make()
+        found: T = self._facts[name]
+        return found
+
+    def _derived(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
+        """A fact from a model: from memory, from disk, or computed and kept in both."""
+        return self._kept(job, form.validate_json, form.dump_json, ask, parameters)
+
+    def _derived_array(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
+        return self._kept(job, _array_from_bytes, _array_to_bytes, ask, parameters)
+
+    def _kept(
+        self,
+        job: str,
+        read: Callable[[bytes], T],
+        write: Callable[[T], bytes],
+        ask: Callable[[Any], T],
+        parameters: dict[str, Any],
+    ) -> T:
+        identity = registry.card(job, self.profile).identity
+        key = Cache.key(self.content, job, model=identity, upsampled=self.allow_upsampling, **parameters)
+
+        def make() -> T:
+            if (payload := self._cache.get(key)) is not None:
+                return read(payload)
+            value = ask(registry.load(job, self.profile))
+            self._cache.put(key, write(value))
+            return value
+
+        return self._once(key, make)
+
+
+def _clips(start: float, end: float) -> list[Span]:
+    """A turn in equal pieces of at most 10 s; nothing where it is shorter than 0.5 s."""
+    if end - start < _SHORTEST_CLIP:
+        return []
+    edges = np.linspace(start, end, int(np.ceil((end - start) / _LONGEST_CLIP)) + 1)
+    return [Span(float(a), float(b)) for a, b in pairwise(edges)]
+
+
+def _joined(samples: Samples, bounds: list[tuple[int, int]]) -> Samples:
+    return np.concatenate([samples[start:end] for start, end in bounds])
+
+
+def _array_to_bytes(array: NDArray[Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def _array_from_bytes(payload: bytes) -> NDArray[Any]:
+    array: NDArray[Any] = np.load(io.BytesIO(payload), allow_pickle=False)
+    return array

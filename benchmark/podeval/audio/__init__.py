@@ -1,0 +1,1 @@
+"""Signal primitives: decoding, resampling, windows, loudness. No models."""

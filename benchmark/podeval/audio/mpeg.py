@@ -1,0 +1,114 @@
+"""Recognising MPEG audio streams: ID3 tags, ADTS frames, Layer II and III frames, the Xing header.
+
+Sources: ISO/IEC 11172-3 and 13818-3 (frame header), 13818-7 (ADTS), id3.org (ID3v2.4), and Xing's VBR header.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import BinaryIO
+
+_MPEG1_RATES = (44_100, 48_000, 32_000)
+_MPEG1_LAYER3 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_MPEG1_LAYER2 = (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384)
+_MPEG2_KBPS = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_MAX_TAGS = 16
+_MAX_PADDING = 65_536
+
+
+@dataclass(frozen=True)
+class MpegFrame:
+    """One Layer II or III frame header: Hz, bytes of the frame, samples a channel, bytes before a Xing header."""
+
+    rate: int
+    length: int
+    samples: int
+    side_info_end: int
+    kind: tuple[int, int, int]
+
+
+def after_id3(file: BinaryIO) -> int:
+    """Where the audio starts behind ID3v2 tags and their zero padding; 0 without a tag."""
+    at = 0
+    for _ in range(_MAX_TAGS):
+        header = _read(file, at, 10)
+        if header[:3] != b"ID3" or len(header) < 10 or max(header[6:10]) > 0x7F:
+            break
+        length = 0
+        for byte in header[6:10]:
+            length = length << 7 | byte
+        at += 10 + length + (10 if header[5] & 0x10 else 0)
+    if at:
+        padding = _read(file, at, _MAX_PADDING)
+        at += len(padding) - len(padding.lstrip(b"\0"))
+    return at
+
+
+def is_adts(file: BinaryIO, at: int, size: int) -> bool:
+    """Whether two ADTS frames (raw AAC) follow each other at `at`, or one that ends the file."""
+    length = _adts_length(_read(file, at, 7))
+    if length is None:
+        return False
+    following = _read(file, at + length, 7)
+    return at + length + 7 > size or _adts_length(following) is not None
+
+
+def mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
+    """The Layer II or III frame at `at`, if another of its kind follows or the file ends before one could."""
+    frame = _mpeg_header(_read(file, at, 4))
+    if frame is None:
+        return None
+    following = _mpeg_header(_read(file, at + frame.length, 4))
+    if at + frame.length + 4 > size or (following is not None and following.kind == frame.kind):
+        return frame
+    return None
+
+
+def mp3_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
+    """Length by the Xing (or Info) header in the first frame, and how much less would still be whole; or None.
+
+    With an encoder's delay and padding beside it (LAME, FFmpeg), the length is that of the source.
+    """
+    frame = mpeg_frame(file, at, size)
+    if frame is None:
+        return None
+    xing = _read(file, at + frame.side_info_end, 160)
+    if xing[:4] not in (b"Xing", b"Info") or len(xing) < 12 or not xing[7] & 1:
+        return None
+    samples = int.from_bytes(xing[8:12], "big") * frame.samples
+    # Behind the flags: frames (4), bytes (4), table (100) and quality (4), each only where its flag is set.
+    encoder = 8 + sum(length for bit, length in enumerate((4, 4, 100, 4)) if xing[7] >> bit & 1)
+    slack = 2.0 * frame.samples
+    if xing[encoder : encoder + 4] in (b"LAME", b"Lavf", b"Lavc"):
+        gaps = int.from_bytes(xing[encoder + 21 : encoder + 24], "big")
+        samples -= (gaps >> 12) + (gaps & 0xFFF)
+        slack = 0.5 * frame.samples
+    return (samples / frame.rate, slack / frame.rate) if samples > 0 else None
+
+
+def _adts_length(header: bytes) -> int | None:
+    if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
+        return None
+    length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
+    return length if length >= 7 else None
+
+
+def _mpeg_header(header: bytes) -> MpegFrame | None:
+    if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
+        return None
+    version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
+    bitrate, rate_index, padding = header[2] >> 4, header[2] >> 2 & 3, header[2] >> 1 & 1
+    # Version 1 and layer 0 are reserved, layer 3 is Layer I; bit rate 0 is free format, 15 forbidden.
+    if version == 1 or layer not in (1, 2) or bitrate in (0, 15) or rate_index == 3:
+        return None
+    mpeg1, layer3, single = version == 3, layer == 1, header[3] >> 6 == 3
+    kbps = (_MPEG1_LAYER3 if layer3 else _MPEG1_LAYER2) if mpeg1 else _MPEG2_KBPS
+    rate = _MPEG1_RATES[rate_index] // {3: 1, 2: 2, 0: 4}[version]
+    samples = 1152 if mpeg1 or not layer3 else 576
+    length = samples // 8 * kbps[bitrate - 1] * 1000 // rate + padding
+    side_info = (17 if single else 32) if mpeg1 else (9 if single else 17)
+    return MpegFrame(rate, length, samples, 4 + side_info, (version, layer, rate_index))
+
+
+def _read(file: BinaryIO, at: int, length: int) -> bytes:
+    file.seek(at, os.SEEK_SET)
+    return file.read(length)

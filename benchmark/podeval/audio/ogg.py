@@ -1,0 +1,54 @@
+"""The pages of an Ogg file: whether it is whole, how many streams it holds, and of which codec.
+
+Sources: RFC 3533 (pages), Vorbis I specification 4.2.2 (identification header), RFC 7845 (Opus).
+"""
+
+import os
+from dataclasses import dataclass
+from typing import BinaryIO
+
+_MAX_PAGES = 2_000_000
+
+
+@dataclass(frozen=True)
+class OggPages:
+    """What walking over all pages tells.
+
+    Attributes:
+        end: where the last page should end by its own header.
+        streams: logical streams, side by side or chained.
+        first_packet: the beginning of the first packet, which names the codec.
+        ended: whether the last page is marked as the end of its stream.
+        regular: whether page follows page up to the end of the file.
+    """
+
+    end: int
+    streams: int
+    first_packet: bytes
+    ended: bool
+    regular: bool
+
+    @property
+    def plain_vorbis(self) -> bool:
+        """Whether this is a single Vorbis stream of one or two channels."""
+        vorbis = self.first_packet[:7] == b"\x01vorbis" and self.first_packet[11:12] in (b"\x01", b"\x02")
+        return vorbis and self.streams == 1 and self.regular
+
+
+def walk_pages(file: BinaryIO, size: int) -> OggPages:
+    """Go from page to page; stops at the first thing that is none."""
+    at, streams, flags, first_packet = 0, 0, 0, b""
+    for _ in range(_MAX_PAGES):
+        file.seek(at, os.SEEK_SET)
+        header = file.read(27 + 255 + 16)
+        if header[:4] != b"OggS"[: len(header)]:
+            return OggPages(at, streams, first_packet, ended=bool(flags & 4), regular=False)
+        if len(header) < 27:
+            return OggPages(at + 27, streams, first_packet, ended=False, regular=True)
+        flags, segments = header[5], header[26]
+        streams += flags >> 1 & 1
+        first_packet = first_packet or header[27 + segments : 27 + segments + 16]
+        at += 27 + segments + sum(header[27 : 27 + segments])
+        if at >= size:
+            break
+    return OggPages(at, streams, first_packet, ended=bool(flags & 4), regular=at >= size)

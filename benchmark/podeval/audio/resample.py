@@ -1,0 +1,72 @@
+"""Mixing to mono and changing the sampling rate, in blocks."""
+
+import numpy as np
+import soxr
+from numpy.typing import NDArray
+
+from podeval.audio.buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
+from podeval.errors import BadInput
+
+
+def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:
+    """Mean over the channels.
+
+    Args:
+        samples: `(frames, channels)`, or `(frames,)`, which is returned as it is.
+        memory_bytes: a larger result is an `np.memmap` of a temporary file.
+
+    Returns:
+        `(frames,)` float32; a view where there is one channel.
+
+    Raises:
+        BadInput: the array has another shape.
+    """
+    _check_shape(samples)
+    if samples.ndim == 1:
+        return samples
+    if samples.shape[1] == 1:
+        return samples[:, 0]
+    buffer = SampleBuffer(memory_bytes=memory_bytes)
+    for start in range(0, len(samples), BLOCK_FRAMES):
+        block = samples[start : start + BLOCK_FRAMES]
+        # In double precision, so that the sum of large float samples cannot overflow.
+        buffer.append(np.asarray(block.mean(axis=1, dtype=np.float64), dtype=np.float32))
+    return buffer.finish()
+
+
+def resample(
+    samples: NDArray[np.float32], rate: int, target_rate: int, *, memory_bytes: int = MEMORY_BYTES
+) -> NDArray[np.float32]:
+    """Change the sampling rate with the SoX resampler at quality HQ, in blocks.
+
+    The result equals a one-shot `soxr.resample(samples, rate, target_rate, quality="HQ")` and has
+    `frames * target_rate / rate` frames, rounded to the nearest (0.5 upwards); the filter's delay is taken out.
+    Where the rates are equal the same array is returned.
+
+    Args:
+        samples: `(frames,)` or `(frames, channels)`, float32.
+        rate: of the samples, Hz.
+        target_rate: wanted, Hz.
+        memory_bytes: a larger result is an `np.memmap` of a temporary file.
+
+    Raises:
+        BadInput: a rate is not positive, or the array has another shape.
+    """
+    _check_shape(samples)
+    if rate <= 0 or target_rate <= 0:
+        raise BadInput(f"Sampling rates must be positive, got {rate} and {target_rate} Hz.")
+    if rate == target_rate:
+        return samples
+    channels = None if samples.ndim == 1 else samples.shape[1]
+    stream = soxr.ResampleStream(rate, target_rate, channels or 1, dtype="float32", quality="HQ")
+    buffer = SampleBuffer(channels, memory_bytes=memory_bytes)
+    for start in range(0, max(len(samples), 1), BLOCK_FRAMES):
+        # A plain, contiguous array: soxr refuses memmaps and reads rows only.
+        block = np.ascontiguousarray(np.asarray(samples[start : start + BLOCK_FRAMES]), dtype=np.float32)
+        buffer.append(stream.resample_chunk(block, last=start + BLOCK_FRAMES >= len(samples)))
+    return buffer.finish()
+
+
+def _check_shape(samples: NDArray[np.float32]) -> None:
+    if samples.ndim not in (1, 2) or (samples.ndim == 2 and samples.shape[1] == 0):
+        raise BadInput(f"Samples must be (frames,) or (frames, channels), got an array of shape {samples.shape}.")

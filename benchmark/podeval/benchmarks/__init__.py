@@ -1,0 +1,43 @@
+"""What is asked of systems, measured and aggregated: one declarative file a benchmark.
+
+To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is found by itself.
+"""
+
+import difflib
+import importlib
+import pkgutil
+from functools import cache
+
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.errors import BadInput
+
+__all__ = ["Benchmark", "get", "names"]
+
+
+def names() -> tuple[str, ...]:
+    """Names of all benchmarks, in alphabetical order."""
+    return tuple(sorted(_all()))
+
+
+def get(name: str) -> Benchmark:
+    """The benchmark of that name.
+
+    Raises:
+        BadInput: there is none; says which name is closest.
+    """
+    known = _all()
+    if name in known:
+        return known[name]
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(known))}"
+    raise BadInput(f"there is no benchmark {name!r}; {hint}")
+
+
+@cache
+def _all() -> dict[str, Benchmark]:
+    found = {}
+    for module in pkgutil.iter_modules(__path__):
+        declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)
+        if isinstance(declared, Benchmark):
+            found[declared.name] = declared
+    return found

@@ -1,0 +1,53 @@
+"""The command line: a face without logic.
+
+Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
+"""
+
+import os
+import sys
+
+import typer
+
+from podeval.cli import benchmarks, board, doctor, install, measure
+from podeval.errors import PodevalError
+
+app = typer.Typer(
+    name="podeval",
+    help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(measure.measure)
+app.command()(benchmarks.demo)
+app.command()(benchmarks.run)
+app.command()(board.serve)
+app.command()(board.report)
+app.command()(doctor.doctor)
+app.add_typer(install.metrics, name="metrics")
+app.add_typer(install.models, name="models")
+
+
+def main() -> None:
+    """Run the command line; every error podeval knows is a sentence, none a traceback."""
+    try:
+        app()
+    except PodevalError as error:
+        print(f"podeval: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("podeval: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("PODEVAL_DEBUG"):
+            raise
+        print(
+            f"podeval: unexpected {type(error).__name__}: {error}\n"
+            "This is a bug in podeval. PODEVAL_DEBUG=1 shows where; please report it with the command you ran.",
+            file=sys.stderr,
+        )
+        sys.exit(2)

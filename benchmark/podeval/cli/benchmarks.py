@@ -1,0 +1,108 @@
+"""`podeval run` and `podeval demo`: systems on benchmarks."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.errors import BadInput, ModelMissing
+
+DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+RUNS = Path("runs")
+
+Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work in it is not repeated")]
+
+
+def run(
+    system: Annotated[str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml")],
+    benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
+    split: Annotated[str, typer.Option(help="which of its splits")] = "demo",
+    track: Annotated[str, typer.Option(help="which of its tracks")] = "voice",
+    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
+    workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
+    out: Out = RUNS,
+) -> None:
+    """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
+
+    Example: podeval run hibari_piper --benchmark real_pod --split demo
+    """
+    from podeval import benchmarks as known
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.text import print_board
+    from podeval.runs.run import Request
+
+    request = Request(known.get(benchmark), split, track, out, profile, seed, workers or _cores())
+    missing = _evaluate(system, request)
+    build(out)
+    print_board(out)
+    raise typer.Exit(1 if missing else 0)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
+    serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
+    port: Annotated[int, typer.Option(help="of the board on 127.0.0.1")] = 7860,
+    workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
+) -> None:
+    """Evaluate two baseline voices and three controls on six short podcasts, then show the board.
+
+    Example: podeval demo --no-serve
+    """
+    from podeval import benchmarks as known
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.text import print_board
+    from podeval.runs.run import Request
+
+    request = Request(known.get("real_pod"), "demo", "voice", out, workers=workers or _cores())
+    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(request.benchmark.items('demo'))} podcasts of about 55 s.")
+    _say("The first time takes 4 to 6 minutes on 2 cores; what is finished is kept, a second call resumes.")
+    missing = False
+    for system in DEMO_SYSTEMS:
+        try:
+            missing = _evaluate(system, request) or missing
+        except ModelMissing as absence:
+            missing = True
+            _say(f"{system}: left out: {absence}")
+    build(out)
+    print_board(out)
+    if serve:
+        from podeval.cli.board import open_board
+
+        open_board(out, "127.0.0.1", port)
+    elif missing:
+        _say("Some scores are missing; `podeval doctor` says what to install.")
+
+
+def _evaluate(name: str, request: "Request") -> bool:  # noqa: F821
+    """Run one system; whether anything is missing by our fault."""
+    from podeval.cli.console import Steps
+    from podeval.hub_sources import hub_source
+    from podeval.runs.run import run_system
+    from podeval.submissions import load
+    from podeval.submissions.document import BuiltIn
+    from podeval.systems import registry
+
+    path = Path(name)
+    if path.suffix not in (".yaml", ".yml"):
+        registry.get(name)
+        path = hub_source("submissions") / name / "submission.yaml"
+    submission = load(path)
+    if not isinstance(submission.source, BuiltIn):
+        raise BadInput(f"{path}: this version runs built-in systems; it cannot run kind {submission.source.kind} yet")
+    with Steps(submission.system.name) as steps:
+        summary = run_system(registry.get(submission.source.runner), submission.system.name, request, steps)
+    reasons = {reason for row in summary.metrics if row.unscored_ours for reason in row.reasons}
+    for reason in sorted(reasons):
+        _say(f"{submission.system.name}: unscored: {reason}")
+    return bool(reasons)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

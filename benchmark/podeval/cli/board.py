@@ -1,0 +1,66 @@
+"""`podeval serve` and `podeval report`: results for people."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+Runs = Annotated[Path, typer.Option("--runs", help="folder of runs")]
+
+
+def serve(
+    runs: Runs = Path("runs"),
+    host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="port to listen on")] = 7860,
+) -> None:
+    """Serve the board of a folder of runs.
+
+    Example: podeval serve --runs .demo/runs
+    """
+    open_board(runs, host, port)
+
+
+def report(
+    runs: Runs = Path("runs"),
+    profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a row on standard output")] = False,
+) -> None:
+    """Print the results of a folder of runs: values with intervals, rank ranges, what is unscored and why.
+
+    Example: podeval report --runs .demo/runs
+    """
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.text import print_board, print_rows
+
+    if not runs.is_dir():
+        raise BadInput(f"there are no runs in {runs}; `podeval run` or `make demo` makes some")
+    build(runs)
+    if as_json:
+        print_rows(runs, profile)
+    else:
+        print_board(runs, profile)
+
+
+def open_board(runs: Path, host: str, port: int) -> None:
+    """Build the board's tables and serve them until stopped.
+
+    Raises:
+        BadInput: gradio is not installed, or the port is taken.
+    """
+    import importlib.util
+    import runpy
+
+    from podeval.hub_sources import hub_source
+    from podeval.leaderboard.build import build
+
+    if importlib.util.find_spec("gradio") is None:
+        raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")
+    runs.mkdir(parents=True, exist_ok=True)
+    build(runs)
+    space = hub_source("space")
+    sys.path.insert(0, str(space))
+    app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
+    app["serve"](runs, host, port)

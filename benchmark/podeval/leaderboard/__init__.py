@@ -1,0 +1,1 @@
+"""What the board shows, as plain data: views, tables, plots, system pages. No face is imported here."""

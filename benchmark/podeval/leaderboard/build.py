@@ -1,0 +1,212 @@
+"""Build the two tables that the board reads, from the runs in a folder and the figures that papers report.
+
+Ranks are ranges from a paired bootstrap over the items all ranked systems share, within one benchmark, split,
+profile and protocol. A system is ranked on a metric only when it is complete there, is no control, and, where the
+dimension needs accurate speech, keeps its WER under the benchmark's ceiling.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.hub_sources import hub_source
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.score import Result, Score
+from podeval.stats.intervals import paired_bootstrap_ranks
+from podeval.store.files import only_one
+from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
+from podeval.store.run_folder import MetricSummary, RunFolder, Summary, run_folders
+from podeval.submissions.document import Reported, ReportedFigure, Submission
+from podeval.submissions.reading import load
+
+KINDS = {"model": "system", "control": "control"}
+Place = tuple[str, str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run under one profile, with its results at hand."""
+
+    folder: RunFolder
+    summary: Summary
+    benchmark: Benchmark
+    items: tuple[Item, ...]
+    results: dict[tuple[str, str], Result]
+
+    def place(self, protocol: str, slice_: str) -> Place:
+        """Where its numbers may be compared with others'."""
+        plan = self.summary.plan
+        return (plan.benchmark, plan.split, self.summary.profile, protocol, slice_)
+
+
+def build(runs: Path) -> None:
+    """Write `board.parquet` and `items.parquet` into the folder of runs."""
+    found = list(_runs(runs))
+    with only_one(runs):
+        write_table([*_measured_rows(found), *_reported_rows()], runs / BOARD)
+        write_table([row for run in found for row in _item_rows(run)], runs / ITEMS)
+
+
+def _runs(runs: Path) -> Iterable[Run]:
+    for folder in run_folders(runs):
+        for summary in folder.summaries():
+            benchmark = benchmarks.get(summary.plan.benchmark)
+            items = benchmark.items(summary.plan.split)
+            yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
+
+
+def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
+    ranks = _ranks(runs)
+    for run in runs:
+        plan = run.summary.plan
+        for row in run.summary.metrics:
+            metric = catalogue.get(row.metric)
+            too_many_errors = _over_ceiling(run, row.metric)
+            for name, value in row.keys.items():
+                rank = ranks.get((*run.place(row.protocol, row.slice), name), {}).get(plan.system)
+                reasons = dict(row.reasons)
+                if too_many_errors:
+                    reasons[too_many_errors] = row.scored
+                yield BoardRow(
+                    benchmark=plan.benchmark,
+                    split=plan.split,
+                    profile=run.summary.profile,
+                    system=plan.system,
+                    system_title=plan.system_title,
+                    system_kind=KINDS[plan.system_kind],
+                    provenance="run by us",
+                    dimension=metric.dimension,
+                    metric=metric.name,
+                    key=name,
+                    protocol=row.protocol,
+                    slice=row.slice,
+                    value=value.mean if value else None,
+                    low=value.low if value else None,
+                    high=value.high if value else None,
+                    rank_best=rank[0] if rank else None,
+                    rank_worst=rank[1] if rank else None,
+                    rankable=row.rankable and not too_many_errors and plan.system_kind != "control",
+                    scored=row.scored,
+                    unscored_system=row.unscored_system,
+                    unscored_ours=row.unscored_ours,
+                    reasons=json.dumps(reasons, ensure_ascii=False),
+                    protocol_json=json.dumps(run.summary.protocols[row.protocol], ensure_ascii=False),
+                    source=str(run.folder.path.relative_to(run.folder.runs)),
+                    created=run.summary.created,
+                )
+
+
+def _ranks(runs: list[Run]) -> dict[tuple[str, ...], dict[str, tuple[int, int]]]:
+    """Rank ranges by place and key, then by system."""
+    fields: dict[tuple[Place, str, str], list[tuple[Run, MetricSummary]]] = defaultdict(list)
+    for run in runs:
+        for row in run.summary.metrics:
+            if row.rankable and run.summary.plan.system_kind != "control" and not _over_ceiling(run, row.metric):
+                fields[(run.place(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
+    ranks: dict[tuple[str, ...], dict[str, tuple[int, int]]] = {}
+    for (place, name, slice_), entries in fields.items():
+        metric = catalogue.get(name)
+        for key in metric.keys:
+            if key.better not in ("higher", "lower"):
+                continue
+            scores = {run.summary.plan.system: _values(run, row.protocol, slice_, key) for run, row in entries}
+            scores = {system: values for system, values in scores.items() if values}
+            if scores and set.intersection(*(set(values) for values in scores.values())):
+                clusters = {item.id: entries[0][0].benchmark.cluster(item) for item in entries[0][0].items}
+                ranks[(*place, key.name)] = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
+    return ranks
+
+
+def _values(run: Run, protocol: str, slice_: str, key: Key) -> dict[str, float]:
+    """The key's value of every item of a slice that has one."""
+    wanted = slice_.partition("=")[::2]
+    values = {}
+    for item in run.items:
+        result = run.results.get((item.id, protocol))
+        if isinstance(result, Score) and (value := result.values.get(key.name)) is not None:
+            if not slice_ or str(getattr(item, wanted[0])) == wanted[1]:
+                values[item.id] = value
+    return values
+
+
+def _over_ceiling(run: Run, metric: str) -> str | None:
+    """Why a run is not ranked on a metric although it was scored: its words are not there."""
+    needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
+    if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
+        return None
+    for row in run.summary.metrics:
+        if row.metric == "wer" and not row.slice:
+            wer = row.keys.get("wer")
+            if wer and wer.mean > run.benchmark.wer_ceiling:
+                return f"not ranked: WER {wer.mean:.2f} is above the ceiling of {run.benchmark.wer_ceiling:.2f}"
+    return None
+
+
+def _reported_rows() -> Iterable[BoardRow]:
+    """Figures as papers print them: no interval, no rank, profile `paper`."""
+    for path in sorted(hub_source("submissions").glob("*/submission.yaml")):
+        submission = load(path)
+        if isinstance(submission.source, Reported):
+            yield from (_reported_row(submission, figure, path.parent.name) for figure in submission.source.results)
+
+
+def _reported_row(submission: Submission, figure: ReportedFigure, folder: str) -> BoardRow:
+    metric = _known(figure.module)
+    return BoardRow(
+        benchmark=figure.benchmark,
+        split="paper",
+        profile="paper",
+        system=submission.system.id,
+        system_title=submission.system.name,
+        system_kind="reported",
+        provenance="reported",
+        dimension=metric.dimension if metric else f"{figure.paper}.{(figure.module or 'other')}",
+        metric=figure.module or figure.printed,
+        key=figure.key or figure.printed,
+        protocol=f"{figure.paper}-{figure.variant}",
+        slice=f"{figure.breakdown}={figure.group}" if figure.breakdown else "",
+        value=float(figure.value),
+        low=None,
+        high=None,
+        rank_best=None,
+        rank_worst=None,
+        rankable=False,
+        scored=None,
+        unscored_system=None,
+        unscored_ours=None,
+        reasons="{}",
+        protocol_json=json.dumps({"paper": figure.paper, "variant": figure.variant, "printed": figure.printed}),
+        source=f"{figure.paper}, {figure.table}",
+        created="",
+    )
+
+
+def _known(module: str | None) -> Metric | None:
+    return catalogue.get(module) if module in catalogue.NAMES else None
+
+
+def _item_rows(run: Run) -> Iterable[ItemRow]:
+    for protocol, content in run.summary.protocols.items():
+        for item in run.items:
+            result = run.results.get((item.id, protocol))
+            output = run.folder.output_path(item.id)
+            if result is None:
+                continue
+            yield ItemRow(
+                benchmark=run.benchmark.name,
+                split=run.summary.plan.split,
+                profile=run.summary.profile,
+                system=run.summary.plan.system,
+                item=item.id,
+                category=item.category,
+                topic=item.topic,
+                metric=content["metric"],
+                protocol=protocol,
+                result=json.dumps(result.to_json(), ensure_ascii=False),
+                output=str(output.relative_to(run.folder.runs)) if output.exists() else "",
+            )

@@ -1,0 +1,1 @@
+"""The measurements: one file per metric, a pure function next to its declaration."""

@@ -1,0 +1,57 @@
+"""From items to one number: the mean over scored items, its 95 % interval, and what was not scored and why."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podeval.metrics.declaration import Metric
+from podeval.metrics.score import Result, Score, Unscored
+from podeval.stats.intervals import Interval, mean_ci
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One metric over many items.
+
+    `intervals[key]` holds mean and 95 % interval, clustered by item group, None where no item has the key.
+    """
+
+    intervals: dict[str, Interval | None]
+    scored: int
+    unscored_system: int
+    unscored_ours: int
+    reasons: dict[str, int]
+
+    @property
+    def unscored(self) -> int:
+        """Items without a score, whoever's cause it is."""
+        return self.unscored_system + self.unscored_ours
+
+    @property
+    def rankable(self) -> bool:
+        """No item missing by our fault and at least 95 % scored: what is unscored must not pay."""
+        total = self.scored + self.unscored
+        return total > 0 and self.unscored_ours == 0 and self.scored >= 0.95 * total
+
+
+def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
+    """The aggregate of one metric's results; `groups[i]` names what item i was resampled with (its episode)."""
+    groups = groups if groups is not None else [str(number) for number in range(len(results))]
+    scored = [
+        (result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)
+    ]
+    refused = [result for result in results if isinstance(result, Unscored)]
+    keys = dict.fromkeys(
+        (*(key.name for key in metric.keys), *(k for score, _ in scored for k in score.values))
+    )
+    intervals: dict[str, Interval | None] = {}
+    for key in keys:
+        present = [(value, group) for score, group in scored if (value := score.values.get(key)) is not None]
+        intervals[key] = mean_ci([v for v, _ in present], [g for _, g in present]) if present else None
+    return Aggregate(
+        intervals=intervals,
+        scored=len(scored),
+        unscored_system=sum(result.cause == "system" for result in refused),
+        unscored_ours=sum(result.cause == "ours" for result in refused),
+        reasons=dict(Counter(result.reason for result in refused)),
+    )

@@ -1,0 +1,207 @@
+"""The declaration of a metric: everything about it that is not its formula, said once.
+
+From it are made the `evaluate` module, the metric card's facts, the command line's help, the docs table and the
+board's column. A metric's function takes its inputs as positional parameters and its value-changing choices as
+keyword-only ones; both are read off the signature, their descriptions off the docstring's `Args`.
+"""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from podeval.errors import BadInput, CannotScore, ModelMissing
+from podeval.metrics.score import Result, Unscored
+
+Better = Literal["higher", "lower", "in range", "informative"]
+INPUTS = {
+    "recording": "audio to measure",
+    "text": "a script or plain text",
+    "reference_text": "the words that should be heard",
+    "script": "the script with its speakers, which tells who speaks when",
+}
+"""What a metric may ask for, by parameter name."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One value of a metric: its direction, bounds and unit."""
+
+    name: str
+    better: Better
+    unit: str = ""
+    bounds: tuple[float | None, float | None] = (None, None)
+    ideal: tuple[float, float] | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A value-changing choice of a metric."""
+
+    name: str
+    default: Any
+    choices: tuple[Any, ...]
+    kind: type
+    about: str
+
+    def read(self, value: Any) -> Any:
+        """The value, from text or data, checked.
+
+        Raises:
+            BadInput: not one of the choices, or not of the parameter's kind.
+        """
+        if self.choices:
+            if value not in self.choices:
+                raise BadInput(
+                    f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}"
+                )
+            return value
+        if self.kind is bool and isinstance(value, str):
+            if value.lower() not in ("true", "false"):
+                raise BadInput(f"{self.name} must be true or false, not {value!r}")
+            return value.lower() == "true"
+        try:
+            return self.kind(value)
+        except (TypeError, ValueError):
+            raise BadInput(f"{self.name} must be a {self.kind.__name__}, not {value!r}") from None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A named measurement; call it with an item's inputs to get a score or an unscored."""
+
+    name: str
+    title: str
+    version: str
+    dimension: str
+    keys: tuple[Key, ...]
+    needs: tuple[str, ...]
+    paper: str
+    function: Callable[..., Result]
+    inputs: tuple[str, ...]
+    optional_inputs: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def about(self) -> str:
+        """The first paragraph of the metric's file."""
+        return self.documentation.partition("\n\n")[0].replace("\n", " ")
+
+    @property
+    def documentation(self) -> str:
+        """The docstring of the metric's file: formula, units, source, how it differs from the original."""
+        return inspect.getdoc(inspect.getmodule(self.function)) or ""
+
+    @property
+    def headline(self) -> Key:
+        """The key that is shown where there is room for one."""
+        return self.keys[0]
+
+    def key(self, name: str) -> Key:
+        """The declaration of one key."""
+        return next(key for key in self.keys if key.name == name)
+
+    def read_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Every parameter with its value: the given ones checked, the others at their default.
+
+        Raises:
+            BadInput: an unknown parameter, or a value it cannot take.
+        """
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given:
+            if name not in known:
+                raise BadInput(f"{self.name} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+        return {
+            name: parameter.read(given[name]) if name in given else parameter.default
+            for name, parameter in known.items()
+        }
+
+    def __call__(self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Result:
+        """Score one item; what cannot be scored comes back as unscored, with whose cause it is."""
+        chosen = self.read_parameters(parameters or {})
+        taken = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
+        missing = [INPUTS[name] for name in self.inputs if name not in taken]
+        if missing:
+            raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
+        try:
+            return self.function(**taken, **chosen)
+        except CannotScore as refusal:
+            return Unscored(str(refusal), "system")
+        except ModelMissing as absence:
+            return Unscored(str(absence), "ours")
+
+
+_registered: dict[str, Metric] = {}
+
+
+def metric(
+    *,
+    name: str,
+    title: str,
+    version: str,
+    dimension: str,
+    keys: tuple[Key, ...],
+    paper: str,
+    needs: tuple[str, ...] = (),
+) -> Callable[[Callable[..., Result]], Metric]:
+    """Declare a function as a metric.
+
+    Args:
+        name: the module's name on the Hub and the command line.
+        title: the field's spelling of it.
+        version: raised whenever a value changes; part of the protocol.
+        dimension: the column group of the board, `group.column`.
+        keys: the values it gives, the headline first.
+        paper: where it comes from.
+        needs: the model jobs it uses; their weights become part of the protocol.
+    """
+
+    def declare(function: Callable[..., Result]) -> Metric:
+        signature = inspect.signature(function)
+        hints = typing.get_type_hints(function)
+        described = _described_arguments(inspect.getdoc(function) or "")
+        positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        declared = Metric(
+            name=name,
+            title=title,
+            version=version,
+            dimension=dimension,
+            keys=keys,
+            needs=needs,
+            paper=paper,
+            function=function,
+            inputs=tuple(p.name for p in positional if p.default is p.empty),
+            optional_inputs=tuple(p.name for p in positional if p.default is not p.empty),
+            parameters=tuple(
+                _parameter(p, hints[p.name], described.get(p.name, ""))
+                for p in signature.parameters.values()
+                if p.kind is p.KEYWORD_ONLY
+            ),
+        )
+        _registered[name] = declared
+        return declared
+
+    return declare
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter:
+    choices = typing.get_args(hint) if typing.get_origin(hint) is Literal else ()
+    kind = type(choices[0]) if choices else hint
+    return Parameter(parameter.name, parameter.default, choices, kind, about)
+
+
+def _described_arguments(docstring: str) -> dict[str, str]:
+    """The lines of a docstring's `Args` section, by argument."""
+    section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
+    if not section:
+        return {}
+    entries = re.findall(r"^ {4}(\w+): ((?:.*)(?:\n {8}.*)*)", section.group(1), flags=re.MULTILINE)
+    return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
+
+
+def registered() -> dict[str, Metric]:
+    """The metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
+    return _registered

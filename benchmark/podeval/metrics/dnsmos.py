@@ -1,0 +1,55 @@
+"""DNSMOS: what listeners would say about the quality of speech.
+
+Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s every second, averaged over windows:
+overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
+better. Clean speech rarely passes 3.5, and a robot's voice scores little below a person's: read it as a
+measure of noise and distortion, not of naturalness.
+Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
+Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`).
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from podeval.analysis import Recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+
+SHORTEST = 0.5
+"""Seconds below which looping the clip to fill a window says nothing."""
+
+
+@metric(
+    name="dnsmos",
+    title="DNSMOS",
+    version="1.0",
+    dimension="speech.quality",
+    keys=(
+        Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
+        Key("sig", "higher", "MOS", (1, 5), about="quality of the speech (P.835)"),
+        Key("bak", "higher", "MOS", (1, 5), about="absence of background noise (P.835)"),
+        Key("p808", "higher", "MOS", (1, 5), about="overall quality (P.808)"),
+    ),
+    needs=("speech_quality",),
+    paper="PodEval",
+)
+def dnsmos(recording: Recording, *, windows: Literal["exact", "upstream"] = "exact") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech; channels are averaged, 16 kHz.
+        windows: `exact` scores every window; `upstream` loses those the reference code loses.
+    """
+    recording.require_sound(SHORTEST)
+    found = recording.speech_quality(windows)
+    starts, columns = found[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), found[:, 1:].T, strict=True))
+    return Score(
+        values={key: float(np.mean(columns[key])) for key in ("ovrl", "sig", "bak", "p808")},
+        notes={"windows": len(starts)},
+        timeline=Timeline(
+            starts=[float(start) for start in starts],
+            window=9.01,
+            values={key: [round(float(v), 4) for v in column] for key, column in columns.items()},
+        ),
+    )

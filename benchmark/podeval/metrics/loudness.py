@@ -1,0 +1,75 @@
+"""Loudness: how loud, how peaky and how dynamic a recording is, against what listeners of podcasts expect.
+
+Integrated loudness (LUFS) by ITU-R BS.1770-4 over the real channel layout, true peak (dBTP) by oversampling as in
+EBU Tech 3341, loudness range (LU) by EBU Tech 3342. Each has a score of 0 to 1, with PodEval's constants: 1 for −18 to
+−14 LUFS, up to −1 dBTP, 4 to 18 LU, and falling exponentially outside.
+Source: the standards; PodEval, Eq. 2 to 4.
+Differs from the public code, which mixes to mono first (a stereo file reads about 3 LU low), takes an ungated
+percentile range over frames of 3 s, and sets the lower edge at −17 LUFS (`variant="podeval"` does all three). The
+printed constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
+"""
+
+from typing import Literal
+
+from podeval.analysis import Recording
+from podeval.audio import loudness as meter
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+
+_TIMELINE_POINTS = 600
+
+
+@metric(
+    name="loudness",
+    title="Loudness",
+    version="1.0",
+    dimension="audio.loudness",
+    keys=(
+        Key("integrated", "in range", "LUFS", ideal=(-18, -14), about="loudness of the whole recording"),
+        Key(
+            "true_peak",
+            "lower",
+            "dBTP",
+            ideal=(float("-inf"), -1),
+            about="highest level, between samples too",
+        ),
+        Key("range", "in range", "LU", (0, None), ideal=(4, 18), about="spread of loudness over time"),
+        Key("integrated_score", "higher", "", (0, 1), about="how well the loudness suits a podcast"),
+        Key("true_peak_score", "higher", "", (0, 1), about="how safe the peaks are"),
+        Key("range_score", "higher", "", (0, 1), about="how well the range suits a podcast"),
+    ),
+    paper="PodEval",
+)
+def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = "standard") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: audio with up to 6 channels, any rate from 8 kHz, at least 0.4 s (the range needs 3 s).
+        variant: `standard` follows ITU-R BS.1770-4 and EBU Tech 3342; `podeval` the public code.
+    """
+    recording.require_sound(0.4)
+    if variant == "standard":
+        found = meter.measure(recording.samples, recording.rate, recording.layout)
+        scored = meter.integrated_score(found.integrated, "paper")
+    else:
+        found = meter.measure_podeval(recording.samples, recording.rate)
+        scored = meter.integrated_score(found.integrated, "podeval")
+    step = max(1, len(found.short_term) // _TIMELINE_POINTS)
+    return Score(
+        values={
+            "integrated": found.integrated,
+            "true_peak": found.true_peak,
+            "range": found.range,
+            "integrated_score": scored,
+            "true_peak_score": meter.true_peak_score(found.true_peak),
+            "range_score": None if found.range is None else meter.range_score(found.range),
+        },
+        notes={"channels": recording.channels, "rate": recording.rate, **found.reasons},
+        timeline=Timeline(
+            starts=[round(float(end) - 3, 2) for end in found.short_term_times[::step]],
+            window=3.0,
+            values={
+                "integrated": [round(float(v), 2) if v > -200 else None for v in found.short_term[::step]]
+            },
+        ),
+    )

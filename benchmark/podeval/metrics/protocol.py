@@ -1,0 +1,80 @@
+"""Protocol: how a score came about, as a hash. Numbers are ranked only against numbers of the same protocol.
+
+What is hashed: metric and version, parameters, which optional inputs were given, the identity of every model the
+metric needs (id, revision, SHA-256 of the weights, decoding options), the dataset revision, and for generated
+items the conditions the task imposes (track, voices, whole or chunked, file or microphone). Profile, device and
+library versions are provenance: they travel beside the id and do not change it.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from podeval.metrics.declaration import Metric
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Everything that can change the value of one metric."""
+
+    metric: str
+    version: str
+    parameters: Mapping[str, Any]
+    inputs: tuple[str, ...]
+    models: Mapping[str, Any]
+    dataset: str | None = None
+    generation: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """`<metric>@<version>-<12 hex digits of the SHA-256 of the content>`."""
+        canonical = json.dumps(self._content(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return f"{self.metric}@{self.version}-{hashlib.sha256(canonical.encode()).hexdigest()[:12]}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The id and the content it is made of."""
+        return {"id": self.id, **self._content()}
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric,
+            "version": self.version,
+            "parameters": dict(self.parameters),
+            "inputs": list(self.inputs),
+            "models": dict(self.models),
+            "dataset": self.dataset,
+            "generation": dict(self.generation),
+        }
+
+
+def protocol_of(
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    given_inputs: tuple[str, ...],
+    models: Mapping[str, Any],
+    *,
+    dataset: str | None = None,
+    generation: Mapping[str, Any] | None = None,
+) -> Protocol:
+    """The protocol of a metric as it is about to be used.
+
+    Args:
+        metric: the metric.
+        parameters: the choices given; the others count with their defaults.
+        given_inputs: names of the inputs at hand, of which the metric uses those it knows.
+        models: what `podeval.models.registry.identities` says of the metric's `needs`.
+        dataset: revision of the dataset, where there is one.
+        generation: conditions the task imposes on generated items.
+    """
+    used = tuple(name for name in (*metric.inputs, *metric.optional_inputs) if name in given_inputs)
+    return Protocol(
+        metric=metric.name,
+        version=metric.version,
+        parameters=metric.read_parameters(parameters),
+        inputs=used,
+        models=models,
+        dataset=dataset,
+        generation=generation or {},
+    )

@@ -1,0 +1,101 @@
+"""Timbre consistency: whether a voice stays the same voice from beginning to end.
+
+Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several
+speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is
+better (LFS-Bench calls values above 0.93 superior, with another encoder). LFS-Bench, section 3 and appendix D.1.
+Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
+flatters consistency; the two are different protocols.
+Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes);
+`variant="lfs"` keeps them.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording
+from podeval.audio.windows import Span, overlap, windows_over
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+from podeval.text.script import Script
+
+WINDOW, STRIDE = 3.0, 2.0
+MOST_SILENCE = 0.6
+
+
+@metric(
+    name="timbre_consistency",
+    title="Timbre consistency",
+    version="1.0",
+    dimension="acoustics.timbre",
+    keys=(
+        Key(
+            "timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"
+        ),
+    ),
+    needs=("transcriber", "diarizer", "voice_activity", "speaker_encoder"),
+    paper="LFS-Bench",
+)
+def timbre_consistency(
+    recording: Recording, script: Script | None = None, *, variant: Literal["default", "lfs"] = "default"
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, at least 5 s of each speaker that counts, 16 kHz.
+        script: the words with their speakers, which then tell who speaks when.
+        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them.
+    """
+    recording.require_sound(WINDOW)
+    speakers = _stretches(recording, script)
+    speech = recording.speech() if variant == "default" else ()
+    consistency: dict[str, float] = {}
+    drift: list[tuple[float, float]] = []
+    left_out = 0
+    for speaker, spans in speakers.items():
+        clips = windows_over(spans, WINDOW, STRIDE)
+        kept = [c for c in clips if variant == "lfs" or overlap(c, speech) >= (1 - MOST_SILENCE) * WINDOW]
+        left_out += len(clips) - len(kept)
+        if len(kept) >= 2:
+            likeness = _likeness(recording.embeddings(kept))
+            consistency[speaker] = float(likeness.mean())
+            drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
+    if not consistency:
+        raise CannotScore("no speaker has the two windows of 3 s of speech that a comparison needs")
+    drift.sort()
+    return Score(
+        values={"timbre_consistency": float(np.mean(list(consistency.values())))},
+        notes={
+            "speakers": {speaker: round(value, 4) for speaker, value in consistency.items()},
+            "speakers_too_short": len(speakers) - len(consistency),
+            "windows": len(drift),
+            "windows_left_out": left_out,
+        },
+        timeline=Timeline(
+            starts=[round(start, 3) for start, _ in drift],
+            window=WINDOW,
+            values={"timbre_consistency": [round(value, 4) for _, value in drift]},
+        ),
+    )
+
+
+def _stretches(recording: Recording, script: Script | None) -> dict[str, list[Span]]:
+    """The speech of each speaker; a single speaker has the whole recording, pauses included."""
+    whole = {"1": [Span(0.0, recording.duration)]}
+    if script and len(script.speakers) == 1:
+        return whole
+    turns = recording.turns(script)
+    speakers: dict[str, list[Span]] = {}
+    for turn in turns:
+        speakers.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, recording.duration)))
+    return speakers if len(speakers) > 1 else whole
+
+
+def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of every window, the mean cosine with all others; their mean is the mean over distinct pairs."""
+    units = embeddings.astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    likeness: NDArray[np.float64] = (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)
+    return likeness

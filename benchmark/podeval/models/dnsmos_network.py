@@ -1,0 +1,318 @@
+"""The two networks of DNSMOS, read from their ONNX files, and how overlapping windows share their work.
+
+The P.835 network is a stack of 3x3 convolutions and 2x2 maximum pools over a picture of (frames, bins), a global
+maximum, and dense layers. Windows of 9 s that hop by 1 s overlap by 89 %, and a convolution has the same value in
+each of them, except near a window's two ends: there the network sees zeros instead of the neighbouring frames.
+So the stack runs once over the running signal, and again only on the few frames at the ends of windows (`Seamed`).
+No approximation is made: every output is the sum of the same products as in the window on its own.
+
+The P.808 network sees each window relative to the window's own maximum, so it shares only its mel power and runs
+in onnxruntime as it is, which is faster for it than torch.
+
+Graphs as read from the files of the DNS Challenge. Nothing here imports torch or onnx before it is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from podeval.errors import ModelMissing
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A 3x3 convolution with zero padding 1, followed by a rectifier.
+
+    Attributes:
+        weight: (channels out, channels in, 3, 3), channels last in memory: the fastest layout on processors.
+        bias: (channels out,).
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+
+@dataclass(frozen=True)
+class MaxPool:
+    """A 2x2 maximum pool with stride 2; an odd last row or column is dropped."""
+
+
+Layer = Convolution | MaxPool
+
+
+@dataclass(frozen=True)
+class P835Network:
+    """The network that estimates SIG, BAK and OVRL.
+
+    Attributes:
+        transform: real, then imaginary part of a Fourier transform of frames, (bins * 2, frame length).
+        stack: convolutions and pools in order.
+        dense: weight (in, out) and bias (out,) of the dense layers; all but the last are rectified.
+    """
+
+    transform: Tensor
+    stack: tuple[Layer, ...]
+    dense: tuple[tuple[Tensor, Tensor], ...]
+
+
+def read_p835(path: Path) -> P835Network:
+    """Reads the P.835 network.
+
+    Args:
+        path: of `sig_bak_ovr.onnx`.
+
+    Returns:
+        The network's weights as float32 tensors.
+
+    Raises:
+        ModelMissing: the file is absent or is not this network.
+    """
+    import onnx
+    import torch
+
+    _check_present(path)
+    try:
+        graph = onnx.load(str(path)).graph
+    except Exception as error:  # protobuf's own error type has no stable home
+        raise _not_the_network(path) from error
+    tensors = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in graph.initializer}
+    transforms: list[Tensor] = []
+    stack: list[Layer] = []
+    dense: list[Tensor] = []
+    for node in graph.node:
+        weights = [tensors[name] for name in node.input if name in tensors]
+        if node.op_type == "MaxPool":
+            stack.append(MaxPool())
+        elif node.op_type == "Conv" and weights[0].ndim == 3:
+            transforms.append(weights[0][:, :, 0])
+        elif node.op_type == "Conv":
+            stack.append(Convolution(weights[0].contiguous(memory_format=torch.channels_last), weights[1]))
+        elif node.op_type in ("MatMul", "Add") and weights:
+            dense.append(weights[0])
+    if len(transforms) != 2 or len(stack) != 10 or len(dense) != 6:
+        raise _not_the_network(path)
+    return P835Network(torch.cat(transforms), tuple(stack), tuple(zip(dense[::2], dense[1::2], strict=True)))
+
+
+class P808Network:
+    """The network that estimates one overall quality from a mel picture.
+
+    Args:
+        path: of `model_v8.onnx`.
+        threads: of onnxruntime.
+
+    Raises:
+        ModelMissing: the file is absent or is not this network.
+    """
+
+    def __init__(self, path: Path, threads: int) -> None:
+        import onnxruntime
+
+        _check_present(path)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        # Idle threads would otherwise spin on the processors that torch needs between two calls.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime has one type for each way a file can be wrong
+            raise _not_the_network(path) from error
+        (entry,) = self._session.get_inputs()
+        if entry.shape[1:] != [900, 120]:
+            raise _not_the_network(path)
+
+    def run(self, pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Maps pictures, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
+        quality: npt.NDArray[np.float32] = self._session.run(None, {"input_1": pictures})[0][:, 0]
+        return quality
+
+
+def _check_present(path: Path) -> None:
+    if not path.is_file():
+        raise ModelMissing(f"DNSMOS weights are missing at {path}. Run: podeval models install --profile embedded")
+
+
+def _not_the_network(path: Path) -> ModelMissing:
+    return ModelMissing(
+        f"{path} is not the DNSMOS network it should be. Run: podeval models install --profile embedded"
+    )
+
+
+@dataclass(frozen=True)
+class Seamed:
+    """A running signal inside a stack of layers, and what differs from it at the ends of windows.
+
+    Attributes:
+        whole: (channels, frames, bins) as if the signal had no ends.
+        heads: (windows, channels, n, bins), what a window has in place of its first n frames.
+        tails: (windows, channels, n, bins), what a window has in place of its last n frames.
+        starts: frames of `whole` at which the windows of `heads` start.
+        ends: frames of `whole` before which the windows of `tails` end.
+    """
+
+    whole: Tensor
+    heads: Tensor
+    tails: Tensor
+    starts: Tensor
+    ends: Tensor
+
+
+def seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
+    """Wraps features that no window's end has touched yet."""
+    channels, _, bins = whole.shape
+    return Seamed(
+        whole,
+        whole.new_empty((len(starts), channels, 0, bins)),
+        whole.new_empty((len(ends), channels, 0, bins)),
+        starts,
+        ends,
+    )
+
+
+def run_seamed(stack: tuple[Layer, ...], signal: Seamed) -> Seamed:
+    """Runs layers over a running signal, keeping the ends of its windows exact.
+
+    Args:
+        stack: convolutions and pools.
+        signal: every start and end must be a multiple of the stack's total pooling factor, with enough frames
+            of `whole` on the inner side.
+
+    Returns:
+        The signal after the stack; frames of `whole` at its own two ends are not meaningful.
+    """
+    for layer in stack:
+        signal = _convolve(signal, layer) if isinstance(layer, Convolution) else _pool(signal)
+    return signal
+
+
+def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
+    import torch
+
+    changed = signal.heads.shape[2]
+    ends = torch.cat([_with_inner(signal, 2, head=True), _with_inner(signal, 2, head=False)])
+    ends = run_stack((layer,), ends)
+    heads, tails = ends.tensor_split([len(signal.starts)])
+    # A strip's inner edge has met zeros that are not there in the signal: its last row is cut away again.
+    return Seamed(
+        run_stack((layer,), signal.whole[None])[0],
+        heads[:, :, : changed + 1],
+        tails[:, :, 1:],
+        signal.starts,
+        signal.ends,
+    )
+
+
+def _pool(signal: Seamed) -> Seamed:
+    fill = signal.heads.shape[2] % 2
+    layer = (MaxPool(),)
+    return Seamed(
+        run_stack(layer, signal.whole[None])[0],
+        run_stack(layer, _with_inner(signal, fill, head=True)),
+        run_stack(layer, _with_inner(signal, fill, head=False)),
+        signal.starts // 2,
+        signal.ends // 2,
+    )
+
+
+def _with_inner(signal: Seamed, count: int, *, head: bool) -> Tensor:
+    """The heads (or tails) lengthened by `count` frames towards the inside of their windows."""
+    import torch
+
+    changed = signal.heads.shape[2]
+    first = signal.starts + changed if head else signal.ends - changed - count
+    inner = signal.whole[:, first[:, None] + torch.arange(count)].transpose(0, 1)
+    return torch.cat([signal.heads, inner] if head else [inner, signal.tails], dim=2)
+
+
+def run_stack(stack: tuple[Layer, ...], features: Tensor) -> Tensor:
+    """Runs layers over whole windows.
+
+    Args:
+        stack: convolutions and pools.
+        features: (windows, channels, frames, bins).
+
+    Returns:
+        (windows, channels, frames, bins) after the last layer.
+    """
+    from torch.nn.functional import conv2d, max_pool2d
+
+    for layer in stack:
+        if isinstance(layer, Convolution):
+            features = conv2d(features, layer.weight, layer.bias, padding=1).relu_()
+        else:
+            features = max_pool2d(features, 2)
+    return features
+
+
+def run_dense(network: P835Network, features: Tensor) -> Tensor:
+    """Takes the maximum over time and frequency and runs the dense layers.
+
+    Args:
+        network: whose dense layers to run.
+        features: (windows, channels, frames, bins), the end of the stack.
+
+    Returns:
+        (windows, outputs).
+    """
+    values = features.amax(dim=(2, 3))
+    for weight, bias in network.dense[:-1]:
+        values = (values @ weight + bias).relu_()
+    weight, bias = network.dense[-1]
+    return values @ weight + bias
+
+
+def log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
+    """The input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
+
+    Args:
+        transform: (bins * 2, frame length), real part first.
+        samples: (samples,) without padding: frames that do not fit are left out.
+        hop: samples from frame to frame.
+
+    Returns:
+        (1, frames, bins).
+    """
+    spectrum = samples.unfold(0, transform.shape[1], hop) @ transform.T
+    real, imaginary = spectrum.chunk(2, dim=1)
+    return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None]
+
+
+def mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
+    """Triangular mel filters on Slaney's scale, each of unit area per hertz.
+
+    Args:
+        rate: sampling rate in Hz.
+        frame: length of the Fourier transform in samples.
+        bands: number of filters from 0 Hz to half the rate.
+
+    Returns:
+        (bands, frame // 2 + 1). Equal to `librosa.filters.mel` with its defaults, as the reference uses it.
+    """
+    bins = np.fft.rfftfreq(frame, 1 / rate)
+    edges = _mel_to_hertz(np.linspace(0, _hertz_to_mel(rate / 2), bands + 2))
+    widths = np.diff(edges)
+    rising = (bins - edges[:-2, None]) / widths[:-1, None]
+    falling = (edges[2:, None] - bins) / widths[1:, None]
+    basis = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges[2:] - edges[:-2]))[:, None]
+    return basis.astype(np.float32)
+
+
+# Slaney's Auditory Toolbox: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4.
+_MEL_WIDTH = 200 / 3
+_LOG_STEP = np.log(6.4) / 27
+
+
+def _hertz_to_mel(hertz: float) -> float:
+    return hertz / _MEL_WIDTH if hertz < 1000 else 15 + float(np.log(hertz / 1000)) / _LOG_STEP
+
+
+def _mel_to_hertz(mel: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.where(mel < 15, mel * _MEL_WIDTH, 1000 * np.exp((mel - 15) * _LOG_STEP))

@@ -1,0 +1,34 @@
+"""Silero VAD through the ONNX file and the segmentation rule that faster-whisper ships."""
+
+from pathlib import Path
+
+import numpy as np
+
+from podeval.audio.windows import Span
+from podeval.models.jobs import Samples
+
+_RATE = 16_000
+_PIECE = 30 * 60 * _RATE
+
+
+class SileroVoiceActivity:
+    """Speech or not; recordings are read in pieces of half an hour, spans that touch a cut are joined."""
+
+    def __init__(self, files: dict[str, Path], **options: float) -> None:
+        from faster_whisper.vad import VadOptions
+
+        self._options = VadOptions(**options)
+
+    def speech(self, samples: Samples) -> tuple[Span, ...]:
+        """The stretches that hold speech, in order."""
+        from faster_whisper.vad import get_speech_timestamps
+
+        spans: list[Span] = []
+        for start in range(0, len(samples), _PIECE):
+            piece = np.ascontiguousarray(samples[start : start + _PIECE], dtype=np.float32)
+            for found in get_speech_timestamps(piece, self._options):
+                span = Span((start + found["start"]) / _RATE, (start + found["end"]) / _RATE)
+                if spans and span.start - spans[-1].end < 0.1:
+                    span = Span(spans.pop().start, span.end)
+                spans.append(span)
+        return tuple(spans)

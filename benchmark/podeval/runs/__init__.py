@@ -1,0 +1,1 @@
+"""One system on one benchmark: plan, generate, measure, aggregate; resumable at any point."""

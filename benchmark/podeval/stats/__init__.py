@@ -1,0 +1,1 @@
+"""Statistics: intervals, rank ranges. No models, no files."""

@@ -1,0 +1,1 @@
+"""The world at rest: results of runs as validated, versioned files."""

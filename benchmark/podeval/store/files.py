@@ -1,0 +1,115 @@
+"""Files that are there whole or not at all, and appended lines that survive a kill."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput, PodevalError
+
+
+class DiskFull(PodevalError):
+    """Nothing more can be written; what was written before is safe."""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn a full or read-only disk into a sentence.
+
+    Raises:
+        DiskFull: no space is left.
+        BadInput: the place cannot be written to.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"the disk is full while writing {path}; everything finished so far is kept: "
+                "free some space and run the same command again, it goes on where it stopped"
+            ) from error
+        raise BadInput(f"cannot write {path}: {error.strerror}; choose another folder with --out") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Replace a file by its new content, synced; a reader sees the old or the new, never a part."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    with writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write plain data as JSON, whole."""
+    write_whole(path, (json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode())
+
+
+def append_line(path: Path, data: Any) -> None:
+    """Append one JSON line and sync it; a half-written last line of a killed process is cut off first."""
+    line = (json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b") as file:
+            end = _end_of_last_line(file)
+            file.truncate(end)
+            try:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.truncate(path, end)
+                raise
+
+
+def read_lines(path: Path) -> list[Any]:
+    """The whole JSON lines of a file; a half-written last line is not one."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    lines = content[: content.rfind(b"\n") + 1].splitlines()
+    return [json.loads(line) for line in lines if line.strip()]
+
+
+@contextlib.contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; the lock goes with the process, however it ends.
+
+    Raises:
+        BadInput: another process holds it.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / ".lock").open("a+")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"another podeval run is writing to {folder}; wait for it or choose another --out") from None
+        yield
+
+
+def _end_of_last_line(file: Any) -> int:
+    """Offset after the last newline; only the tail is read."""
+    end: int = file.seek(0, os.SEEK_END)
+    position = end
+    while position > 0:
+        start = max(0, position - 65536)
+        file.seek(start)
+        newline: int = file.read(position - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        position = start
+    return 0

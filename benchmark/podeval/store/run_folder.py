@@ -1,0 +1,211 @@
+"""A run on disk: what was planned, what the system said, what was measured.
+
+    <runs>/<benchmark>/<split>/<system>/
+        run.json                    the plan; a run that would differ is refused
+        outputs/<item>.flac|.wav    what the system said
+        outputs/<item>.json         turns, script, wall time; written last, so that it says the audio is whole
+        <profile>/results.jsonl     one finished measurement a line, appended and synced
+        <profile>/protocols.json    the content of every protocol id in the results
+        <profile>/summary.json      aggregates, written when all is measured
+"""
+
+import io
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from podeval.errors import BadInput
+from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Result, result_from_json
+from podeval.store.files import append_line, read_lines, write_json, write_whole
+
+SCHEMA = 1
+
+
+class _Document(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    schema_version: Literal[1] = SCHEMA
+
+
+class Plan(_Document):
+    """What is run: it must stay the same for a run to be resumed."""
+
+    benchmark: str
+    split: str
+    dataset: str
+    track: str
+    system: str
+    system_title: str
+    system_kind: str
+    generation: dict[str, Any]
+    seed: int
+
+
+class OutputTurn(BaseModel):
+    """One turn of an output."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    speaker: str
+    start: float
+    end: float
+    text: str
+
+
+class Output(_Document):
+    """What a system said for one item; `failed` says why there is no audio."""
+
+    item: str
+    audio: str | None = None
+    failed: str | None = None
+    duration: float | None = None
+    wall_seconds: float | None = None
+    load_seconds: float | None = None
+    turns: tuple[OutputTurn, ...] = ()
+    script: tuple[dict[str, str], ...] = ()
+    details: dict[str, Any] = {}
+
+
+class KeyAggregate(BaseModel):
+    """Mean of one key with its 95 % interval."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+class MetricSummary(BaseModel):
+    """One metric over all items, or over one slice of them (`category=Arts`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: str
+    protocol: str
+    slice: str
+    keys: dict[str, KeyAggregate | None]
+    scored: int
+    unscored_system: int
+    unscored_ours: int
+    reasons: dict[str, int]
+    rankable: bool
+
+
+class Summary(_Document):
+    """All aggregates of one run under one profile."""
+
+    plan: Plan
+    profile: str
+    created: str
+    provenance: dict[str, Any]
+    protocols: dict[str, dict[str, Any]]
+    metrics: tuple[MetricSummary, ...]
+
+
+class RunFolder:
+    """The folder of one system on one split of one benchmark."""
+
+    def __init__(self, runs: Path, benchmark: str, split: str, system: str) -> None:
+        self.runs = runs
+        self.path = runs / benchmark / split / system
+
+    def begin(self, plan: Plan) -> None:
+        """Write the plan, or check that the one there is the same.
+
+        Raises:
+            BadInput: the folder holds a run that was made otherwise.
+        """
+        path = self.path / "run.json"
+        if not path.exists():
+            write_json(path, plan.model_dump())
+            return
+        there = self.plan()
+        differing = [name for name in Plan.model_fields if getattr(there, name) != getattr(plan, name)]
+        if differing:
+            raise BadInput(
+                f"{self.path} holds a run that differs in {', '.join(differing)}; "
+                "choose another folder with --out, or delete it to start afresh"
+            )
+
+    def plan(self) -> Plan:
+        """The plan of the run in this folder."""
+        return _read(self.path / "run.json", Plan)
+
+    def output(self, item: str) -> Output | None:
+        """What the system said for an item; None while it has not."""
+        path = self.output_path(item)
+        return _read(path, Output) if path.exists() else None
+
+    def output_path(self, item: str) -> Path:
+        """The item's output document."""
+        return self.path / "outputs" / f"{item}.json"
+
+    def audio_path(self, output: Output) -> Path | None:
+        """The item's audio."""
+        return self.path / "outputs" / Path(output.audio).name if output.audio else None
+
+    def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
+        """Keep an output, audio first; FLAC of 24 bits, or float WAV where samples pass ±1."""
+        if samples is not None:
+            import soundfile
+
+            fits = float(np.max(np.abs(samples), initial=0.0)) <= 1.0
+            name = f"{output.item}.flac" if fits else f"{output.item}.wav"
+            buffer = io.BytesIO()
+            kind, subtype = ("FLAC", "PCM_24") if fits else ("WAV", "FLOAT")
+            soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
+            write_whole(self.path / "outputs" / name, buffer.getvalue())
+            output = output.model_copy(update={"audio": name})
+        write_json(self.output_path(output.item), output.model_dump())
+
+    def results(self, profile: str) -> dict[tuple[str, str], Result]:
+        """Finished measurements by (item, protocol id); the newest counts."""
+        lines = read_lines(self.path / profile / "results.jsonl")
+        return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in lines}
+
+    def append_result(self, profile: str, item: str, protocol: Protocol, result: Result) -> None:
+        """Keep a measurement; when this returns, a kill does not lose it."""
+        protocols = self.protocols(profile)
+        if protocol.id not in protocols:
+            write_json(self.path / profile / "protocols.json", protocols | {protocol.id: protocol.to_json()})
+        line = {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
+        append_line(self.path / profile / "results.jsonl", line)
+
+    def protocols(self, profile: str) -> dict[str, dict[str, Any]]:
+        """Contents of the protocols used so far, by id."""
+        path = self.path / profile / "protocols.json"
+        if not path.exists():
+            return {}
+        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def write_summary(self, summary: Summary) -> None:
+        """Keep the aggregates."""
+        write_json(self.path / summary.profile / "summary.json", summary.model_dump())
+
+    def summaries(self) -> list[Summary]:
+        """The aggregates of every profile this run was measured under."""
+        return [_read(path, Summary) for path in sorted(self.path.glob("*/summary.json"))]
+
+
+def run_folders(runs: Path) -> list[RunFolder]:
+    """Every run below a folder."""
+    found = sorted(runs.glob("*/*/*/run.json"))
+    return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in found]
+
+
+def _read(path: Path, form: type[Any]) -> Any:
+    try:
+        return form.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise BadInput(
+            f"{path} was not written by this version of podeval ({field}: {first['msg']}); delete it and run again"
+        ) from error

@@ -1,0 +1,265 @@
+"""The submission document: who submits what, for which benchmarks, and where it comes from.
+
+The same document is the Space's form, `podeval submit` and `submissions/<system>/submission.yaml`. Kinds of source:
+`outputs` (audio or scripts made elsewhere), `model` (a model repo that podeval runs), `human` (recordings of people),
+`builtin` (a baseline or control that podeval can run by itself) and `reported` (figures as a paper prints them).
+"""
+
+import json
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+
+SLUG = r"^[a-z][a-z0-9_]{1,63}$"
+REPO = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,95}/[A-Za-z0-9][A-Za-z0-9_.-]{0,95}$"
+REVISION = r"^[0-9a-f]{40}$"
+FOLDER = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*$"
+HTTPS = r"^https://[^\s\x00-\x1f\x7f<>\"']{3,400}$"
+LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
+LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+() -]{1,79}$"
+RESULTS_FILE = r"^[A-Za-z0-9_-]{1,64}\.csv$"
+# No control characters, and none that turn the direction of the text around them.
+ONE_LINE = r"^[^\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]{1,200}$"
+PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]{1,2000}$"
+
+PATTERNS_IN_WORDS = {
+    SLUG: "lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
+    REPO: "a Hub repo as owner/name",
+    REVISION: "a full commit hash of 40 characters, as the repo's history shows it; a branch can move",
+    FOLDER: "a folder beside the document, without .. and not starting with /",
+    HTTPS: "a link that starts with https://",
+    LANGUAGE: "a language code such as en or zh",
+    LICENCE: "an SPDX licence id such as Apache-2.0, or proprietary, or unknown",
+    ONE_LINE: "one line of at most 200 characters, without control characters",
+    PARAGRAPH: "at most 2000 characters, without control characters",
+}
+
+
+def _known_benchmark(name: str) -> str:
+    """The name itself; its absence as an error that pydantic can place."""
+    try:
+        return benchmarks.get(name).name
+    except BadInput as error:
+        raise ValueError(str(error)) from error
+
+
+Slug = Annotated[str, Field(pattern=SLUG)]
+BenchmarkName = Annotated[Slug, AfterValidator(_known_benchmark)]
+Repo = Annotated[str, Field(pattern=REPO)]
+Revision = Annotated[str, Field(pattern=REVISION)]
+Link = Annotated[str, Field(pattern=HTTPS)]
+Line = Annotated[str, Field(pattern=ONE_LINE)]
+Paragraph = Annotated[str, Field(pattern=PARAGRAPH)]
+
+
+class Part(BaseModel):
+    """A block of the document: immutable, with no field that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Links(Part):
+    """Where to read more."""
+
+    homepage: Link | None = None
+    code: Link | None = None
+    paper: Link | None = None
+    demo: Link | None = None
+
+
+class System(Part):
+    """What is being evaluated, in the words of who submits it."""
+
+    id: Slug = Field(description="name of the system's folder and of its row; never changes")
+    name: Line = Field(description="as shown on the board")
+    description: Paragraph
+    organisation: Line | None = None
+    authors: tuple[Line, ...] = Field(default=(), max_length=50)
+    links: Links = Links()
+    licence: Annotated[str, Field(pattern=LICENCE)] = Field(description="of the weights, or of the outputs")
+    open: StrictBool = Field(description="whether anyone can download and run the system")
+    size_parameters: Annotated[StrictInt, Field(gt=0, lt=10**15)] | None = Field(
+        default=None, description="number of parameters; leave out where it is not known"
+    )
+    languages: tuple[Annotated[str, Field(pattern=LANGUAGE)], ...] = Field(min_length=1, max_length=200)
+
+
+class BenchmarkEntry(Part):
+    """One benchmark the system takes part in, with the tracks it can do."""
+
+    name: BenchmarkName
+    tracks: tuple[Slug, ...] = Field(min_length=1, max_length=10)
+
+    @model_validator(mode="after")
+    def _exists(self) -> Self:
+        known = benchmarks.get(self.name).tracks
+        if wrong := set(self.tracks) - {track.name for track in known}:
+            names = ", ".join(track.name for track in known)
+            raise ValueError(f"{self.name} has no track {', '.join(sorted(wrong))}; choose among {names}")
+        return self
+
+
+class _Files(Part):
+    repo: Repo | None = Field(default=None, description="dataset repo with one file an item, named by item id")
+    revision: Revision | None = None
+    folder: Annotated[str, Field(pattern=FOLDER, max_length=200)] | None = Field(
+        default=None, description="folder beside this document, in place of a repo"
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.repo is None) == (self.folder is None):
+            raise ValueError("needs either repo (with revision) or folder, and not both")
+        if (self.repo is None) != (self.revision is None):
+            raise ValueError("needs repo and revision together, so that what is measured cannot change later")
+        return self
+
+
+class Outputs(_Files):
+    """Audio or scripts that the submitter made; shown as `outputs supplied`."""
+
+    kind: Literal["outputs"]
+
+
+class Human(_Files):
+    """Recordings or texts of people, scored and battled like any system's."""
+
+    kind: Literal["human"]
+
+
+class PinnedRepo(Part):
+    """A Hub repo at one commit."""
+
+    repo: Repo
+    revision: Revision
+
+
+class Model(PinnedRepo):
+    """A model repo that podeval runs in its sandbox; `base` is what an adapter repo adapts."""
+
+    kind: Literal["model"]
+    task: Literal["text-to-speech", "podcast", "script-writer", "speech-to-speech"]
+    base: PinnedRepo | None = None
+
+
+class BuiltIn(Part):
+    """A system that comes with podeval. A control shows what a board must not reward."""
+
+    kind: Literal["builtin"]
+    runner: Slug = Field(description="name in podeval.systems")
+    role: Literal["baseline", "control"]
+
+
+class ReportedFigure(Part):
+    """One figure as a paper prints it; profile `paper`, so it ranks only among figures of the same variant.
+
+    `value` keeps the printed digits. `module` and `key` say which of our metrics it is a figure of, where there
+    is one. `breakdown` and `group` are empty for a figure over the whole benchmark.
+    """
+
+    benchmark: BenchmarkName
+    paper: Literal["podeval", "lfs", "podbench", "pam", "mtalk"]
+    table: Line = Field(description="where in the paper, as in Table 5")
+    printed: Line = Field(description="the metric's name as printed")
+    module: Slug | None = None
+    key: Slug | None = None
+    variant: Slug
+    breakdown: Slug | None = None
+    group: Line | None = None
+    value: Decimal = Field(max_digits=20)
+    better: Literal["higher", "lower"]
+    note: Line | None = None
+
+    @model_validator(mode="after")
+    def _refers_to_what_exists(self) -> Self:
+        benchmark = benchmarks.get(self.benchmark)
+        if (self.module is None) != (self.key is None):
+            raise ValueError("module and key belong together; give both or neither")
+        if (self.breakdown is None) != (self.group is None):
+            raise ValueError("breakdown and group belong together; give both or neither")
+        if self.breakdown is not None:
+            groups: dict[str, tuple[str, ...]] = {part.name: part.groups for part in benchmark.breakdowns}
+            if self.group not in groups.get(self.breakdown, ()):
+                raise ValueError(f"{benchmark.name} has no {self.breakdown} {self.group}")
+        return self
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """What the figure is of; no two figures of a system share it."""
+        return (self.benchmark, self.paper, self.variant, self.printed, self.breakdown, self.group)
+
+
+class Reported(Part):
+    """Figures from papers: nothing is run, no interval is invented."""
+
+    kind: Literal["reported"]
+    results: tuple[ReportedFigure, ...] = Field(
+        min_length=1, description="the figures, or the name of a CSV file beside this document that holds them"
+    )
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        seen = set()
+        for number, figure in enumerate(self.results, start=1):
+            if figure.place in seen:
+                group = f", {figure.group}" if figure.group else ""
+                raise ValueError(f"figure {number} ({figure.printed}{group}) is there twice; remove one")
+            seen.add(figure.place)
+        return self
+
+
+Source = Annotated[Outputs | Model | Human | BuiltIn | Reported, Field(discriminator="kind")]
+
+
+class Submission(Part):
+    """The whole document."""
+
+    schema_version: Literal[1]
+    system: System
+    benchmarks: tuple[BenchmarkEntry, ...] = Field(min_length=1, max_length=20)
+    source: Source
+
+    @model_validator(mode="after")
+    def _figures_are_of_its_benchmarks(self) -> Self:
+        entered = [entry.name for entry in self.benchmarks]
+        if len(set(entered)) < len(entered):
+            raise ValueError("benchmarks lists one benchmark twice; join its tracks in one entry")
+        if isinstance(self.source, Reported):
+            for figure in self.source.results:
+                if figure.benchmark not in entered:
+                    raise ValueError(f"figures are of {figure.benchmark}, which is not listed in benchmarks")
+        return self
+
+
+BLOCKS: dict[tuple[str, ...], type[Part]] = {
+    (): Submission,
+    ("system",): System,
+    ("system", "links"): Links,
+    ("benchmarks",): BenchmarkEntry,
+    ("source", "outputs"): Outputs,
+    ("source", "model"): Model,
+    ("source", "model", "base"): PinnedRepo,
+    ("source", "human"): Human,
+    ("source", "builtin"): BuiltIn,
+    ("source", "reported"): Reported,
+    ("source", "reported", "results"): ReportedFigure,
+}
+"""Which block stands where: the path of field names, without list positions and with the source's kind."""
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the document as it is written; `schema_text` is what `submissions/schema.json` holds."""
+    schema = Submission.model_json_schema()
+    results = schema["$defs"]["Reported"]["properties"]["results"]
+    figures = {key: results.pop(key) for key in ("items", "minItems", "type")}
+    results["anyOf"] = [figures, {"type": "string", "pattern": RESULTS_FILE}]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "podeval submission", **schema}
+
+
+def schema_text() -> str:
+    """The published form of the JSON Schema."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,1 @@
+"""Systems that speak: the contract, the built-in baselines, and the control systems that guard the board."""

@@ -1,0 +1,178 @@
+"""The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop without a network.
+
+Determinism: hibari draws its noise from a generator that it is given; every line gets its own, made of seed and
+place. Piper draws inside the ONNX graph from a generator that is made with the session, from the process-wide seed
+of onnxruntime; so each script gets a fresh session, and what is said depends on nothing said before it.
+"""
+
+import json
+import os
+import threading
+import time
+from collections.abc import Sequence
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podeval.audio.resample import resample
+from podeval.errors import BadInput, ModelMissing
+from podeval.models import weights
+from podeval.systems.reader import DialogueReader, Line, Sounds, cut_silence
+from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
+
+RATE = 24000
+"""Common sampling rate in Hz: hibari's own; Piper's 22050 Hz are resampled."""
+
+_PACKAGES = {"hibari": "hibari-tts", "piper": "piper-tts", "onnxruntime": "onnxruntime"}
+_INSTALL_PACKAGES = "pip install podeval[baselines]"
+_JOE = "piper-joe"
+_HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
+_HIBARI, _PIPER = 0, 1
+_NOISE, _LENGTH, _DURATION_NOISE = 0.667, 1.0, 0.8  # the values joe was published with
+_seeding = threading.Lock()
+
+
+class HibariPiper(DialogueReader):
+    """A good, small, two-voice baseline for English: the first speaker is hibari, the second Piper's joe."""
+
+    name: ClassVar[str] = "hibari_piper"
+    description: ClassVar[str] = "hibari (female) and Piper joe (male): a small neural baseline"
+    licence: ClassVar[str] = "Apache-2.0 (hibari), GPL-3.0-or-later (Piper), CC0-1.0 (joe)"
+    kind: ClassVar[Kind] = "model"
+    longest_line: ClassVar[int | None] = 300  # both attend over the whole line: cost and slips grow with its length
+
+    def __init__(self, *, threads: int | None = None) -> None:
+        """Choose how many processors to use; nothing is loaded yet.
+
+        Args:
+            threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
+        """
+        self._threads = threads or _threads_from_environment()
+        self._hibari: Any = None
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English only."""
+        return ("en",)
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        """Hibari's heart, Piper's joe."""
+        return (
+            Voice("hibari-heart", "American, female", "Apache-2.0"),
+            Voice("piper-joe", "American, male", "CC0-1.0"),
+        )
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """Weights, noise and assembly."""
+        return {
+            "system": self.name,
+            "voices": [voice.name for voice in self.voices],
+            "weights": {
+                "hibari.onnx": _HIBARI_SHA256,
+                **{file.to: file.sha256 for file in weights.lock()[_JOE].files},
+            },
+            "piper": {"noise_scale": _NOISE, "length_scale": _LENGTH, "noise_w_scale": _DURATION_NOISE},
+            "rate": RATE,
+            "strategy": "chunked",
+            "chunk": f"sentence, at most {self.longest_line} characters",
+            **self.assembly(),
+        }
+
+    def available(self) -> str | None:
+        """None where both packages and joe's weights are there, else what is missing and its command."""
+        missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
+        if missing:
+            return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
+        try:
+            weights.folder(_JOE)
+        except ModelMissing as absent:
+            return f"{self.name} needs the voice joe: {absent}"
+        return None
+
+    def _say(self, lines: Sequence[Line], language: str, seed: int) -> Sounds:
+        begin = time.perf_counter()
+        asked = {line.voice for line in lines}
+        hibari = self._load_hibari() if _HIBARI in asked else None
+        piper = _load_piper(self._threads, seed) if _PIPER in asked else None
+        loaded = time.perf_counter()
+        said = [
+            _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
+            for number, line in enumerate(lines)
+        ]
+        return Sounds(
+            lines=said,
+            rate=RATE,
+            wall_seconds=time.perf_counter() - loaded,
+            load_seconds=loaded - begin,
+            details={
+                **{package: metadata.version(package) for package in _PACKAGES.values()},
+                "voices": {str(voice): self.voices[voice].name for voice in sorted(asked)},
+                "threads": self._threads,
+            },
+        )
+
+    def _load_hibari(self) -> Any:
+        if self._hibari is None:
+            from hibari import Hibari
+
+            hibari = Hibari(threads=self._threads)
+            weights.verify(Path(hibari.model_path), _HIBARI_SHA256, _INSTALL_PACKAGES)
+            hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
+            self._hibari = hibari
+        return self._hibari
+
+
+def _load_piper(threads: int, seed: int) -> Any:
+    """Piper's joe on a session of its own, its noise seeded."""
+    import onnxruntime
+    from piper import PiperConfig, PiperVoice
+
+    folder = weights.folder(_JOE)
+    model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = threads
+    options.log_severity_level = 3
+    with _seeding:
+        onnxruntime.set_seed(seed)
+        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    return PiperVoice(session=session, config=PiperConfig.from_dict(json.loads(config.read_text("utf-8"))))
+
+
+def _hibari_says(hibari: Any, line: Line, seed: list[int]) -> Samples:
+    try:
+        return np.asarray(hibari(line.text, seed=seed), np.float32)
+    except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
+        raise _failed("hibari", line, broken) from broken
+
+
+def _piper_says(piper: Any, line: Line) -> Samples:
+    from piper import SynthesisConfig
+
+    # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
+    manner = SynthesisConfig(
+        noise_scale=_NOISE, length_scale=_LENGTH, noise_w_scale=_DURATION_NOISE, normalize_audio=False
+    )
+    try:
+        parts = [np.asarray(part.audio_float_array, np.float32) for part in piper.synthesize(line.text, manner)]
+    except Exception as broken:
+        raise _failed("Piper", line, broken) from broken
+    if not parts:
+        return np.zeros(0, np.float32)
+    native = piper.config.sample_rate
+    return resample(cut_silence(np.concatenate(parts), native), native, RATE)
+
+
+def _failed(engine: str, line: Line, broken: Exception) -> SpeechFailed:
+    what = f"{type(broken).__name__}: {broken}"
+    return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")
+
+
+def _threads_from_environment() -> int:
+    given = os.environ.get("PODEVAL_THREADS") or "1"
+    if not given.isdecimal() or int(given) < 1:
+        raise BadInput(f"PODEVAL_THREADS must be a whole number from 1, not {given!r}")
+    return int(given)

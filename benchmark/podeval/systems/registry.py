@@ -1,0 +1,39 @@
+"""Built-in systems, by name."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from podeval.errors import BadInput
+from podeval.systems.controls import RepeatedSentence, ShuffledVoices, Silence
+from podeval.systems.espeak_ng import EspeakNg
+from podeval.systems.hibari_piper import HibariPiper
+from podeval.systems.speech import SpeakingSystem
+
+_SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
+    HibariPiper.name: HibariPiper,
+    EspeakNg.name: EspeakNg,
+    Silence.name: Silence,
+    RepeatedSentence.name: lambda: RepeatedSentence(HibariPiper()),
+    ShuffledVoices.name: lambda: ShuffledVoices(HibariPiper()),
+}
+
+NAMES = tuple(_SYSTEMS)
+"""Every built-in system: the baseline, then the controls."""
+
+
+def get(name: str) -> SpeakingSystem:
+    """A new instance of the system of this name; nothing is loaded before it speaks.
+
+    Raises:
+        BadInput: there is none; names the closest.
+    """
+    if name not in _SYSTEMS:
+        close = get_close_matches(name, NAMES, n=1, cutoff=0.4)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise BadInput(f"there is no built-in system {name!r}; {hint}There are {', '.join(NAMES)}")
+    return _SYSTEMS[name]()
+
+
+def all_systems() -> tuple[SpeakingSystem, ...]:
+    """One instance of every built-in system."""
+    return tuple(get(name) for name in NAMES)

@@ -1,0 +1,91 @@
+"""What of a written text can be said: engines receive words and punctuation, never what could break them."""
+
+import re
+import textwrap
+import unicodedata
+from collections.abc import Iterator
+
+from podeval.text.tokens import HAN
+
+_PLAIN = str.maketrans("‘’‛“”„«»⁄−•〇", '\'\'\'"""""/-,零')
+_KEPT = {"Mn", "Mc", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sc"}
+# Read out as "asterisk" or "open bracket" at best; [[x]] and [x](/y/) are phoneme commands to some engines.
+_MARKUP = set("[]{}<>|\\`~^_*#")
+_SYMBOLS = set("+=±×÷°")
+_LONG_WORD = re.compile(r"[^\W\d_\u2e80-\U0010ffff]{41,}")
+_LONG_NUMBER = re.compile(r"\d[\d,.]{12,}\d|\d{13,}")
+_REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
+_SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*\s+|[。！？]+[\"'”’」』）]*\s*")
+_CLAUSE_END = re.compile(r"(?<=[,;:—，；：、])\s*")
+_ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
+
+
+def speakable(text: str) -> str:
+    """The text without emoji, control characters and markup; typographic forms made plain, runs of a sign cut.
+
+    Empty where no letter and no digit is left, for then there is nothing to say.
+    """
+    plain = unicodedata.normalize("NFC", "".join(map(_plain_character, text.translate(_PLAIN))))
+    plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
+    plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
+    plain = _LONG_NUMBER.sub(lambda number: " ".join(re.sub(r"\D", "", number.group())), plain)
+    plain = " ".join(plain.split())
+    return plain if any(character.isalnum() for character in plain) else ""
+
+
+def _plain_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in ("Nd", "No"):  # engines know ASCII digits only
+        digit = unicodedata.digit(character, None)
+        return _plain_letters(character) if digit is None else str(digit)
+    if category[0] in "LN":
+        return _plain_letters(character)
+    if category in ("Cf", "Me") or "\ufe00" <= character <= "\ufe0f":  # joiners and variation selectors of emoji
+        return ""
+    return character if (category in _KEPT and character not in _MARKUP) or character in _SYMBOLS else " "
+
+
+def _plain_letters(character: str) -> str:
+    """Mathematical bold, full-width forms, fractions and ligatures as the letters and digits they stand for."""
+    plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
+    return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
+
+
+def seconds_to_say(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
+    """How long a person takes to read a text: words of alphabets by the minute, Chinese characters by theirs."""
+    characters = len(re.findall(f"[{HAN}]", text))
+    words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
+    return 60.0 * (words / words_per_minute + characters / characters_per_minute)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of one line of text; a full stop after a title or an initial ends none."""
+    found: list[str] = []
+    begin = 0
+    for end in _SENTENCE_END.finditer(text):
+        sentence = text[begin : end.end()]
+        if not _ABBREVIATION.search(sentence):
+            found.append(sentence.strip())
+            begin = end.end()
+    found.append(text[begin:].strip())
+    return [sentence for sentence in found if any(character.isalnum() for character in sentence)]
+
+
+def short_lines(text: str, longest: int) -> list[str]:
+    """Sentences, those beyond `longest` characters broken at clauses, and where there is none between words."""
+    return [line for sentence in sentences(text) for line in _broken(sentence, longest)]
+
+
+def _broken(sentence: str, longest: int) -> Iterator[str]:
+    if len(sentence) <= longest:
+        yield sentence
+        return
+    line = ""
+    for clause in _CLAUSE_END.split(sentence):
+        for part in textwrap.wrap(clause, longest, break_on_hyphens=False):
+            joined = f"{line} {part}".strip()
+            if len(joined) > longest:
+                yield line
+                joined = part
+            line = joined
+    yield line

@@ -1,0 +1,126 @@
+"""The contract of a system that speaks: a script in, a recording with turn times and its cost out."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.text.script import Script
+
+Samples = NDArray[np.float32]
+Kind = Literal["model", "control"]
+
+
+class SpeechFailed(PodevalError):
+    """A system was ready and took the script, but brought back no usable speech: the system's fault, not ours."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """One voice a system can speak with."""
+
+    name: str
+    description: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class SpokenTurn:
+    """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
+
+    speaker: str
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Speech:
+    """What a system made of a script.
+
+    Attributes:
+        samples: float32, shape (frames, channels).
+        rate: sampling rate in Hz.
+        turns: spoken turns in order; a turn with nothing speakable in it is absent.
+        wall_seconds: time of synthesis and assembly, without loading models.
+        load_seconds: time spent on loading models and starting engines.
+        details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.
+    """
+
+    samples: Samples
+    rate: int
+    turns: tuple[SpokenTurn, ...]
+    wall_seconds: float
+    load_seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return len(self.samples) / self.rate
+
+    @property
+    def rtf(self) -> float:
+        """Real-time factor: synthesis time over duration; below 1 is faster than speech."""
+        return self.wall_seconds / self.duration
+
+
+class SpeakingSystem(ABC):
+    """A system that reads scripts aloud.
+
+    Attributes:
+        name: the system's name, unique in `podeval.systems.registry`.
+        description: one sentence for the board.
+        licence: what a user of the system is bound by.
+        kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    licence: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    @property
+    @abstractmethod
+    def languages(self) -> tuple[str, ...]:
+        """Languages it reads, as ISO 639-1 codes."""
+
+    @property
+    @abstractmethod
+    def voices(self) -> tuple[Voice, ...]:
+        """Its voices for English, in the order in which a script's speakers receive them."""
+
+    @property
+    @abstractmethod
+    def generation(self) -> dict[str, Any]:
+        """Every parameter that changes what it says, as plain JSON data; the seed is given with each call."""
+
+    @abstractmethod
+    def available(self) -> str | None:
+        """None where it can speak now, else a sentence with the one command that helps."""
+
+    @abstractmethod
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read a script aloud; equal script and seed give equal samples on one machine.
+
+        Raises:
+            BadInput: the script cannot be spoken by this system: its language, its speakers, no words.
+            ModelMissing: something has to be installed first; says what `available` says.
+            SpeechFailed: the engine broke or stayed silent.
+        """
+
+    def require(self, seed: int = 0) -> None:
+        """Refuse to start without the engine or with a seed that generators do not take.
+
+        Raises:
+            BadInput: the seed is outside 0..2^31-1.
+            ModelMissing: see `available`.
+        """
+        if not 0 <= seed < 2**31:
+            raise BadInput(f"the seed {seed} of {self.name} is out of range; give a whole number from 0 to {2**31 - 1}")
+        if (missing := self.available()) is not None:
+            raise ModelMissing(missing)

@@ -1,0 +1,1 @@
+"""Text primitives: scripts, tokens, normalisation, alignment, counts. No models."""

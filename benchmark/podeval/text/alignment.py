@@ -1,0 +1,226 @@
+"""Who speaks when in a generated dialogue: its script against the transcriber's word times.
+
+The script's words are known, so they are aligned (minimum edit distance over words, Chinese over characters)
+with the words that were heard, and every turn takes the time of its own words. Nothing is learned from the
+voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+
+What goes wrong in generated speech is handled so:
+- A turn is heard if at least a fifth of its words are; the others are left out and counted. By less, common
+  words of a skipped turn would claim pieces of its neighbours.
+- Fewer than three words that agree but lie beyond more than five foreign words (a hallucination, an ad-lib)
+  do not stretch a turn.
+- Words at a turn's edge that were not heard extend it by their expected length, into the pause at most.
+- A repeated sentence keeps one of its copies; the other belongs to nobody unless it lies inside the turn.
+
+Below a `coverage` of one half the alignment is a guess: the audio says something else, the transcriber
+failed, or the language is wrong. Do not use its turns then.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from rapidfuzz.distance import Levenshtein
+
+from podeval.errors import BadInput, CannotScore
+from podeval.text.normalise import simplified
+from podeval.text.script import Script
+from podeval.text.tokens import HAN
+
+TRUSTED_COVERAGE = 0.5
+"""Coverage below which an alignment should not be used."""
+
+_HEARD_SHARE = 0.2
+_FOREIGN_WORDS = 5
+_ANCHOR_WORDS = 3
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
+
+
+@dataclass(frozen=True)
+class SpokenTurn:
+    """A turn of the script as it was spoken.
+
+    Attributes:
+        index: Position of the turn in the script, from 0.
+        speaker: Name in the script.
+        start: Seconds.
+        end: Seconds.
+        matched: Share of the turn's words that were heard, 0..1.
+    """
+
+    index: int
+    speaker: str
+    start: float
+    end: float
+    matched: float
+
+
+@dataclass(frozen=True)
+class SpokenTurns:
+    """A script laid over time.
+
+    Attributes:
+        turns: The turns that were heard, in order, not overlapping.
+        missing: Positions in the script of the turns that were not.
+        coverage: Share of the script's words that were heard in the turns above, 0..1.
+    """
+
+    turns: tuple[SpokenTurn, ...]
+    missing: tuple[int, ...]
+    coverage: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether enough of the script was heard for the times to be used."""
+        return self.coverage >= TRUSTED_COVERAGE
+
+
+@dataclass(frozen=True)
+class _Word:
+    text: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """A heard turn: the words it spans and, in characters, what is missing before and after them."""
+
+    index: int
+    start: float
+    end: float
+    head: int
+    tail: int
+    matched: int
+
+
+def speaker_turns(
+    script: Script, words: Iterable[tuple[str, float, float]], duration: float | None = None
+) -> SpokenTurns:
+    """Times of a script's turns.
+
+    Args:
+        script: What was to be spoken, in English or Chinese.
+        words: What was heard: text, start and end in seconds, as a transcriber gives them.
+        duration: Seconds of audio, so that a last word that was not heard has its place; the end of the last
+            heard word if not given.
+
+    Raises:
+        CannotScore: the script holds no words.
+        BadInput: a word's times are not finite numbers in order.
+    """
+    turns = [words_of(turn.text) for turn in script.turns]
+    written = [word for turn in turns for word in turn]
+    if not written:
+        raise CannotScore("the script holds no words to align; give at least one turn with text")
+    heard = _timed(words)
+    partners = _partners(written, [word.text for word in heard])
+    extents: list[_Extent] = []
+    offset = 0
+    for index, turn in enumerate(turns):
+        extent = _extent(index, turn, partners[offset : offset + len(turn)], heard)
+        offset += len(turn)
+        if extent is not None:
+            extents.append(extent)
+    spoken = tuple(
+        SpokenTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
+        for at in _extended(extents, heard, duration)
+    )
+    found = {turn.index for turn in spoken}
+    return SpokenTurns(
+        spoken,
+        tuple(index for index in range(len(turns)) if index not in found),
+        sum(extent.matched for extent in extents) / len(written),
+    )
+
+
+def words_of(text: str) -> list[str]:
+    """Words as they are compared: lower case, no punctuation, single simplified characters for Chinese."""
+    plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
+    if re.search(f"[{HAN}]", plain):
+        plain = simplified(plain)
+    return _WORD.findall(plain)
+
+
+def _timed(words: Iterable[tuple[str, float, float]]) -> list[_Word]:
+    """The heard words in time, split as the script's are, each part with its share of the word's time."""
+    timed: list[_Word] = []
+    for text, start, end in words:
+        if not (math.isfinite(start) and math.isfinite(end) and start <= end):
+            raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
+        parts = words_of(text)
+        size, done = sum(map(len, parts)), 0
+        for part in parts:
+            begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))
+            timed.append(_Word(part, begins, ends))
+            done += len(part)
+    return sorted(timed, key=lambda word: (word.start, word.end))
+
+
+def _partners(written: Sequence[str], heard: Sequence[str]) -> list[int | None]:
+    """Per written word the heard word in its place, the same or another; None where none was heard."""
+    partners: list[int | None] = [None] * len(written)
+    for edit in Levenshtein.opcodes(written, heard):
+        if edit.tag in ("equal", "replace"):
+            partners[edit.src_start : edit.src_end] = range(edit.dest_start, edit.dest_end)
+    return partners
+
+
+def _extent(index: int, turn: Sequence[str], partners: Sequence[int | None], heard: Sequence[_Word]) -> _Extent | None:
+    """Where a turn lies, or None if too little of it was heard."""
+    chain = _without_strays(
+        [(place, partner) for place, partner in enumerate(partners) if partner is not None],
+        lambda pair: turn[pair[0]] == heard[pair[1]].text,
+    )
+    matched = sum(turn[place] == heard[partner].text for place, partner in chain)
+    if matched == 0 or matched < _HEARD_SHARE * len(turn):
+        return None
+    (first, start), (last, end) = chain[0], chain[-1]
+    head, tail = sum(map(len, turn[:first])), sum(map(len, turn[last + 1 :]))
+    return _Extent(index, heard[start].start, heard[end].end, head, tail, matched)
+
+
+def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
+    """The pairs of places and partners without the few at either end that lie beyond foreign words."""
+    runs: list[list[tuple[int, int]]] = []
+    for pair in chain:
+        if runs and (pair[1] - runs[-1][-1][1]) - (pair[0] - runs[-1][-1][0]) <= _FOREIGN_WORDS:
+            runs[-1].append(pair)
+        else:
+            runs.append([pair])
+    if len(runs) < 2:
+        return chain
+    weights = [sum(map(agrees, run)) for run in runs]
+    core = weights.index(max(weights))
+    kept = [at for at, weight in enumerate(weights) if weight >= _ANCHOR_WORDS or at == core]
+    return [pair for run in runs[kept[0] : kept[-1] + 1] for pair in run]
+
+
+def _extended(extents: Sequence[_Extent], heard: Sequence[_Word], duration: float | None) -> list[_Extent]:
+    """The turns with the words missing at their edges: as long as such words are, up to the pause."""
+    if not extents:
+        return []
+    pace = median((word.end - word.start) / len(word.text) for word in heard)
+    starts = [max(0.0, extents[0].start - extents[0].head * pace)]
+    ends = []
+    for before, after in pairwise(extents):
+        tail, head = before.tail * pace, after.head * pace
+        pause = after.start - before.end
+        if pause < 0:
+            # The transcriber's words overlap; the turns meet halfway.
+            ends.append(max(starts[-1], before.end + pause / 2))
+            starts.append(ends[-1])
+        else:
+            scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
+            ends.append(before.end + tail * scale)
+            starts.append(after.start - head * scale)
+    last = extents[-1]
+    ends.append(
+        max(starts[-1], last.end, min(last.end + last.tail * pace, heard[-1].end if duration is None else duration))
+    )
+    return [replace(at, start=start, end=end) for at, start, end in zip(extents, starts, ends, strict=True)]

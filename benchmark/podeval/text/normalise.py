@@ -1,0 +1,113 @@
+"""Normalisation before words are compared: what counts as the same word.
+
+- `whisper`, English: OpenAI's normaliser (numbers to digits, contractions and spelling unified, fillers and
+  bracketed text dropped). Chinese: width unified, bracketed text and punctuation dropped, characters
+  simplified, lower case.
+- `basic`: lower case; whatever is no letter, digit or straight apostrophe to spaces.
+- `lfs`, as F5-TTS cleans: punctuation deleted, lower case; English keeps ASCII only, Chinese is converted to
+  simplified characters and mainland wording.
+- `none`: only whitespace is unified.
+
+Typographic apostrophes are made straight before the English `whisper` normaliser: it knows only the straight one
+and would take "it's" in a script and in a transcript for different words. Chinese numerals are
+not converted.
+"""
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Literal, get_args
+
+from podeval.errors import BadInput
+from podeval.text.tokens import Language, check_language
+
+Normaliser = Literal["whisper", "basic", "lfs", "none"]
+
+_APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
+_BRACKETED = re.compile(r"[\[<][^\]>]*[\]>]|\([^)]+\)")
+
+
+def _span(first: int, last: int) -> str:
+    return "".join(map(chr, range(first, last + 1)))
+
+
+# ASCII, its full-width forms with half-width CJK, the CJK block's signs and brackets, and the dashes, quotes,
+# dots and ellipsis that Chinese typography uses: the two punctuation sets that the F5-TTS cleaning joins.
+_LFS_PUNCTUATION = "".join(
+    (
+        string.punctuation,
+        _span(0xFF01, 0xFF0F), _span(0xFF1A, 0xFF20), _span(0xFF3B, 0xFF40), _span(0xFF5B, 0xFF64),
+        _span(0x3000, 0x3003), _span(0x3008, 0x3011), _span(0x3014, 0x301F), "\u3030\u303e\u303f",
+        "\u2013\u2014\u2018\u2019\u201b\u201c\u201d\u201e\u201f\u2026\u2027\ufe4f\ufe51\ufe54\u00b7",
+    )
+)  # fmt: skip
+_LFS_DELETION = str.maketrans("", "", _LFS_PUNCTUATION)
+
+
+def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> str:
+    """The text in the form it is compared in, single-spaced.
+
+    Args:
+        text: Any text.
+        language: `en` or `zh`.
+        normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
+
+    Raises:
+        BadInput: another language or normaliser.
+    """
+    language = check_language(language)
+    if normaliser not in _NORMALISERS:
+        raise BadInput(f"normaliser must be one of {', '.join(get_args(Normaliser))}, not {normaliser!r}")
+    return " ".join(_NORMALISERS[normaliser](text, language).split())
+
+
+def simplified(text: str) -> str:
+    """The text with traditional Chinese characters simplified one by one; wording is kept."""
+    import zhconv
+
+    return str(zhconv.convert(text, "zh-hans"))
+
+
+def _whisper(text: str, language: Language) -> str:
+    if language == "en":
+        words = _english_normaliser()(text.translate(_APOSTROPHES)).split()
+        # An ellipsis at the end leaves a period behind, which would count as a word.
+        return " ".join(word for word in words if any(map(str.isalnum, word)))
+    plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))
+    return "".join(
+        " " if unicodedata.category(character)[0] in "PSM" else character for character in simplified(plain).lower()
+    )
+
+
+@cache
+def _english_normaliser() -> Any:
+    from whisper_normalizer.english import EnglishTextNormalizer
+
+    return EnglishTextNormalizer()
+
+
+def _basic(text: str, language: Language) -> str:
+    return re.sub(r"[^\w\s']", " ", text.lower())
+
+
+def _lfs(text: str, language: Language) -> str:
+    deleted = text.translate(_LFS_DELETION).lower()
+    if language == "en":
+        return deleted.encode("ascii", "ignore").decode("ascii")
+    import zhconv
+
+    return str(zhconv.convert(deleted, "zh-cn"))
+
+
+def _none(text: str, language: Language) -> str:
+    return text
+
+
+_NORMALISERS: dict[str, Callable[[str, Language], str]] = {
+    "whisper": _whisper,
+    "basic": _basic,
+    "lfs": _lfs,
+    "none": _none,
+}

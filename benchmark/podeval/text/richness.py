@@ -1,0 +1,140 @@
+"""How rich a text's words are: distinct-n, MATTR, information density. Pure functions over tokens.
+
+The two windowed measures slide one token at a time and cost O(N) for any window: a token (or n-gram) is
+distinct in exactly those windows that hold it but not its previous occurrence, so each adds one to a run of
+window starts.
+
+Sources: distinct-n, Li et al. 2016; MATTR, Covington and McFall 2010; windows and entropy as PodEval uses
+them.
+"""
+
+from collections import Counter
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from podeval.errors import BadInput, CannotScore
+
+Values = npt.NDArray[np.float64]
+_Ids = npt.NDArray[np.int64]
+
+WINDOW = 100
+"""Window of the papers' figures, in tokens."""
+
+
+@dataclass(frozen=True, eq=False)
+class WindowedRichness:
+    """A share of distinct items, over sliding windows.
+
+    Attributes:
+        value: Mean over windows, 0..1.
+        windows: The share in each window, indexed by the window's first token.
+        window: Tokens per window; the whole text where it is shorter than asked for.
+        short: Whether the text is shorter than the window, so that the value is of one smaller window.
+    """
+
+    value: float
+    windows: Values
+    window: int
+    short: bool
+
+
+@dataclass(frozen=True)
+class InformationDensity:
+    """Entropy of a text's words.
+
+    Attributes:
+        bits: Shannon entropy of the unigram distribution, bits per token; grows with the text's length.
+        normalised: `bits` by its upper bound, log2 of the token count, 0..1; None for a single token.
+        tokens: How many tokens were left after the stop words.
+    """
+
+    bits: float
+    normalised: float | None
+    tokens: int
+
+
+def distinct_n(
+    tokens: Sequence[str], n: int = 2, window: int = WINDOW, *, short_is_zero: bool = False
+) -> WindowedRichness:
+    """Distinct n-grams by all n-grams of a window, mean over windows of `window` tokens at every token.
+
+    Args:
+        tokens: The text's tokens.
+        n: Length of an n-gram.
+        window: Window in tokens; it holds `window - n + 1` n-grams.
+        short_is_zero: Score a text shorter than the window 0, as PodEval's code does, rather than as one
+            window.
+
+    Raises:
+        CannotScore: fewer than n tokens.
+        BadInput: n below 1, or a window smaller than n.
+    """
+    if n < 1 or window < n:
+        raise BadInput(
+            f"distinct-n needs n of at least 1 and a window of at least n tokens, not n={n}, window={window}"
+        )
+    if len(tokens) < n:
+        raise CannotScore(f"the text has {len(tokens)} tokens; distinct-{n} needs at least {n}")
+    short = len(tokens) < window
+    size = min(window, len(tokens))
+    shares = _distinct_shares(_ngrams(tokens, n), size - n + 1)
+    return WindowedRichness(0.0 if short and short_is_zero else float(shares.mean()), shares, size, short)
+
+
+def mattr(tokens: Sequence[str], window: int = WINDOW) -> WindowedRichness:
+    """Moving-average type-token ratio: types by tokens, mean over windows of `window` tokens at every token.
+
+    Raises:
+        CannotScore: no token.
+        BadInput: a window below 1.
+    """
+    if window < 1:
+        raise BadInput(f"MATTR needs a window of at least 1 token, not {window}")
+    if not tokens:
+        raise CannotScore("the text has no tokens; MATTR needs at least one")
+    return distinct_n(tokens, 1, window)
+
+
+def information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset()) -> InformationDensity:
+    """Shannon entropy, in bits, of the tokens that are not stop words.
+
+    Raises:
+        CannotScore: no token is left.
+    """
+    counts = Counter(token for token in tokens if token not in stop_words)
+    total = counts.total()
+    if not total:
+        raise CannotScore("the text has no words besides stop words; information density needs at least one")
+    shares = np.fromiter(counts.values(), dtype=np.float64) / total
+    bits = float(np.sum(shares * np.log2(1 / shares)))
+    return InformationDensity(bits, bits / float(np.log2(total)) if total > 1 else None, total)
+
+
+def _ngrams(tokens: Sequence[str], n: int) -> _Ids:
+    """A number per n-gram, equal for equal n-grams."""
+    vocabulary: dict[str, int] = {}
+    words = np.array([vocabulary.setdefault(token, len(vocabulary)) for token in tokens], dtype=np.int64)
+    grams = words
+    for offset in range(1, n):
+        # Renumbered at every step, so that the product stays below N * vocabulary and cannot overflow.
+        grams = np.unique(grams[:-1] * len(vocabulary) + words[offset:], return_inverse=True)[1].astype(np.int64)
+    return grams
+
+
+def _distinct_shares(items: _Ids, window: int) -> Values:
+    """Distinct items by `window`, for every window of that many items."""
+    order = np.argsort(items, kind="stable")
+    repeats = items[order[1:]] == items[order[:-1]]
+    previous = np.full(items.size, -1, dtype=np.int64)
+    previous[order[1:][repeats]] = order[:-1][repeats]
+
+    positions = np.arange(items.size)
+    starts = items.size - window + 1
+    first = np.maximum(np.maximum(previous + 1, positions - window + 1), 0)
+    last = np.minimum(positions, starts - 1)
+    counted = first <= last
+    change = np.bincount(first[counted], minlength=starts + 1) - np.bincount(last[counted] + 1, minlength=starts + 1)
+    return np.asarray(np.cumsum(change)[:starts] / window, dtype=np.float64)

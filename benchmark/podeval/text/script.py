@@ -1,0 +1,97 @@
+"""A script: a dialogue as a list of turns `{speaker, text}`.
+
+Accepted as JSON, in the forms the field uses: a list of turns, an object with the list under `turns`,
+`dialogue` or `content`, JSON lines; a turn is an object with the keys `speaker` or `role` and `text`,
+`content` or `speaking_content`, or a pair [speaker, text]. Plain text is one turn of one speaker.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from podeval.errors import BadInput
+
+_TURN_LIST_KEYS = ("turns", "dialogue", "content")
+_SPEAKER_KEYS = ("speaker", "role")
+_TEXT_KEYS = ("text", "content", "speaking_content")
+# An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
+_LOOKS_LIKE_JSON = re.compile(r"""\s*(\{\s*["'}]|\[\s*[{\[\]])""")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One speaker's uninterrupted words."""
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Script:
+    """A dialogue in writing; `speakers` are in order of first appearance."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def text(self) -> str:
+        """All words, turns joined by one space."""
+        return " ".join(turn.text for turn in self.turns)
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """Names of the speakers, in order of first appearance."""
+        return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+
+    def to_json(self) -> list[dict[str, str]]:
+        """The turns as plain data."""
+        return [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns]
+
+    @classmethod
+    def parse(cls, source: "str | Script | Mapping[str, Any] | Iterable[Any]") -> "Script":
+        """A script from JSON text, JSON lines, plain text, or the data itself.
+
+        Raises:
+            BadInput: broken JSON, a turn that lacks its speaker or text, or no words at all.
+        """
+        if isinstance(source, Script):
+            return source
+        data = _read(source) if isinstance(source, str) else source
+        if isinstance(data, Mapping):
+            data = next((data[key] for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), [data])
+        turns = tuple(_turn(entry, number) for number, entry in enumerate(data, start=1))
+        if not any(turn.text.strip() for turn in turns):
+            raise BadInput("the script holds no words; give at least one turn with text")
+        return cls(turns)
+
+
+def _read(text: str) -> Any:
+    """JSON, else JSON lines, else the text as the words of one speaker."""
+    text = text.removeprefix("\ufeff")
+    if not _LOOKS_LIKE_JSON.match(text):
+        return [{"speaker": "1", "text": text}]
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        broken = error
+    try:
+        return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (json.JSONDecodeError, RecursionError):
+        # Never as words: the brackets and keys of a truncated script would be scored as its vocabulary.
+        raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
+
+
+def _turn(entry: Any, number: int) -> Turn:
+    if isinstance(entry, list | tuple) and len(entry) == 2:
+        entry = dict(zip(("speaker", "text"), entry, strict=True))
+    if not isinstance(entry, Mapping):
+        raise BadInput(f"turn {number} of the script is not an object with a speaker and a text: {repr(entry)[:80]}")
+    speaker = next((entry[key] for key in _SPEAKER_KEYS if key in entry), None)
+    text = next((entry[key] for key in _TEXT_KEYS if key in entry), None)
+    if speaker is None or not isinstance(text, str):
+        raise BadInput(
+            f"turn {number} of the script needs a speaker ({' or '.join(_SPEAKER_KEYS)}) and a text "
+            f"({', '.join(_TEXT_KEYS)}); it has {', '.join(sorted(map(str, entry))) or 'nothing'}"
+        )
+    return Turn(str(speaker), text)

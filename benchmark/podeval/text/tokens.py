@@ -1,0 +1,111 @@
+"""Tokens of English and Chinese, and the stop words that carry no information.
+
+Both languages are tokenised the way the papers' figures were: lower case, punctuation kept. Nothing is
+downloaded.
+
+English is `nltk.word_tokenize`: sentences by Punkt, then Treebank words. Punkt's trained data cannot be had
+without a network, but on lower-cased text what it learned about capitals has practically no effect: what
+remains is the list of abbreviations whose period stays with the word. `data/abbreviations_en.txt` pins those
+of NLTK's model that are words of the language. The difference left is names' initials such as "t.s." and
+learned word pairs: whether their period is a token of its own. Of 113,930 tokens of LFS-Bench's English
+texts, one differs.
+
+Chinese is jieba with its standard dictionary and HMM; whitespace is not a token.
+"""
+
+import re
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from podeval.errors import BadInput
+
+Language = Literal["en", "zh"]
+
+HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+"""Ranges of Chinese characters, for use inside a regular expression's brackets."""
+
+_HAN_CHARACTER = re.compile(f"[{HAN}]")
+_OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
+
+
+def check_language(language: str) -> Language:
+    """The language, if it is one that podeval reads.
+
+    Raises:
+        BadInput: another language.
+    """
+    if language == "en":
+        return "en"
+    if language == "zh":
+        return "zh"
+    raise BadInput(f"language must be en or zh, not {language!r}")
+
+
+def detect_language(text: str) -> Language:
+    """The language most words of the text are written in, by script; `en` where there are no letters.
+
+    A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
+    its words in other letters: Chinese sprinkled with English terms and English that quotes Chinese come out
+    right.
+    """
+    return "zh" if len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text)) else "en"
+
+
+def tokenise(text: str, language: str = "en") -> list[str]:
+    """Lower-case tokens of the text, punctuation included.
+
+    Args:
+        text: Any text; whitespace only separates.
+        language: `en` (Treebank words, as NLTK's `word_tokenize`) or `zh` (jieba words).
+
+    Raises:
+        BadInput: another language.
+    """
+    if check_language(language) == "zh":
+        return [token for token in _chinese_tokeniser().cut(text.lower()) if not token.isspace()]
+    sentences, words = _english_tokenisers()
+    return [token for sentence in sentences.tokenize(text.lower()) for token in words.tokenize(sentence)]
+
+
+@cache
+def stop_words(language: str = "en") -> frozenset[str]:
+    """Words too common to inform: NLTK's classic 179 for English, our own short list for Chinese.
+
+    The lists are data of the package, so that a value does not change with the NLTK data on a machine (newer
+    ones have 198 English entries).
+
+    Raises:
+        BadInput: another language.
+    """
+    return _word_list(f"stop_words_{check_language(language)}.txt")
+
+
+def _word_list(name: str) -> frozenset[str]:
+    lines = resources.files("podeval.text").joinpath("data", name).read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+
+
+@cache
+def _english_tokenisers() -> tuple[Any, Any]:
+    from nltk.tokenize.destructive import NLTKWordTokenizer
+    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
+
+    parameters = PunktParameters()
+    parameters.abbrev_types = set(_word_list("abbreviations_en.txt"))
+    return PunktSentenceTokenizer(parameters), NLTKWordTokenizer()
+
+
+@cache
+def _chinese_tokeniser() -> Any:
+    """A tokeniser of our own: no words other code adds to jieba's global one, and no file written.
+
+    jieba's own start unmarshals a cache at a predictable name in the shared temporary folder, where another
+    user may have put it; reading the dictionary instead takes about a second per process.
+    """
+    import jieba
+
+    tokeniser = jieba.Tokenizer()
+    tokeniser.FREQ, tokeniser.total = tokeniser.gen_pfdict(tokeniser.get_dict_file())
+    tokeniser.initialized = True
+    return tokeniser

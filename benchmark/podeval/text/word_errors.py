@@ -1,0 +1,125 @@
+"""Word and character error rates of a transcript against the text that should have been spoken.
+
+WER = (substitutions + deletions + insertions) / reference words, by minimum edit distance (jiwer); CER the
+same over characters. Both are 0 for equal texts and may exceed 1. English has both (CER counts spaces, as
+jiwer does); Chinese has no written words, so its WER is None and CER, without whitespace, is the headline.
+
+The raw values are of the texts as they stand, case and punctuation included, as PodEval's code computes them;
+only whitespace is unified, because to jiwer a line break between two words would join them.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, cast
+
+import jiwer
+from rapidfuzz.distance import Levenshtein
+
+from podeval.errors import CannotScore
+from podeval.text.normalise import normalise
+from podeval.text.tokens import check_language
+
+Edit = Literal["equal", "substitute", "delete", "insert"]
+
+_CHARACTERS_PER_ERROR = 5
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of the alignment; starts are indices into the normalised words (Chinese: characters)."""
+
+    edit: Edit
+    reference: str
+    hypothesis: str
+    reference_start: int
+    hypothesis_start: int
+
+
+@dataclass(frozen=True)
+class WordErrors:
+    """Error rates, and what they were counted from.
+
+    Attributes:
+        wer: Word error rate after normalisation; None for Chinese.
+        cer: Character error rate after normalisation.
+        wer_raw: Word error rate of the texts as they stand; None for Chinese.
+        cer_raw: Character error rate of the texts as they stand.
+        unit: What the counts and chunks below are of, after normalisation.
+        hits: Units that agree.
+        substitutions: Units replaced.
+        insertions: Units only in the hypothesis.
+        deletions: Units only in the reference.
+        reference_length: Units of the reference: hits, substitutions and deletions.
+        chunks: The alignment, in order, for a report.
+    """
+
+    wer: float | None
+    cer: float
+    wer_raw: float | None
+    cer_raw: float
+    unit: Literal["word", "character"]
+    hits: int
+    substitutions: int
+    insertions: int
+    deletions: int
+    reference_length: int
+    chunks: tuple[Chunk, ...]
+
+
+def word_errors(reference: str, hypothesis: str, language: str = "en", normaliser: str = "whisper") -> WordErrors:
+    """Compare a transcript with its reference.
+
+    Args:
+        reference: The text that should be heard.
+        hypothesis: The text that was heard; empty counts as everything deleted, a rate of 1.
+        language: `en` or `zh`.
+        normaliser: Applied to both; see `podeval.text.normalise`.
+
+    Raises:
+        CannotScore: the reference holds no words after normalisation.
+        BadInput: another language or normaliser.
+    """
+    words = check_language(language) == "en"
+    expected, heard = (normalise(text, language, normaliser) for text in (reference, hypothesis))
+    if not words:
+        expected, heard = ("".join(text.split()) for text in (expected, heard))
+    if not expected:
+        raise CannotScore(
+            f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
+        )
+    outcome = jiwer.process_words(expected, heard) if words else jiwer.process_characters(expected, heard)
+    errors = outcome.substitutions + outcome.deletions + outcome.insertions
+    length = outcome.hits + outcome.substitutions + outcome.deletions
+    raw, raw_heard = (normalise(text, language, "none") for text in (reference, hypothesis))
+    return WordErrors(
+        wer=errors / length if words else None,
+        cer=_character_rate(expected, heard, errors) if words else errors / length,
+        wer_raw=jiwer.wer(raw, raw_heard) if words else None,
+        cer_raw=_character_rate(raw, raw_heard, errors),
+        unit="word" if words else "character",
+        hits=outcome.hits,
+        substitutions=outcome.substitutions,
+        insertions=outcome.insertions,
+        deletions=outcome.deletions,
+        reference_length=length,
+        chunks=_chunks(outcome, " " if words else ""),
+    )
+
+
+def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
+    """CER without an alignment, to save time on two-hour texts; the hint only says where to search first."""
+    distance = Levenshtein.distance(reference, hypothesis, score_hint=_CHARACTERS_PER_ERROR * word_errors)
+    return distance / len(reference)
+
+
+def _chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
+    reference, hypothesis = outcome.references[0], outcome.hypotheses[0]
+    return tuple(
+        Chunk(
+            cast(Edit, chunk.type),
+            separator.join(reference[chunk.ref_start_idx : chunk.ref_end_idx]),
+            separator.join(hypothesis[chunk.hyp_start_idx : chunk.hyp_end_idx]),
+            chunk.ref_start_idx,
+            chunk.hyp_start_idx,
+        )
+        for chunk in outcome.alignments[0]
+    )

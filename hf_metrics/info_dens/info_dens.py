@@ -1,0 +1,6 @@
+"""Information density as a module of `evaluate`; the code is in the package podeval."""
+
+import podeval  # noqa: F401
+from podeval.evaluate_module import module
+
+InfoDens = module("info_dens")

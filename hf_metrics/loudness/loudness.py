@@ -1,0 +1,6 @@
+"""Loudness as a module of `evaluate`; the code is in the package podeval."""
+
+import podeval  # noqa: F401
+from podeval.evaluate_module import module
+
+Loudness = module("loudness")

@@ -1,0 +1,35 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.systems import registry
+
+
+def test_every_system_is_found_by_its_own_name() -> None:
+    assert registry.NAMES == ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+    assert tuple(system.name for system in registry.all_systems()) == registry.NAMES
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_every_system_states_what_it_is(name: str) -> None:
+    system = registry.get(name)
+    assert system.description
+    assert system.licence
+    assert system.languages
+    assert json.loads(json.dumps(system.generation))["system"] == name
+    assert system.kind == ("model" if name == "hibari_piper" else "control")
+
+
+def test_an_unknown_name_suggests_the_closest() -> None:
+    with pytest.raises(BadInput, match="did you mean 'espeak_ng'"):
+        registry.get("espeak-ng")
+
+
+def test_importing_the_systems_loads_no_engine() -> None:
+    heavy = "{'onnxruntime', 'piper', 'hibari', 'torch', 'espeakng_loader'}"
+    code = f"import sys, podeval.systems.registry; sys.exit(' '.join({heavy} & set(sys.modules)) or 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,110 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.text.tokens import detect_language, stop_words, tokenise
+
+
+def test_english_words_are_lower_case_and_punctuation_is_kept() -> None:
+    assert tokenise("Hello, World! It's fine.") == ["hello", ",", "world", "!", "it", "'s", "fine", "."]
+
+
+def test_a_period_inside_a_text_is_a_token_where_a_sentence_ends() -> None:
+    # NLTK's Treebank tokeniser alone would leave "one." whole, because it only looks at the end of the text.
+    assert tokenise("This is one. This is two.") == ["this", "is", "one", ".", "this", "is", "two", "."]
+
+
+def test_an_abbreviation_keeps_its_period() -> None:
+    assert tokenise("Dr. Smith lives in the U.S. now.") == ["dr.", "smith", "lives", "in", "the", "u.s.", "now", "."]
+
+
+def test_contractions_and_quotes_are_split_as_in_the_treebank() -> None:
+    assert tokenise('I can\'t say "no".') == ["i", "ca", "n't", "say", "``", "no", "''", "."]
+
+
+def test_chinese_is_cut_into_words_with_punctuation_and_without_spaces() -> None:
+    # jieba's own README gives this sentence and cut, "杭研" being found by its HMM.
+    assert tokenise("他来到了 网易杭研大厦。", "zh") == ["他", "来到", "了", "网易", "杭研", "大厦", "。"]
+
+
+def test_chinese_tokens_are_lower_case_where_they_are_latin() -> None:
+    assert tokenise("AI技术", "zh") == ["ai", "技术"]
+
+
+def test_cutting_chinese_neither_reads_nor_writes_a_shared_file_nor_chatters(tmp_path: Path) -> None:
+    (tmp_path / "jieba.cache").write_bytes(b"not a dictionary")
+    code = "from podeval.text.tokens import tokenise; print(len(tokenise('他来到了网易杭研大厦', 'zh')))"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (done.stdout.strip(), done.stderr) == ("6", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
+    assert (tmp_path / "jieba.cache").read_bytes() == b"not a dictionary"
+
+
+def test_words_added_to_the_global_jieba_do_not_change_the_tokens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import jieba
+
+    monkeypatch.setattr(jieba.dt, "tmp_dir", str(tmp_path))
+    before = tokenise("小明喜欢语音评测基准", "zh")
+    jieba.add_word("语音评测基准", freq=10_000_000)
+    try:
+        assert "语音评测基准" in jieba.lcut("小明喜欢语音评测基准")
+        assert tokenise("小明喜欢语音评测基准", "zh") == before
+        assert "语音评测基准" not in before
+    finally:
+        jieba.del_word("语音评测基准")
+
+
+def test_stop_words_are_the_pinned_lists() -> None:
+    english = stop_words("en")
+    assert len(english) == 179
+    # In the classic list, and only in the newer one of 198.
+    assert {"the", "shouldn't", "ma", "that'll"} <= english
+    assert not {"he'd", "we're", "i'm"} & english
+    assert {"的", "了", "是"} <= stop_words("zh")
+    assert not any(word.startswith("#") for word in stop_words("zh"))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("The ocean is salty.", "en"),
+        ("今天我们聊聊海水为什么是咸的。", "zh"),
+        ("我用 GPT 和 Whisper 做 podcast 的评测，效果很好。", "zh"),
+        ("The word 你好 means hello in Chinese.", "en"),
+        ("12:30!", "en"),
+        ("", "en"),
+    ],
+)
+def test_language_is_detected_by_script(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+def test_another_language_is_refused() -> None:
+    with pytest.raises(BadInput, match="en or zh, not 'fr'"):
+        tokenise("bonjour", "fr")
+    with pytest.raises(BadInput, match="en or zh"):
+        stop_words("fr")
+
+
+def test_language_of_every_lfs_text_is_detected(shared: Path) -> None:
+    wrong = []
+    for path in (shared / "data/lfs_swanbench").glob("*_speaker.jsonl"):
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+            row = json.loads(line)
+            text = " ".join(turn["text"] for turn in row["content"])
+            if detect_language(text) != {"english": "en", "chinese": "zh"}[row["language"]]:
+                wrong.append(f"{path.name}:{number}")
+    assert wrong == []
