@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import gradio as gr
 from appearance import CSS, theme
+from events import QUIET
 from tabs import leaderboard, system
 
 from podeval.leaderboard.folder import RunsFolder
@@ -34,7 +36,8 @@ def build_app(runs: Path) -> gr.Blocks:
         runs: the folder that holds `board.parquet` and `items.parquet`; it may still be empty.
     """
     folder = RunsFolder(runs)
-    with gr.Blocks(title="podeval · leaderboard", delete_cache=(3600, KEEP_CACHE)) as app:
+    app = gr.Blocks(title="podeval · leaderboard", delete_cache=(3600, KEEP_CACHE))
+    with app:
         gr.Markdown(ABOUT)
         empty = gr.Markdown(EMPTY.format(str(runs).replace("`", "")), visible=folder.board().empty)
         with gr.Tabs(visible=not folder.board().empty) as tabs:
@@ -48,33 +51,34 @@ def build_app(runs: Path) -> gr.Blocks:
             tab = "system" if request.query_params.get("tab") == "system" else "leaderboard"
             return gr.Markdown(visible=nothing), gr.Tabs(visible=not nothing, selected=tab)
 
-        quiet = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
-        app.load(arrive, None, [empty, tabs], **quiet)
-        arrived = app.load(board.arrive, None, board.outputs, **quiet)
-        arrived.then(board.files, board.wishes, board.downloads, **quiet)
-        app.load(page.arrive, None, page.outputs, **quiet)
+        app.load(arrive, None, [empty, tabs], **QUIET)
+        arrived = app.load(board.arrive, None, board.outputs, **QUIET)
+        arrived.then(board.files, board.wishes, board.downloads, **QUIET)
         board.open_page.click(
             lambda name, where: (gr.Tabs(selected="system"), *page.show(name, where)),
             [board.chosen, board.where],
             [tabs, *page.outputs],
-            **quiet,
+            **QUIET,
         )
     return app
 
 
+def launch_options(runs: Path) -> dict[str, Any]:
+    """What `launch` is told: nothing leaves this machine, and no file outside the folder of runs can be asked for."""
+    return {
+        "share": False,
+        "ssr_mode": False,
+        "enable_monitoring": False,
+        "footer_links": [],
+        "allowed_paths": [str(runs.resolve())],
+        "theme": theme(),
+        "css": CSS,
+    }
+
+
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860) -> None:
-    """Serve the board until interrupted; only files inside the folder of runs can be asked for."""
-    build_app(runs).launch(
-        server_name=host,
-        server_port=port,
-        share=False,
-        ssr_mode=False,
-        enable_monitoring=False,
-        footer_links=[],
-        allowed_paths=[str(runs.resolve())],
-        theme=theme(),
-        css=CSS,
-    )
+    """Serve the board over a folder of runs until interrupted."""
+    build_app(runs).launch(server_name=host, server_port=port, **launch_options(runs))
 
 
 if __name__ == "__main__":

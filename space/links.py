@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gradio as gr
+from events import QUIET
 
 ABSOLUTE = """(link) => {
   if (!link || link.startsWith('http')) return link;
@@ -12,7 +13,8 @@ ABSOLUTE = """(link) => {
 
 
 def link_box() -> gr.Textbox:
-    """A box that takes a query string and shows the whole address, with a button to copy it."""
-    box = gr.Textbox(label="Link to this view", interactive=False, buttons=["copy"], max_lines=1)
-    box.change(None, [box], [box], js=ABSOLUTE, api_visibility="private", queue=False, show_progress="hidden")
+    """A box that takes a query string and shows the whole address."""
+    # Interactive, so that it can be reached by keyboard; without the copy button, which would take its label.
+    box = gr.Textbox(label="Link to this view", interactive=True, max_lines=1)
+    box.change(None, [box], [box], js=ABSOLUTE, **QUIET)
     return box

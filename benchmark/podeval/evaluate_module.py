@@ -1,7 +1,7 @@
 """Any metric of podeval as a module of the `evaluate` library.
 
 A thin face: only strings travel through the library (paths, or scripts as JSON); what is not a string is written to a
-float WAV file before that, so that samples beyond ±1 arrive as they are. A module's file on the Hub is three lines:
+float WAV file before that, so that samples beyond ±1 arrive as they are. A module's file on the Hub is two lines:
 
     from podeval.evaluate_module import module
     Sptd = module("sptd")
@@ -9,6 +9,7 @@ float WAV file before that, so that samples beyond ±1 arrive as they are. A mod
 
 import json
 import tempfile
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,8 @@ from podeval.analysis import Recording
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.declaration import Metric
+from podeval.metrics.facts import arguments
 from podeval.text.script import Script
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
@@ -59,26 +61,31 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
-        """Add items; audio may be a path, bytes, `{"array", "sampling_rate"}`, `{"bytes", "path"}` or a decoder."""
-        batch = {"predictions": [self._as_string(item) for item in predictions]}
-        if references is not None:
-            batch["references"] = [_text(item) for item in references]
+        """Add items; audio may be a path, bytes, `{"array", "sampling_rate"}`, `{"bytes", "path"}` or a decoder.
+
+        Raises:
+            BadInput: not a list, no references where they are needed, or audio in a form without a rate.
+        """
+        batch = {"predictions": [self._as_string(item) for item in _listed("predictions", predictions)]}
+        if _reference(self.metric):
+            if references is None:
+                raise BadInput(f"{self.metric.name} needs references: of each item, the words that should be heard")
+            batch["references"] = [_text(item) for item in _listed("references", references)]
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
-        """Add one item."""
+        """Add one item; `evaluate.combine` passes it under the plural names."""
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
         self.add_batch(predictions=[prediction], references=None if reference is None else [reference], **kwargs)
 
     def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
         """Score what was added, or what is given here; see the module's card for the other arguments."""
-        try:
-            given = {"predictions": predictions} | ({"references": references} if references is not None else {})
-            result: dict[str, Any] | None = super().compute(**given, **kwargs)
-            return result
-        finally:
-            if self._spool:
-                self._spool.cleanup()
-                self._spool = None
+        result: dict[str, Any] | None = super().compute(predictions=predictions, references=references, **kwargs)
+        if self._spool:
+            self._spool.cleanup()
+            self._spool = None
+        return result
 
     def _compute(
         self,
@@ -100,17 +107,18 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         if scripts is not None:
             if "script" not in self.metric.optional_inputs:
                 raise BadInput(f"{self.metric.name} has no use for scripts")
-            if len(scripts) != len(items):
-                raise BadInput(f"there are {len(items)} predictions and {len(scripts)} scripts")
+            if len(scripts) != len(items) or any(script is None for script in scripts):
+                known = sum(script is not None for script in scripts)
+                raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
             for item, script in zip(items, scripts, strict=True):
                 item["script"] = Script.parse(script)
             given = (*given, "script")
         return compute(self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups)
 
-    def _input(self, prediction: str, options: Mapping[str, Any]) -> "str | Callable[[], Recording]":
+    def _input(self, prediction: str, options: Mapping[str, Any]) -> "Callable[[], Recording | str]":
         if self.metric.inputs[0] == "recording":
             return partial(Recording.open, prediction, **options)
-        return Script.parse(prediction).text
+        return lambda: Script.parse(prediction).text
 
     def _as_string(self, item: Any) -> str:
         if self.metric.inputs[0] != "recording":
@@ -119,69 +127,79 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             return str(item)
         if self._spool is None:
             self._spool = tempfile.TemporaryDirectory(prefix="podeval-")
-        return str(_write_audio(item, Path(self._spool.name)))
+        return str(_write_audio(item, Path(self._spool.name) / f"{uuid.uuid4().hex}.wav"))
 
 
 def inputs_description(metric: Metric) -> str:
     """The arguments of a module's `compute`, from its declaration."""
-    lines = [f"predictions: {INPUTS[metric.inputs[0]]}, one string an item (a path, or JSON)"]
-    if _reference(metric):
-        lines.append("references: the words that should be heard, one string an item (text, or a script as JSON)")
-    if "script" in metric.optional_inputs:
-        lines.append(f"scripts: {INPUTS['script']}, one an item; optional")
-    lines += [
-        f"{parameter.name} (default {parameter.default!r}): {parameter.about}" for parameter in metric.parameters
-    ]
-    lines += [
-        "groups: what each item was resampled with, such as its episode; intervals are clustered by it",
-        "profile (default 'embedded'): whose models to use",
-    ]
-    if metric.inputs[0] == "recording":
-        lines.append("allow_upsampling (default False): score recordings below a model's rate all the same")
-    return "\n".join(lines)
+    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
 
 
 def _reference(metric: Metric) -> bool:
     return "reference_text" in metric.inputs
 
 
+def _listed(name: str, items: Any) -> Any:
+    """The items, unless they are one item where a list of them belongs."""
+    if items is None or isinstance(items, str | bytes | Path | Mapping):
+        raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
+    return items
+
+
 def _text(item: Any) -> str:
-    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Script):
+        item = item.to_json()
+    try:
+        return json.dumps(item, ensure_ascii=False)
+    except TypeError:
+        raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
 
 
-def _write_audio(item: Any, folder: Path) -> Path:
-    """Audio in another form as a file, samples unharmed.
+def _write_audio(item: Any, path: Path) -> Path:
+    """Audio in another form as a file, samples unharmed; the path of the file.
 
     Raises:
         BadInput: a form without a sampling rate, or none that is known.
     """
-    import soundfile
-
-    path = folder / f"{len(list(folder.iterdir()))}.wav"
     if isinstance(item, bytes | bytearray):
         path.write_bytes(item)
         return path
     if hasattr(item, "get_all_samples"):
         decoded = item.get_all_samples()
-        item = {"array": np.asarray(decoded.data), "sampling_rate": decoded.sample_rate}
-    if not isinstance(item, Mapping):
+        return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
+    try:
+        found = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
+    except (TypeError, LookupError):
         raise BadInput(
             f"audio is a path, bytes, or {{'array', 'sampling_rate'}}, not {type(item).__name__}; "
             "samples without their rate cannot be measured"
-        )
-    if item.get("bytes"):
-        path.write_bytes(item["bytes"])
+        ) from None
+    if found.get("bytes") is not None:
+        path.write_bytes(found["bytes"])
         return path
-    if item.get("array") is None:
-        if item.get("path"):
-            return Path(item["path"])
-        raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
-    if not item.get("sampling_rate"):
-        raise BadInput("audio given as an array needs its `sampling_rate`")
-    samples = np.asarray(item["array"])
-    if np.issubdtype(samples.dtype, np.integer):
+    if found.get("array") is not None:
+        samples = np.asarray(found["array"])
+        channels_first = samples.ndim == 2 and samples.shape[0] < samples.shape[1]
+        return _write_samples(samples.T if channels_first else samples, found.get("sampling_rate"), path)
+    if found.get("path"):
+        return Path(found["path"])
+    raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
+
+
+def _write_samples(samples: Any, rate: Any, path: Path) -> Path:
+    """Samples of shape (frames,) or (frames, channels) as a float WAV file."""
+    import soundfile
+
+    if not rate or rate < 0:
+        raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
+    if samples.ndim not in (1, 2) or samples.dtype.kind not in "if":
+        raise BadInput(
+            "audio given as an array is floats or signed integers of shape (frames,), (frames, channels) or "
+            f"(channels, frames), not {samples.dtype} of shape {samples.shape}"
+        )
+    if samples.dtype.kind == "i":
         samples = samples / -float(np.iinfo(samples.dtype).min)
-    if samples.ndim == 2 and samples.shape[0] < samples.shape[1]:
-        samples = samples.T
-    soundfile.write(path, samples.astype(np.float32), int(item["sampling_rate"]), subtype="FLOAT")
+    soundfile.write(path, samples.astype(np.float32), int(rate), subtype="FLOAT")
     return path

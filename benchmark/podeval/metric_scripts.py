@@ -13,13 +13,16 @@ from podeval import __version__
 from podeval.hub_sources import hub_source
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.facts import facts
+from podeval.metrics.facts import arguments, facts
 
 EMOJI = {"script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️"}
 
 
 def install() -> dict[str, Path]:
-    """Copy every metric's script into the module cache of `evaluate`; where each went, by name."""
+    """Copy every metric's script into the module cache of `evaluate`; where each went, by name.
+
+    `evaluate` takes the copy with the newest script, so installing again wins over what an older version left.
+    """
     from evaluate.config import HF_MODULES_CACHE
     from evaluate.loading import files_to_hash, init_dynamic_modules
 
@@ -33,7 +36,6 @@ def install() -> dict[str, Path]:
         for package in (parent.parent, parent, folder):
             (package / "__init__.py").touch()
         shutil.copyfile(script, folder / script.name)
-        folder.touch()
         installed[metric.name] = folder / script.name
     return installed
 
@@ -54,12 +56,14 @@ def extras(metric: Metric) -> str:
 
 
 def script(metric: Metric) -> str:
-    """What `evaluate` loads: the module, made by the package."""
+    """What `evaluate` loads: the module, made by the package.
+
+    Where podeval is not installed, `evaluate` tells to install what stands after `From:`.
+    """
     name = metric.name.title().replace("_", "")
     return (
         f'"""{metric.title} as a module of `evaluate`; the code is in the package podeval."""\n\n'
-        "import podeval  # noqa: F401\n"
-        "from podeval.evaluate_module import module\n\n"
+        f"from podeval.evaluate_module import module  # From: podeval{extras(metric)}\n\n"
         f'{name} = module("{metric.name}")\n'
     )
 
@@ -76,42 +80,55 @@ def app(metric: Metric) -> str:
 
 
 def card(metric: Metric) -> str:
-    """The metric card: front matter of a free static Space, facts, an example that runs."""
+    """The metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
     known = facts(metric)
-    front = (
+    parts = [
+        f"# {metric.title}\n\n{metric.documentation}",
+        "## How to use\n\n" + _use(metric),
+        "## Arguments of `compute`\n\n" + _arguments(metric),
+    ]
+    parts.append(
+        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(known)) + f"\n\n{RESULT}"
+    )
+    if metric.needs:
+        rows = [
+            (f"`{profile}`", job.replace("_", " "), model or "none in this version: items are unscored")
+            for profile, jobs in known["models"].items()
+            for job, model in jobs.items()
+        ]
+        parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
+    parts.append(
+        f"## Origin\n\nPaper: {metric.paper}. Version {metric.version} of the metric, made from its declaration "
+        "in podeval, the benchmark for long-form spoken audio made by machines. Licence of the code: Apache-2.0."
+    )
+    return _front_matter(metric) + "\n" + "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+RESULT = """\
+The dict that `compute` returns holds these keys (mean over the scored items), and always:
+
+- `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
+- `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
+- `items`: of each item its values and notes, or `reason` and `cause` (`system` or `ours`).
+- `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""
+
+
+def _front_matter(metric: Metric) -> str:
+    return (
         f"---\ntitle: {metric.title}\nemoji: {EMOJI[metric.dimension.partition('.')[0]]}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
         f"- podeval\ndescription: >-\n  {metric.about}\n---\n"
     )
-    parts = [
-        front,
-        f"# {metric.title}\n\n{metric.documentation}",
-        "## Keys\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(known)),
-        "## Use\n\n```python\n" + example(metric) + "```\n\n" + RESULT,
-    ]
-    arguments = [(name, "required", about) for name, about in known["inputs"].items()]
-    arguments += [(name, "optional", about) for name, about in known["optional_inputs"].items()]
-    parts.append("## Inputs\n\n" + _table(("input", "", "what"), arguments))
-    if known["parameters"]:
-        rows = [(f"`{p['name']}`", _choices(p), p["about"]) for p in known["parameters"]]
-        parts.append("## Choices\n\nPassed to `compute`; each is part of the protocol.\n\n"
-                     + _table(("name", "values (default first)", "what"), rows))
+
+
+def _use(metric: Metric) -> str:
+    """Installation, and the example."""
+    commands = [f"pip install 'podeval{extras(metric)}'"]
     if metric.needs:
-        rows = [(profile, job.replace("_", " "), model or "none in this version")
-                for profile, jobs in known["models"].items() for job, model in jobs.items()]
-        parts.append("## Models\n\n" + _table(("profile", "job", "model"), rows))
-    parts.append(
-        f"Source: {metric.paper}. Metric version {metric.version}. "
-        f"Install: `pip install 'podeval{extras(metric)}'`"
-        + (", then `podeval models install --profile embedded`." if metric.needs else ".")
-    )
-    return "\n\n".join(part.rstrip() for part in parts) + "\n"
-
-
-RESULT = (
-    "`compute` returns the keys (mean over scored items) and always `ci95` (95 % interval by key), `scored`, "
-    "`unscored`, `items` (values, or the reason there are none) and `protocol` (what the number was computed by)."
-)
+        commands.append("podeval models install --profile embedded")
+    commands.append("podeval metrics install  # optional: the example then needs no network")
+    shell = "\n".join(commands)
+    return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```"
 
 
 def example(metric: Metric) -> str:
@@ -127,22 +144,19 @@ def example(metric: Metric) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_sources(folder: Path) -> None:
-    """Write the sources of every metric Space below a folder."""
-    for metric in all_metrics():
-        for name, content in sources(metric).items():
-            path = folder / metric.name / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+def _arguments(metric: Metric) -> str:
+    rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in arguments(metric)]
+    choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
+    note = f"\n\nPart of the protocol, so that other choices give other protocols: {choices}." if choices else ""
+    return _table(("argument", "values, default first", "what"), rows) + note
 
 
 def _key_rows(known: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(f"`{k['name']}`", k["better"], k["unit"], k["range"], k["about"]) for k in known["keys"]]
+    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in known["keys"]]
 
 
-def _choices(parameter: dict[str, Any]) -> str:
-    others = [choice for choice in parameter["choices"] if choice != parameter["default"]]
-    return ", ".join(f"`{value}`" for value in (parameter["default"], *others))
+def _better(key: dict[str, Any]) -> str:
+    return f"{key['better']}; best: {key['ideal']}" if key["ideal"] else str(key["better"])
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

@@ -1,6 +1,5 @@
 """Distinct-n as a module of `evaluate`; the code is in the package podeval."""
 
-import podeval  # noqa: F401
-from podeval.evaluate_module import module
+from podeval.evaluate_module import module  # From: podeval
 
 DistinctN = module("distinct_n")

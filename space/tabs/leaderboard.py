@@ -9,6 +9,7 @@ from typing import Any
 
 import gradio as gr
 from downloads import Downloads
+from events import QUIET
 from gradio.components.plot import PlotData
 from links import link_box
 from written_by_others import as_markdown
@@ -17,12 +18,11 @@ from podeval.leaderboard import plots, table
 from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.view import Choice, Settled, View, settle
 
-LEGEND = """Value ± 95 % interval. **#1–2**: the ranks the data allows; systems whose ranges overlap are tied.
-**incomplete**: less than 95 % could be scored, so no rank. **(control)**: not a contestant, but a check on the metrics.
+LEGEND = """Value ± 95 % interval · **#1–2** the ranks the data allows: where ranges overlap, systems are tied ·
+**incomplete** too little scored for a rank · **(control)** checks the metrics, does not compete ·
 ↑ higher is better, ↓ lower, ↔ in range."""
-PAPER = """Figures as the papers print them: without intervals and therefore without ranks.
-↑ higher is better, ↓ lower, ↔ in range."""
-NAME_WIDTH, NUMBER_WIDTH, SHORT_WIDTH, REASON_WIDTH = "190px", "160px", "90px", "520px"
+PAPER = """Figures as the papers print them: no intervals, so no ranks · ↑ higher is better, ↓ lower, ↔ in range."""
+NAME_WIDTH, NUMBER_WIDTH, SHORT_WIDTH, REASON_WIDTH = "150px", "160px", "90px", "520px"
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,14 @@ def build(folder: RunsFolder) -> LeaderboardTab:
         dimension = gr.Dropdown([], label="View", min_width=150)
         sort = gr.Dropdown([], label="Best first by", min_width=150)
         profile = gr.Dropdown([], label="Profile", min_width=150)
-    with gr.Accordion("Filters, columns, protocols", open=False), gr.Row():
-        slice_ = gr.Dropdown([], label="Items", min_width=150)
-        provenance = gr.CheckboxGroup([], label="Provenance", min_width=150)
-        controls = gr.Checkbox(True, label="Show controls", min_width=150)
-        columns = gr.Dropdown([], label="Columns (all, unless some are chosen)", multiselect=True, min_width=280)
-        protocols = gr.Dropdown([], label="Protocols (one per metric)", multiselect=True, min_width=280)
+    with gr.Accordion("Filters, columns, protocols", open=False):
+        with gr.Row():
+            slice_ = gr.Dropdown([], label="Items", min_width=150)
+            provenance = gr.CheckboxGroup([], label="Provenance", min_width=150)
+            controls = gr.Checkbox(True, label="Show controls", min_width=150)
+        with gr.Row():
+            columns = gr.Dropdown([], label="Columns (all, unless some are chosen)", multiselect=True, min_width=280)
+            protocols = gr.Dropdown([], label="Protocols (one per metric)", multiselect=True, min_width=280)
     legend = gr.Markdown(elem_classes="quiet")
     frame = gr.Dataframe(
         label="Leaderboard",
@@ -85,7 +87,7 @@ def build(folder: RunsFolder) -> LeaderboardTab:
     link = link_box()
     chosen, where, protocol_ids = gr.State(""), gr.State(""), gr.State(())
 
-    wishes = [board, profile, dimension, slice_, provenance, controls, columns, protocols, sort, plotted]
+    wishes: list[Any] = [board, profile, dimension, slice_, provenance, controls, columns, protocols, sort, plotted]
     outputs = [*wishes, legend, frame, open_page, plot, contents, link, chosen, where, protocol_ids]
 
     def look(*values: Any) -> list[Any]:
@@ -115,11 +117,10 @@ def build(folder: RunsFolder) -> LeaderboardTab:
             return "", gr.Button("Select a row to open that system's page", interactive=False, variant="secondary")
         return system, gr.Button(f"Open the page of {row[0]}", interactive=True, variant="primary")
 
-    quiet = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
     for control in wishes:
-        looked = control.input(look, wishes, outputs, trigger_mode="always_last", **quiet)
-        looked.then(files, wishes, [csv, parquet], **quiet)
-    frame.select(choose, wishes, [chosen, open_page], **quiet)
+        looked = control.input(look, wishes, outputs, trigger_mode="always_last", **QUIET)
+        looked.then(files, wishes, [csv, parquet], **QUIET)
+    frame.select(choose, wishes, [chosen, open_page], **QUIET)
     return LeaderboardTab(outputs, arrive, wishes, files, [csv, parquet], open_page, chosen, where, protocol_ids)
 
 
@@ -182,21 +183,22 @@ def _legend(settled: Settled) -> str:
     several = {value.partition("@")[0] for _, value in settled.choices.protocols}
     if several:
         metrics = ", ".join(as_markdown(name) for name in sorted(several))
-        said += f" Measured under several protocols, of which one is shown: {metrics}; choose under *Filters*."
+        said += f" One of several protocols is shown of {metrics}: choose under *Filters*."
     if view.slice:
         said += f" Only items with **{as_markdown(view.slice)}**."
     return said
 
 
 def _dataframe(shown: table.Table, numbers: int) -> gr.Dataframe:
-    widths = [NAME_WIDTH, *[NUMBER_WIDTH] * numbers, SHORT_WIDTH, "130px", REASON_WIDTH]
+    widths: list[str | int] = [NAME_WIDTH, *[NUMBER_WIDTH] * numbers, SHORT_WIDTH, "130px", REASON_WIDTH]
+    datatypes: list[Any] = ["str", *["number"] * (numbers + 1), "str", "str"]
     return gr.Dataframe(
         value={
             "headers": list(shown.headers),
             "data": [list(row) for row in shown.cells],
             "metadata": {"display_value": [list(row) for row in shown.display]},
         },
-        datatype=["str", *["number"] * (numbers + 1), "str", "str"],
+        datatype=datatypes,
         column_widths=widths,
     )
 

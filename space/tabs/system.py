@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
+from events import QUIET
 from gradio.components.plot import PlotData
 from links import link_box
 from written_by_others import as_markdown
@@ -24,10 +25,9 @@ said only where it lies outside this system's 95 % interval."""
 
 @dataclass(frozen=True)
 class SystemTab:
-    """What the app connects: the components this tab fills, on arrival or for a chosen system."""
+    """What the app connects: the components this tab fills, and what fills them for a chosen system."""
 
     outputs: list[Any]
-    arrive: Callable[..., list[Any]]
     show: Callable[..., list[Any]]
 
 
@@ -40,7 +40,7 @@ class _Page:
             self.system = gr.Dropdown([], label="System", min_width=200)
             self.where = gr.Dropdown([], label="Benchmark and profile", min_width=200)
         self.about = gr.Markdown(latex_delimiters=[])
-        self.results = _grid("Results", list(system_page.RESULT_HEADERS), [150, 190, 190, 130, 150, 90, 380])
+        self.results = _grid("Results", list(system_page.RESULT_HEADERS), [150, 190, 110, 170, 80, 190, 420])
         gr.Markdown(MEDIAN, elem_classes="quiet")
         gr.Markdown("### Items")
         self.item = gr.Dropdown([], label="Item")
@@ -49,9 +49,9 @@ class _Page:
         self.told = gr.Markdown(elem_classes="quiet", latex_delimiters=[])
         with gr.Row():
             with gr.Column(min_width=320):
-                self.turns = _grid("Transcript (select a turn to hear it)", list(TURN_HEADERS), [85, 85, 110, 320])
+                self.turns = _grid("Transcript (select a turn to hear it)", list(TURN_HEADERS), [65, 65, 90, 330])
             with gr.Column(min_width=320):
-                self.scores = _grid("Scores of this item", list(system_page.SCORE_HEADERS), [160, 110, 150, 260])
+                self.scores = _grid("Scores of this item", list(system_page.SCORE_HEADERS), [130, 100, 120, 330])
         self.windowed = gr.Dropdown([], label="Over time")
         self.plot = gr.Plot(show_label=False)
         self.link = link_box()
@@ -121,14 +121,13 @@ def build(folder: RunsFolder, protocols: gr.State, tab: gr.Tab) -> SystemTab:
     """
     page = _Page(folder)
 
-    def arrive(request: gr.Request) -> list[Any]:
-        if request.query_params.get("tab") != "system":
+    def turn_to(system: str | None, chosen: tuple[str, ...], request: gr.Request) -> list[Any]:
+        if system:
             return [gr.skip() for _ in page.outputs]
         query = {name: str(value) for name, value in dict(request.query_params).items()}
-        return page.fill(query.get("system", ""), query.get("where", ""), query.get("item", ""), ())
-
-    def turn_to(system: str | None, chosen: tuple[str, ...]) -> list[Any]:
-        return [gr.skip() for _ in page.outputs] if system else page.fill("", "", "", chosen)
+        if query.get("tab") != "system":
+            query = {}
+        return page.fill(query.get("system", ""), query.get("where", ""), query.get("item", ""), chosen)
 
     def show(system: str, where: str) -> list[Any]:
         return page.fill(system, where, "", ())
@@ -137,20 +136,19 @@ def build(folder: RunsFolder, protocols: gr.State, tab: gr.Tab) -> SystemTab:
         start = event.row_value[0] if event.row_value else None
         return gr.Audio(playback_position=float(start)) if isinstance(start, int | float) else gr.skip()
 
-    quiet = {"api_visibility": "private", "queue": False, "show_progress": "hidden"}
     page.system.input(
         lambda system, where, chosen: page.fill(system, where, "", chosen),
-        [page.system, page.where, protocols], page.outputs, **quiet,
+        [page.system, page.where, protocols], page.outputs, **QUIET,
     )  # fmt: skip
     page.where.input(
         lambda system, where, chosen: page.fill(system, where, "", chosen),
-        [page.system, page.where, protocols], page.outputs, **quiet,
+        [page.system, page.where, protocols], page.outputs, **QUIET,
     )  # fmt: skip
-    page.item.input(page.fill_item, [page.system, page.where, page.item], page.item_outputs, **quiet)
-    page.windowed.input(page.fill_item, [page.system, page.where, page.item, page.windowed], page.item_outputs, **quiet)
-    tab.select(turn_to, [page.system, protocols], page.outputs, **quiet)
-    page.turns.select(seek, None, page.audio, **quiet)
-    return SystemTab(page.outputs, arrive, show)
+    page.item.input(page.fill_item, [page.system, page.where, page.item], page.item_outputs, **QUIET)
+    page.windowed.input(page.fill_item, [page.system, page.where, page.item, page.windowed], page.item_outputs, **QUIET)
+    tab.select(turn_to, [page.system, protocols], page.outputs, **QUIET)
+    page.turns.select(seek, None, page.audio, **QUIET)
+    return SystemTab(page.outputs, show)
 
 
 def _grid(label: str, headers: list[str], widths: list[int]) -> gr.Dataframe:

@@ -183,6 +183,42 @@ def test_chained_ogg_streams_are_read_to_the_last(tmp_path: Path) -> None:
     assert decode(tmp_path / "b.ogg").seconds == pytest.approx(2.0, abs=0.1)
 
 
+def test_joined_mp3_files_are_read_to_the_last_and_damage_at_the_seam_is_noted(tmp_path: Path) -> None:
+    once = encode(tmp_path / "a.mp3", "mp3", "libmp3lame", tones(44_100, 2), 44_100, "stereo").read_bytes()
+    (tmp_path / "b.mp3").write_bytes(once + once)
+    decoded = decode(tmp_path / "b.mp3")
+    assert decoded.seconds == pytest.approx(2.0, abs=0.1)
+    assert decoded.note == "1 of 82 packets could not be decoded and were left out"
+
+
+def test_the_first_of_several_audio_streams_is_used_and_noted(tmp_path: Path) -> None:
+    with av.open(str(tmp_path / "a.mka"), "w", format="matroska") as container:
+        streams = [container.add_stream("flac", rate=16_000, layout="mono") for _ in range(2)]
+        for stream, level in zip(streams, (0.25, -0.5), strict=True):
+            samples = np.full((1, 16_000), level * 2**15, np.int16)
+            frame = av.AudioFrame.from_ndarray(samples, format="s16", layout="mono")
+            frame.sample_rate, frame.pts = 16_000, 0
+            container.mux(stream.encode(frame))
+            container.mux(stream.encode(None))
+    decoded = decode(tmp_path / "a.mka")
+    assert decoded.note == "the first of 2 audio streams is used"
+    assert set(decoded.samples.flat) == {0.25}
+
+
+@pytest.mark.parametrize("name", ["a.webm", "a.m4a"])
+def test_a_stream_with_a_gap_in_its_time_is_refused(tmp_path: Path, name: str) -> None:
+    codec, muxer = {"a.webm": ("libopus", "webm"), "a.m4a": ("aac", "ipod")}[name]
+    with av.open(str(tmp_path / name), "w", format=muxer) as container:
+        stream = container.add_stream(codec, rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tones(48_000, 1, 2.0).T.copy(), format="fltp", layout="mono")
+        frame.sample_rate, frame.pts = 48_000, 0
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            if not 0.5 < (packet.pts or 0) * packet.time_base < 1.0:
+                container.mux(packet)
+    with pytest.raises(BadAudio, match=r"only 1\.\d+ of about 2\.0\d s could be read"):
+        decode(tmp_path / name)
+
+
 def test_flac_of_unstated_length_is_read_to_its_end(tmp_path: Path) -> None:
     source = tones(44_100, 2, 3.0)
     soundfile.write(tmp_path / "a.flac", source, 44_100)

@@ -63,10 +63,10 @@ def test_a_single_speaker_is_interrupted_by_a_second_voice(espeak: EspeakNg) -> 
 
 
 @pytest.mark.models
-def test_the_neural_voices_can_be_shuffled(neural: HibariPiper, dialogue: Script) -> None:
-    speech = ShuffledVoices(neural).speak(dialogue)
+def test_the_neural_voices_can_be_shuffled(neural: HibariPiper) -> None:
+    speech = ShuffledVoices(neural).speak(Script.parse("Good morning. How are you?"))
     assert speech.details["voices"] == {"0": "hibari-heart", "1": "piper-joe"}
-    assert len(speech.details["swapped_sentences"]) == 2
+    assert len(speech.details["swapped_sentences"]) == 1
 
 
 def test_shuffling_refuses_more_speakers_than_voices() -> None:

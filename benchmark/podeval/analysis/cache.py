@@ -16,6 +16,8 @@ from typing import Any
 
 import platformdirs
 
+from podeval.errors import BadInput
+
 _VERSION = 1
 _DIGEST = 32
 _PRUNE_EVERY = 200
@@ -59,7 +61,7 @@ class Cache:
                 with os.fdopen(handle, "wb") as file:
                     file.write(hashlib.sha256(payload).digest() + payload)
                 os.replace(partial, path)
-            except OSError:
+            except BaseException:
                 os.unlink(partial)
                 raise
         self._writes += 1
@@ -87,7 +89,15 @@ class Cache:
 
 @functools.cache
 def default_cache() -> Cache:
-    """The cache of this user: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20)."""
+    """The cache of this user: `PODEVAL_CACHE` or the platform's cache folder, `PODEVAL_CACHE_GB` gigabytes (20).
+
+    Raises:
+        BadInput: `PODEVAL_CACHE_GB` is not a number.
+    """
     folder = os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")
-    gigabytes = float(os.environ.get("PODEVAL_CACHE_GB", "20"))
-    return Cache(Path(folder) / "analysis", int(gigabytes * 2**30))
+    size = os.environ.get("PODEVAL_CACHE_GB") or "20"
+    try:
+        limit = int(float(size) * 2**30)
+    except (ValueError, OverflowError):
+        raise BadInput(f"PODEVAL_CACHE_GB must be a number of gigabytes, such as 20, not {size!r}") from None
+    return Cache(Path(folder) / "analysis", limit)

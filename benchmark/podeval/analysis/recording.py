@@ -5,6 +5,7 @@ the object and on disk by content hash, model identity and parameters. Channels 
 needs (mono, 16 kHz) is made from them once per rate.
 """
 
+import contextlib
 import hashlib
 import io
 import tempfile
@@ -35,6 +36,7 @@ MODEL_RATE = 16_000
 """Rate of every speech model of the embedded profile, Hz."""
 
 _BLOCK = 1 << 20
+_MOST_CHANNELS = 64
 _LONGEST_CLIP = 10.0
 _SHORTEST_CLIP = 0.5
 
@@ -46,6 +48,15 @@ class Voice:
     speaker: str
     embedding: NDArray[np.float32]
     seconds: float
+
+
+@dataclass(frozen=True)
+class Stems:
+    """A recording's speech and all the rest, which add up to it: each (frames, channels) at `rate`."""
+
+    speech: Samples
+    accompaniment: Samples
+    rate: int
 
 
 class Recording:
@@ -102,24 +113,36 @@ class Recording:
     def from_samples(cls, samples: NDArray[Any], rate: int, **options: Any) -> "Recording":
         """Samples of shape (frames,) or (frames, channels), floats around ±1 (beyond is kept) or integers.
 
+        Integers are scaled from the full range of their type; unsigned ones lie around its middle, as in 8-bit WAV.
+
         Raises:
-            BadAudio: no samples, more than two axes, or not numbers.
+            BadAudio: no samples, more than two axes, axes swapped, or not numbers.
+            BadInput: the rate is not positive.
         """
-        array = np.asarray(samples)
+        try:
+            array = np.asarray(samples)
+        except ValueError:
+            raise BadAudio("audio samples must be one array; these rows have different lengths") from None
         if array.ndim == 1:
             array = array[:, np.newaxis]
         if array.ndim != 2 or array.size == 0:
             raise BadAudio(f"audio samples must be (frames,) or (frames, channels), not {array.shape}")
+        if array.shape[1] > _MOST_CHANNELS:
+            raise BadAudio(
+                f"{array.shape[1]} channels of {array.shape[0]} frames are more than the {_MOST_CHANNELS} that "
+                "are read; samples must be (frames, channels), so transpose an array of (channels, frames)"
+            )
         if np.issubdtype(array.dtype, np.integer):
-            array = array / -float(np.iinfo(array.dtype).min or -np.iinfo(array.dtype).max)
+            array = _from_integers(array)
         if not np.issubdtype(array.dtype, np.floating):
             raise BadAudio(f"audio samples must be numbers, not {array.dtype}")
-        if rate <= 0:
-            raise BadInput(f"the sampling rate must be positive, not {rate}")
+        if not 1 <= rate < np.inf:
+            raise BadInput(f"the sampling rate must be a positive number of Hz, not {rate}")
+        rate = int(rate)
         array = np.ascontiguousarray(array, dtype=np.float32)
         digest = hashlib.sha256(f"{rate} {array.shape}".encode())
         digest.update(array.data)
-        return cls(array, int(rate), digest.hexdigest(), **options)
+        return cls(array, rate, digest.hexdigest(), **options)
 
     @property
     def channels(self) -> int:
@@ -140,7 +163,7 @@ class Recording:
             if not np.isfinite(block).all():
                 return "holds samples that are not numbers (NaN or infinity); export it again"
             sounding = sounding or bool(np.any(block))
-        return None if sounding else "is digital silence from beginning to end"
+        return None if sounding else "is digital silence from beginning to end; check how it was exported"
 
     def require_sound(self, shortest: float = 0.0) -> None:
         """Refuse what no metric can score.
@@ -151,9 +174,7 @@ class Recording:
         if self.defect:
             raise CannotScore(f"the recording {self.defect}")
         if self.duration < shortest:
-            raise CannotScore(
-                f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed"
-            )
+            raise CannotScore(f"the recording lasts {self.duration:.2f} s; at least {shortest:g} s are needed")
 
     def mono(self, rate: int = MODEL_RATE) -> Samples:
         """Mean of the channels at `rate`, shape (frames,); made once per rate.
@@ -164,31 +185,38 @@ class Recording:
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
                 f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what is missing cannot be "
-                "measured (allow_upsampling=True scores it all the same)"
+                "measured (--allow-upsampling, in Python allow_upsampling=True, scores it all the same)"
             )
         made: Samples = self._once(f"mono {rate}", lambda: resample(mono(self.samples), self.rate, rate))
         return made
 
     def speech(self) -> tuple[Span, ...]:
         """Stretches of speech."""
-        return self._derived(
-            "voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono())
-        )
+        return self._derived("voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono()))
+
+    def stems(self) -> Stems:
+        """Speech apart from music and everything else; made when first asked for, not kept on disk.
+
+        Brought to the separator's rate from any other: a lower one is upsampled here even where
+        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems.
+
+        Raises:
+            CannotScore: the recording has more than two channels.
+            ModelMissing: the profile has no separator, or it is not installed.
+        """
+        return self._once("stems", self._separate)
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """What was said, with word times; `language` None lets the transcriber decide."""
-        return self._derived(
-            "transcriber",
-            TypeAdapter(Transcript),
-            lambda model: model.transcribe(self.mono(), language),
-            language=language,
-        )
+        """What was said, with word times; `language` None lets the transcriber decide.
+
+        Where it decides for the language asked for, one transcript serves those who ask and those who do not.
+        """
+        heard = self._transcribed(None)
+        return heard if language in (None, heard.language) else self._transcribed(language)
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Who speaks when, by similarity of voices alone."""
-        return self._derived(
-            "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
-        )
+        return self._derived("diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono()))
 
     def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Who speaks when: by aligning the script's words where there is one, else by diarisation.
@@ -210,10 +238,7 @@ class Recording:
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
         """Speaker embeddings of clips, each one or more stretches joined end to end; shape (clips, dimensions)."""
         samples = self.mono()
-        bounds = [
-            [(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip]
-            for clip in clips
-        ]
+        bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
         return self._derived_array(
             "speaker_encoder",
             lambda model: model.embed([_joined(samples, clip) for clip in bounds]),
@@ -222,11 +247,7 @@ class Recording:
 
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
         """The speakers of these turns, each the mean embedding over its stretches of 0.5 to 10 s."""
-        spans = [
-            (turn.speaker, span)
-            for turn in turns
-            for span in _clips(turn.start, min(turn.end, self.duration))
-        ]
+        spans = [(turn.speaker, span) for turn in turns for span in _clips(turn.start, min(turn.end, self.duration))]
         if not spans:
             return ()
         vectors = self.embeddings([(span,) for _, span in spans])
@@ -248,6 +269,20 @@ class Recording:
             return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
 
         return self._derived_array("speech_quality", stacked, windows=windows)
+
+    def _transcribed(self, language: str | None) -> Transcript:
+        return self._derived(
+            "transcriber",
+            TypeAdapter(Transcript),
+            lambda model: model.transcribe(self.mono(), language),
+            language=language,
+        )
+
+    def _separate(self) -> Stems:
+        rate = registry.card("separator", self.profile).rate
+        model = registry.load("separator", self.profile)
+        speech, accompaniment = model.separate(resample(self.samples, self.rate, rate))
+        return Stems(speech, accompaniment, rate)
 
     def _once(self, name: str, make: Callable[[], T]) -> T:
         if name not in self._facts:
@@ -271,16 +306,25 @@ class Recording:
         parameters: dict[str, Any],
     ) -> T:
         identity = registry.card(job, self.profile).identity
-        key = Cache.key(self.content, job, model=identity, upsampled=self.allow_upsampling, **parameters)
+        upsampled = self.allow_upsampling and self.rate < MODEL_RATE
+        key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 
         def make() -> T:
             if (payload := self._cache.get(key)) is not None:
-                return read(payload)
+                # Whole, but written in a form of another version: it is computed anew.
+                with contextlib.suppress(ValueError, EOFError):
+                    return read(payload)
             value = ask(registry.load(job, self.profile))
             self._cache.put(key, write(value))
             return value
 
         return self._once(key, make)
+
+
+def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
+    bounds = np.iinfo(array.dtype)
+    half = 2.0 ** (bounds.bits - 1)
+    return array / half if bounds.min else array / half - 1.0
 
 
 def _clips(start: float, end: float) -> list[Span]:

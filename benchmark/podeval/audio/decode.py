@@ -204,7 +204,7 @@ class _Sink:
             stated = max(seconds * end / size, self._span or 0.0)
         elif stated is None and self._span is not None:
             # Clocks of live recordings drift from their sample count by some hundred ppm.
-            stated, tolerance = self._span, 0.5 + self._span / 1000
+            stated, tolerance = self._span, 0.1 + self._span / 1000
             if tolerance >= stated - seconds > _NOTED_GAP:
                 self.notes.append(f"{stated - seconds:.2f} s less audio than the timestamps span")
         # Half a frame is below what any header can state.
@@ -300,7 +300,6 @@ def _audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None"
 def _decode_stream(source: "InputContainer", stream: "AudioStream", container: Container, sink: _Sink) -> None:
     import av
 
-    # PyAV 18 crashes on more than seven planes when it makes an array of a frame; a packed frame has one.
     packer = av.AudioResampler(format="flt")
     packets = damaged = 0
     clock = _Clock()
@@ -321,8 +320,10 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", container: C
                     f"{frame.layout.nb_channels} channels at {sink.frames / sink.rate:.2f} s: make it uniform"
                 )
             clock.tick(frame)
-            for packed in packer.resample(frame):
-                sink.append(np.asarray(packed.to_ndarray(), dtype=np.float32).reshape(-1, sink.channels))
+            # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has one.
+            many_planes = frame.format.is_planar and sink.channels > 7
+            for readable in packer.resample(frame) if many_planes else (frame,):
+                sink.append(_samples(readable, sink.channels))
     # One or two are usual where streams were joined or the end was cut inside a packet.
     if damaged > max(2, packets // 100):
         sink.damage = f"{damaged} of {packets} packets cannot be decoded"
@@ -347,3 +348,14 @@ class _Clock:
         if self._start is None:
             self._start = at
         self.seconds = max(self.seconds, at - self._start + frame.samples / frame.sample_rate)
+
+
+def _samples(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:
+    """The samples of a frame as float32 `(frames, channels)`; integers scaled to ±1."""
+    raw = frame.to_ndarray()
+    rows = raw.T if frame.format.is_planar else raw.reshape(-1, channels)
+    if rows.dtype.kind == "f":
+        return np.asarray(rows, dtype=np.float32)
+    full_scale = 2.0 ** (8 * rows.dtype.itemsize - 1)
+    offset = full_scale if rows.dtype.kind == "u" else 0.0
+    return np.asarray((rows.astype(np.float64) - offset) / full_scale, dtype=np.float32)

@@ -3,9 +3,11 @@
 Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
 """
 
+import io
 import os
 import sys
 
+import click
 import typer
 
 from podeval.cli import benchmarks, board, doctor, install, measure
@@ -13,7 +15,8 @@ from podeval.errors import PodevalError
 
 app = typer.Typer(
     name="podeval",
-    help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.",
+    help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.\n\n"
+    "Example: podeval measure loudness episode.wav",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,12 +34,21 @@ app.add_typer(install.models, name="models")
 
 def main() -> None:
     """Run the command line; every error podeval knows is a sentence, none a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # File names may hold bytes that are no text; they are shown, not stumbled over.
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except click.UsageError as error:
+        error.show()
+        if isinstance(error, click.NoSuchOption):
+            print("A file whose name begins with a dash is given as ./-name.", file=sys.stderr)
+        sys.exit(error.exit_code)
     except PodevalError as error:
         print(f"podeval: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.Abort):
         print("podeval: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:

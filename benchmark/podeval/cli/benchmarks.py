@@ -3,11 +3,14 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podeval.errors import BadInput, ModelMissing
+
+if TYPE_CHECKING:
+    from podeval.runs.run import Request
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
 RUNS = Path("runs")
@@ -35,16 +38,16 @@ def run(
     from podeval.runs.run import Request
 
     request = Request(known.get(benchmark), split, track, out, profile, seed, workers or _cores())
-    missing = _evaluate(system, request)
+    complete = _evaluate(system, request)
     build(out)
-    print_board(out)
-    raise typer.Exit(1 if missing else 0)
+    print_board(out, profile)
+    raise typer.Exit(0 if complete else 1)
 
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
     serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
-    port: Annotated[int, typer.Option(help="of the board on 127.0.0.1")] = 7860,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
     workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
 ) -> None:
     """Evaluate two baseline voices and three controls on six short podcasts, then show the board.
@@ -59,12 +62,12 @@ def demo(
     request = Request(known.get("real_pod"), "demo", "voice", out, workers=workers or _cores())
     _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(request.benchmark.items('demo'))} podcasts of about 55 s.")
     _say("The first time takes 4 to 6 minutes on 2 cores; what is finished is kept, a second call resumes.")
-    missing = False
+    complete = True
     for system in DEMO_SYSTEMS:
         try:
-            missing = _evaluate(system, request) or missing
+            complete = _evaluate(system, request) and complete
         except ModelMissing as absence:
-            missing = True
+            complete = False
             _say(f"{system}: left out: {absence}")
     build(out)
     print_board(out)
@@ -72,12 +75,12 @@ def demo(
         from podeval.cli.board import open_board
 
         open_board(out, "127.0.0.1", port)
-    elif missing:
-        _say("Some scores are missing; `podeval doctor` says what to install.")
+    elif not complete:
+        _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
 
 
-def _evaluate(name: str, request: "Request") -> bool:  # noqa: F821
-    """Run one system; whether anything is missing by our fault."""
+def _evaluate(name: str, request: "Request") -> bool:
+    """Run one system; whether every item was scored, and if not, say why."""
     from podeval.cli.console import Steps
     from podeval.hub_sources import hub_source
     from podeval.runs.run import run_system
@@ -85,19 +88,20 @@ def _evaluate(name: str, request: "Request") -> bool:  # noqa: F821
     from podeval.submissions.document import BuiltIn
     from podeval.systems import registry
 
-    path = Path(name)
-    if path.suffix not in (".yaml", ".yml"):
+    path = hub_source("submissions") / name if name in registry.NAMES else Path(name)
+    if not path.exists() and path.suffix not in (".yaml", ".yml"):
         registry.get(name)
-        path = hub_source("submissions") / name / "submission.yaml"
     submission = load(path)
     if not isinstance(submission.source, BuiltIn):
         raise BadInput(f"{path}: this version runs built-in systems; it cannot run kind {submission.source.kind} yet")
     with Steps(submission.system.name) as steps:
         summary = run_system(registry.get(submission.source.runner), submission.system.name, request, steps)
-    reasons = {reason for row in summary.metrics if row.unscored_ours for reason in row.reasons}
-    for reason in sorted(reasons):
-        _say(f"{submission.system.name}: unscored: {reason}")
-    return bool(reasons)
+    whole = [row for row in summary.metrics if not row.slice]
+    for row in whole:
+        total = row.scored + row.unscored_system + row.unscored_ours
+        for reason, count in row.reasons.items():
+            _say(f"{submission.system.name}: {row.metric} unscored on {count} of {total} items: {reason}")
+    return not any(row.unscored_system or row.unscored_ours for row in whole)
 
 
 def _cores() -> int:

@@ -1,5 +1,6 @@
 """`podeval serve` and `podeval report`: results for people."""
 
+import socket
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,13 +9,14 @@ import typer
 
 from podeval.errors import BadInput
 
+Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
 Runs = Annotated[Path, typer.Option("--runs", help="folder of runs")]
 
 
 def serve(
     runs: Runs = Path("runs"),
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="port to listen on")] = 7860,
+    port: Port = 7860,
 ) -> None:
     """Serve the board of a folder of runs.
 
@@ -34,9 +36,13 @@ def report(
     """
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board, print_rows
+    from podeval.models.registry import PROFILES
+    from podeval.store.run_folder import run_folders
 
-    if not runs.is_dir():
-        raise BadInput(f"there are no runs in {runs}; `podeval run` or `make demo` makes some")
+    if profile not in (*PROFILES, "paper"):
+        raise BadInput(f"there is no profile {profile!r}; choose {', '.join(PROFILES)} or paper")
+    if not run_folders(runs):
+        raise BadInput(f"there are no runs in {runs}; `podeval run` or `podeval demo` makes some, --runs names others")
     build(runs)
     if as_json:
         print_rows(runs, profile)
@@ -48,7 +54,7 @@ def open_board(runs: Path, host: str, port: int) -> None:
     """Build the board's tables and serve them until stopped.
 
     Raises:
-        BadInput: gradio is not installed, or the port is taken.
+        BadInput: gradio is not installed, or nobody can listen at this address.
     """
     import importlib.util
     import runpy
@@ -58,9 +64,22 @@ def open_board(runs: Path, host: str, port: int) -> None:
 
     if importlib.util.find_spec("gradio") is None:
         raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")
-    runs.mkdir(parents=True, exist_ok=True)
+    _require_free(host, port)
     build(runs)
     space = hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
     app["serve"](runs, host, port)
+
+
+def _require_free(host: str, port: int) -> None:
+    """Refuse an address at once, before anything heavy is loaded."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(address)
+    except OSError as error:
+        raise BadInput(
+            f"cannot listen on {host}, port {port}: {error.strerror}; choose another with --port (or --host)"
+        ) from None

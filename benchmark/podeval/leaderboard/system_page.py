@@ -15,7 +15,7 @@ from podeval.leaderboard.table import MISSING, Row, cell_text, decimals, names, 
 from podeval.leaderboard.view import View, choose_protocols, settle
 from podeval.metrics.score import Result, Score, Timeline, Unscored, result_from_json
 
-RESULT_HEADERS = ("Dimension", "Metric", "Value", "Median of others", "Against it", "Scored", "Not scored, and why")
+RESULT_HEADERS = ("Metric", "Value", "Median of others", "Against it", "Scored", "Dimension", "Not scored, and why")
 SCORE_HEADERS = ("Metric", "Key", "Value", "Notes")
 
 
@@ -86,12 +86,12 @@ def results(board: pd.DataFrame, system: str, where: str, view: View) -> list[tu
         scored = present(row["scored"])
         total = (scored or 0) + (present(row["unscored_system"]) or 0) + (present(row["unscored_ours"]) or 0)
         cells = (
-            dimension_title(dimension),
             of_key.header,
             cell_text(row, places),
             value_text(median, None, None, places),
             _against(row, median, of_key),
             f"{scored:.0f}/{total:.0f}" if scored is not None else MISSING,
+            dimension_title(dimension),
             reasons_text([row]),
         )
         listed.append((of_key, cells))

@@ -1,7 +1,11 @@
 """The board as text, for a terminal."""
 
+import json
 from pathlib import Path
 
+import pandas as pd
+
+from podeval.leaderboard.build import NOT_RANKED
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.table import build
 from podeval.leaderboard.view import OVERVIEW, View, settle
@@ -31,6 +35,20 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
             for row in shown.display:
                 table.add_row(*row)
             console.print(table)
+            for reason in _not_ranked(board, name, dimension):
+                console.print(reason, highlight=False, markup=False)
+
+
+def _not_ranked(board: pd.DataFrame, name: str, dimension: str) -> list[str]:
+    """Why systems that were scored have no rank, a line each."""
+    rows = board[(board.benchmark + "/" + board.split == name) & (board.dimension == dimension) & (board.slice == "")]
+    lines = {
+        f"{row.system_title}: {reason}": None
+        for row in rows[rows.system_kind != "control"].itertuples()
+        for reason in json.loads(str(row.reasons))
+        if reason.startswith(NOT_RANKED)
+    }
+    return list(lines)
 
 
 def print_rows(runs: Path, profile: str) -> None:

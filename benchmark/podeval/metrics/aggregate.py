@@ -13,7 +13,8 @@ from podeval.stats.intervals import Interval, mean_ci
 class Aggregate:
     """One metric over many items.
 
-    `intervals[key]` holds mean and 95 % interval, clustered by item group, None where no item has the key.
+    `intervals[key]` holds mean and 95 % interval, clustered by item group, None where no item has a value. The keys
+    are those of the scores, in the order of the declaration; those declared where nothing was scored.
     """
 
     intervals: dict[str, Interval | None]
@@ -37,13 +38,11 @@ class Aggregate:
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:
     """The aggregate of one metric's results; `groups[i]` names what item i was resampled with (its episode)."""
     groups = groups if groups is not None else [str(number) for number in range(len(results))]
-    scored = [
-        (result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)
-    ]
+    scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]
     refused = [result for result in results if isinstance(result, Unscored)]
-    keys = dict.fromkeys(
-        (*(key.name for key in metric.keys), *(k for score, _ in scored for k in score.values))
-    )
+    declared = [key.name for key in metric.keys]
+    found = dict.fromkeys(key for score, _ in scored for key in score.values)
+    keys = [*(key for key in declared if key in found), *(key for key in found if key not in declared)] or declared
     intervals: dict[str, Interval | None] = {}
     for key in keys:
         present = [(value, group) for score, group in scored if (value := score.values.get(key)) is not None]

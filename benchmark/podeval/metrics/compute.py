@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from podeval import __version__
-from podeval.errors import BadAudio
+from podeval.errors import BadInput
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
 from podeval.metrics.protocol import Protocol, protocol_of
@@ -18,11 +18,12 @@ _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", 
 
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """One item's result; audio that cannot be read is the system's output missing, and unscored as that."""
+    """One item's result; an input that cannot be read is the system's output missing, and unscored as that."""
     try:
-        return metric({name: _opened(value) for name, value in inputs.items()}, parameters)
-    except BadAudio as refusal:
+        opened = {name: _opened(value) for name, value in inputs.items()}
+    except BadInput as refusal:
         return Unscored(str(refusal), "system")
+    return metric(opened, parameters)
 
 
 def _opened(value: Any) -> Any:
@@ -67,8 +68,16 @@ def compute(
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
+
+    Raises:
+        BadInput: an unknown parameter, a value it cannot take, an unknown profile, or not one group an item.
     """
     chosen = metric.read_parameters(parameters or {})
+    if profile not in registry.PROFILES:
+        raise BadInput(f"there is no profile {profile!r} that can be run; choose {' or '.join(registry.PROFILES)}")
+    items = list(items)
+    if groups is not None and len(groups) != len(items):
+        raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
     results = [score_item(metric, item, chosen) for item in items]
     found = aggregate(metric, results, groups)
     return {

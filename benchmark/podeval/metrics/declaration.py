@@ -6,14 +6,16 @@ keyword-only ones; both are read off the signature, their descriptions off the d
 """
 
 import inspect
+import math
 import re
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing
-from podeval.metrics.score import Result, Unscored
+from podeval.metrics.score import Result, Score, Unscored
 
 Better = Literal["higher", "lower", "in range", "informative"]
 INPUTS = {
@@ -23,6 +25,8 @@ INPUTS = {
     "script": "the script with its speakers, which tells who speaks when",
 }
 """What a metric may ask for, by parameter name."""
+
+_KINDS = {int: "a whole number", float: "a number", str: "a text"}
 
 
 @dataclass(frozen=True)
@@ -55,18 +59,19 @@ class Parameter:
         """
         if self.choices:
             if value not in self.choices:
-                raise BadInput(
-                    f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}"
-                )
+                raise BadInput(f"{self.name} must be one of {', '.join(map(str, self.choices))}, not {value!r}")
             return value
         if self.kind is bool and isinstance(value, str):
             if value.lower() not in ("true", "false"):
                 raise BadInput(f"{self.name} must be true or false, not {value!r}")
             return value.lower() == "true"
         try:
-            return self.kind(value)
-        except (TypeError, ValueError):
-            raise BadInput(f"{self.name} must be a {self.kind.__name__}, not {value!r}") from None
+            read = self.kind(value)
+        except (TypeError, ValueError, OverflowError):
+            read = None
+        if read is None or (isinstance(value, float) and read != value):
+            raise BadInput(f"{self.name} must be {_KINDS.get(self.kind, self.kind.__name__)}, not {value!r}")
+        return read
 
 
 @dataclass(frozen=True)
@@ -127,11 +132,22 @@ class Metric:
         if missing:
             raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
         try:
-            return self.function(**taken, **chosen)
+            return self._checked(self.function(**taken, **chosen), inputs.get("recording"))
         except CannotScore as refusal:
             return Unscored(str(refusal), "system")
         except ModelMissing as absence:
             return Unscored(str(absence), "ours")
+
+    def _checked(self, result: Result, recording: Any) -> Result:
+        """The result if it is numbers, saying so where the recording was upsampled for a model."""
+        if not isinstance(result, Score):
+            return result
+        for key, value in result.values.items():
+            if value is not None and not math.isfinite(value):
+                return Unscored(f"{self.name} computed {value} for {key}, which is no score; please report it", "ours")
+        if self.needs and recording is not None and recording.rate < MODEL_RATE:
+            return replace(result, notes={**result.notes, "upsampled_from": recording.rate})
+        return result
 
 
 _registered: dict[str, Metric] = {}

@@ -3,7 +3,9 @@
 Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
 more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and
 flagged `short`.
+
 Source: PodEval section 4 and PodAgent (n = 2).
+
 Differs from the public code, which gives 0 to a text of fewer than 100 tokens (`variant="podeval"`), and which
 tokenises Chinese as English.
 """
@@ -27,7 +29,7 @@ from podeval.text.tokens import detect_language, tokenise
             "higher",
             "",
             (0, 1),
-            about="distinct by all word pairs (distinct_<n> for another n)",
+            about="distinct by all word pairs (`distinct_3` for n = 3)",
         ),
     ),
     paper="PodEval",

@@ -4,7 +4,9 @@ Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s eve
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
 better. Clean speech rarely passes 3.5, and a robot's voice scores little below a person's: read it as a
 measure of noise and distortion, not of naturalness.
+
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
+
 Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`).
 """
 

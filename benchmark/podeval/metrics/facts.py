@@ -1,10 +1,43 @@
 """The facts of a metric as its card, the command line and the docs show them, all from its declaration."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import ModelMissing
-from podeval.metrics.declaration import INPUTS, Key, Metric
+from podeval.metrics.declaration import INPUTS, Key, Metric, Parameter
 from podeval.models import registry
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a module's `compute`: `values` are its choices, the default first, or whether it is required."""
+
+    name: str
+    values: str
+    about: str
+
+
+def arguments(metric: Metric) -> tuple[Argument, ...]:
+    """What `compute` of the metric's module takes, inputs first."""
+    first = metric.inputs[0]
+    forms = _AUDIO_FORMS if first == "recording" else "each a string, or a script as data or JSON"
+    found = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {forms}")]
+    if "reference_text" in metric.inputs:
+        about = f"{INPUTS['reference_text']}; one entry an item, each a string, or a script as data or JSON"
+        found.append(Argument("references", "required", about))
+    if "script" in metric.optional_inputs:
+        found.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    found += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
+    found.append(
+        Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
+    )
+    if metric.needs:
+        found.append(Argument("profile", _listed(registry.PROFILES), "whose models to use"))
+        found.append(
+            Argument("allow_upsampling", _listed((False, True)), "score recordings below a model's rate all the same")
+        )
+    return tuple(found)
 
 
 def facts(metric: Metric) -> dict[str, Any]:
@@ -17,7 +50,14 @@ def facts(metric: Metric) -> dict[str, Any]:
         "paper": metric.paper,
         "about": metric.about,
         "keys": [
-            {"name": k.name, "better": k.better, "unit": k.unit, "range": range_text(k), "about": k.about}
+            {
+                "name": k.name,
+                "better": k.better,
+                "unit": k.unit,
+                "range": range_text(k),
+                "ideal": _between(*k.ideal) if k.ideal else "",
+                "about": k.about,
+            }
             for k in metric.keys
         ],
         "inputs": {name: INPUTS[name] for name in metric.inputs},
@@ -32,12 +72,28 @@ def facts(metric: Metric) -> dict[str, Any]:
 
 def range_text(key: Key) -> str:
     """`1 to 5`, `0 and more`, or nothing where there is no bound."""
-    low, high = key.bounds
-    if low is not None and high is not None:
-        return f"{low:g} to {high:g}"
-    if low is not None:
-        return f"{low:g} and more"
-    return f"up to {high:g}" if high is not None else ""
+    return _between(*key.bounds)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    low = None if low == float("-inf") else low
+    shown = [f"{bound:g}".replace("-", "−") if bound is not None else "" for bound in (low, high)]
+    if low is None:
+        return f"up to {shown[1]}" if high is not None else ""
+    return f"{shown[0]} to {shown[1]}" if high is not None else f"{shown[0]} and more"
+
+
+def _choices(parameter: Parameter) -> str:
+    return _listed((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+_AUDIO_FORMS = (
+    "each a path, the bytes of a file, `{'array', 'sampling_rate'}`, or what an `Audio` column of `datasets` yields"
+)
 
 
 def _model(job: str, profile: str) -> str | None:

@@ -3,7 +3,9 @@
 Shannon entropy, in bits, of the unigram distribution of the tokens that are not stop words; 0 to log2 of their number,
 so it grows with the text's length. `info_dens_norm` divides by that bound: 0 to 1, comparable between lengths. Higher
 is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package.
+
 Source: PodEval section 4.
+
 Differs from the public code in tokenising Chinese as Chinese, and in not depending on the version of NLTK's word list.
 """
 
@@ -21,12 +23,8 @@ from podeval.text.tokens import detect_language, stop_words, tokenise
     version="1.0",
     dimension="script.information_density",
     keys=(
-        Key(
-            "info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"
-        ),
-        Key(
-            "info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"
-        ),
+        Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),
+        Key("info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"),
     ),
     paper="PodEval",
 )
@@ -39,6 +37,4 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
     """
     spoken = detect_language(text) if language == "auto" else language
     found = information_density(tokenise(text, spoken), stop_words(spoken))
-    return Score(
-        values={"info_dens": found.bits, "info_dens_norm": found.normalised}, notes={"tokens": found.tokens}
-    )
+    return Score(values={"info_dens": found.bits, "info_dens_norm": found.normalised}, notes={"tokens": found.tokens})

@@ -3,7 +3,9 @@
 Integrated loudness (LUFS) by ITU-R BS.1770-4 over the real channel layout, true peak (dBTP) by oversampling as in
 EBU Tech 3341, loudness range (LU) by EBU Tech 3342. Each has a score of 0 to 1, with PodEval's constants: 1 for −18 to
 −14 LUFS, up to −1 dBTP, 4 to 18 LU, and falling exponentially outside.
+
 Source: the standards; PodEval, Eq. 2 to 4.
+
 Differs from the public code, which mixes to mono first (a stereo file reads about 3 LU low), takes an ungated
 percentile range over frames of 3 s, and sets the lower edge at −17 LUFS (`variant="podeval"` does all three). The
 printed constant of Eq. 2 gives 0.65 at −23 LUFS, where the paper says about 0.6.
@@ -68,8 +70,6 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
         timeline=Timeline(
             starts=[round(float(end) - 3, 2) for end in found.short_term_times[::step]],
             window=3.0,
-            values={
-                "integrated": [round(float(v), 2) if v > -200 else None for v in found.short_term[::step]]
-            },
+            values={"integrated": [round(float(v), 2) if v > -200 else None for v in found.short_term[::step]]},
         ),
     )

@@ -2,7 +2,9 @@
 
 Distinct tokens by all tokens of a window of 100, averaged over windows sliding by one token; 0 to 1, higher is richer.
 Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged `short`.
+
 Source: Covington and McFall 2010, as used by PodEval section 4.
+
 Differs from the public code in tokenising Chinese as Chinese.
 """
 

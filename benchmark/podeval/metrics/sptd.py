@@ -4,6 +4,7 @@
 and more. Range 0 to 2, higher is better. PodEval, Eq. 1.
 With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
 different protocols.
+
 Differs from the public code, which halves the distance, measures the reference voices where it has any, and
 divides by zero with one speaker; `variant="podeval"` halves too.
 """
@@ -19,6 +20,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.text.script import Script
+from podeval.text.tokens import detect_language
 
 
 @metric(
@@ -45,7 +47,8 @@ def sptd(
     """
     recording.require_sound()
     asked = len(script.speakers) if script else None
-    voices = recording.voices(recording.turns(script))
+    turns = recording.turns(script, detect_language(script.text)) if script else recording.turns()
+    voices = recording.voices(turns)
     if len(voices) < 2:
         found = "no speaker" if not voices else "one speaker"
         raise CannotScore(f"needs at least two speakers, found {found}" + (f" of {asked}" if asked else ""))

@@ -5,6 +5,7 @@ speakers, each speaker's speech is joined, scored on its own, and the scores ave
 better (LFS-Bench calls values above 0.93 superior, with another encoder). LFS-Bench, section 3 and appendix D.1.
 Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
 flatters consistency; the two are different protocols.
+
 Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes);
 `variant="lfs"` keeps them.
 """
@@ -20,6 +21,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.text.script import Script
+from podeval.text.tokens import detect_language
 
 WINDOW, STRIDE = 3.0, 2.0
 MOST_SILENCE = 0.6
@@ -30,11 +32,7 @@ MOST_SILENCE = 0.6
     title="Timbre consistency",
     version="1.0",
     dimension="acoustics.timbre",
-    keys=(
-        Key(
-            "timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"
-        ),
-    ),
+    keys=(Key("timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"),),
     needs=("transcriber", "diarizer", "voice_activity", "speaker_encoder"),
     paper="LFS-Bench",
 )
@@ -86,7 +84,7 @@ def _stretches(recording: Recording, script: Script | None) -> dict[str, list[Sp
     whole = {"1": [Span(0.0, recording.duration)]}
     if script and len(script.speakers) == 1:
         return whole
-    turns = recording.turns(script)
+    turns = recording.turns(script, detect_language(script.text)) if script else recording.turns()
     speakers: dict[str, list[Span]] = {}
     for turn in turns:
         speakers.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, recording.duration)))

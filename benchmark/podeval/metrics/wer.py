@@ -4,7 +4,9 @@
 characters, and the headline for Chinese. Both texts are normalised (Whisper's normaliser for English; simplified
 characters without punctuation for Chinese); the raw values stand beside them, None where a language has no words
 to count.
+
 Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
+
 Differs from PodEval's code, which counts case and punctuation as errors: `wer_raw` is its figure, and `normaliser`
 `basic`, `lfs` and `none` are other conventions.
 """

@@ -147,7 +147,7 @@ class Dnsmos:
         return _scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
 
     def _power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The part of the P.835 stack over a block: (seconds, channels, frames, bins), heads, tails."""
+        """The shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
         import torch
 
         bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
@@ -158,7 +158,7 @@ class Dnsmos:
         return seconds, shared.heads, shared.tails
 
     def _mel_power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Mel power over a block: (seconds, 1, frames, bands), and the first and last frames of windows.
+        """Mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
         the window, its last frame for the one sample that follows what the network takes.
@@ -179,6 +179,11 @@ class Dnsmos:
             head[:, :, None],
             tail[:, :, None],
         )
+
+
+def from_files(files: dict[str, Path]) -> Dnsmos:
+    """The networks from the files that the registry names."""
+    return Dnsmos(files["sig_bak_ovr.onnx"], files["model_v8.onnx"])
 
 
 class _Windows:
@@ -271,7 +276,10 @@ def _scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[n
 
 
 def _thread_count() -> int:
-    return int(os.environ.get("PODEVAL_THREADS") or os.cpu_count() or 1)
+    given = os.environ.get("PODEVAL_THREADS") or str(os.cpu_count() or 1)
+    if not given.isdecimal() or int(given) < 1:
+        raise BadInput(f"PODEVAL_THREADS must be a whole number from 1, not {given!r}")
+    return int(given)
 
 
 @contextmanager

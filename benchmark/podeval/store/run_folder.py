@@ -1,12 +1,12 @@
 """A run on disk: what was planned, what the system said, what was measured.
 
-    <runs>/<benchmark>/<split>/<system>/
-        run.json                    the plan; a run that would differ is refused
-        outputs/<item>.flac|.wav    what the system said
-        outputs/<item>.json         turns, script, wall time; written last, so that it says the audio is whole
-        <profile>/results.jsonl     one finished measurement a line, appended and synced
-        <profile>/protocols.json    the content of every protocol id in the results
-        <profile>/summary.json      aggregates, written when all is measured
+<runs>/<benchmark>/<split>/<system>/
+    run.json                    the plan; a run that would differ is refused
+    outputs/<item>.flac|.wav    what the system said
+    outputs/<item>.json         turns, script, wall time; written last, so that it says the audio is whole
+    <profile>/results.jsonl     one finished measurement a line, appended and synced
+    <profile>/protocols.json    the content of every protocol id in the results
+    <profile>/summary.json      aggregates, written when all is measured
 """
 
 import io
@@ -23,7 +23,7 @@ from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, result_from_json
 from podeval.store.files import append_line, read_lines, write_json, write_whole
 
-SCHEMA = 1
+SCHEMA: Literal[1] = 1
 
 
 class _Document(BaseModel):
@@ -116,12 +116,15 @@ class RunFolder:
         self.path = runs / benchmark / split / system
 
     def begin(self, plan: Plan) -> None:
-        """Write the plan, or check that the one there is the same.
+        """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
 
         Raises:
             BadInput: the folder holds a run that was made otherwise.
         """
         path = self.path / "run.json"
+        for leftover in self.path.rglob(".*.partial"):
+            leftover.unlink(missing_ok=True)
+        plan = Plan.model_validate_json(plan.model_dump_json())
         if not path.exists():
             write_json(path, plan.model_dump())
             return
@@ -135,12 +138,17 @@ class RunFolder:
 
     def plan(self) -> Plan:
         """The plan of the run in this folder."""
-        return _read(self.path / "run.json", Plan)
+        plan: Plan = _read(self.path / "run.json", Plan)
+        return plan
 
     def output(self, item: str) -> Output | None:
-        """What the system said for an item; None while it has not."""
+        """What the system said for an item; None while it has not, or where its audio is gone."""
         path = self.output_path(item)
-        return _read(path, Output) if path.exists() else None
+        if not path.exists():
+            return None
+        found: Output = _read(path, Output)
+        audio = self.audio_path(found)
+        return None if audio and not audio.exists() else found
 
     def output_path(self, item: str) -> Path:
         """The item's output document."""
@@ -166,8 +174,13 @@ class RunFolder:
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
         """Finished measurements by (item, protocol id); the newest counts."""
-        lines = read_lines(self.path / profile / "results.jsonl")
-        return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in lines}
+        path = self.path / profile / "results.jsonl"
+        try:
+            return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in read_lines(path)}
+        except (KeyError, TypeError) as error:
+            raise BadInput(
+                f"{path} was not written by this version of podeval ({error}); delete it and run again"
+            ) from error
 
     def append_result(self, profile: str, item: str, protocol: Protocol, result: Result) -> None:
         """Keep a measurement; when this returns, a kill does not lose it."""

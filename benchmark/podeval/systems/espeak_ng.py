@@ -38,7 +38,7 @@ _VOICES = {
         _Setting("gmw/en-US", 50, "American, low"),
         _Setting("gmw/en+f3", 50, "British, high"),
         _Setting("gmw/en-US+m7", 70, "American, middle"),
-        _Setting("gmw/en-GB-scotland+f1", 40, "Scottish, upper middle"),
+        _Setting("gmw/en-US+f1", 40, "American, upper middle"),
         _Setting("gmw/en-GB-x-rp+m3", 25, "British, very low"),
         _Setting("gmw/en-US+f4", 80, "American, very high"),
     ),

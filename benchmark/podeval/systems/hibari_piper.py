@@ -118,9 +118,11 @@ class HibariPiper(DialogueReader):
     def _load_hibari(self) -> Any:
         if self._hibari is None:
             from hibari import Hibari
+            from hibari.voices import voice_path
 
-            hibari = Hibari(threads=self._threads)
-            weights.verify(Path(hibari.model_path), _HIBARI_SHA256, _INSTALL_PACKAGES)
+            model = Path(voice_path("heart", download_missing=False))
+            weights.verify(model, _HIBARI_SHA256, _INSTALL_PACKAGES)
+            hibari = Hibari(model=str(model), threads=self._threads)
             hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
             self._hibari = hibari
         return self._hibari

@@ -1,0 +1,54 @@
+"""The page of a metric Space, for whoever runs one with `sdk: gradio`."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.metrics import catalogue
+
+gr = pytest.importorskip("gradio")
+pytestmark = pytest.mark.space
+
+SPACES = Path(__file__).parents[2] / "hf_metrics"
+
+
+def demo_of(name: str) -> Any:
+    """What a Space's app.py builds, imported as a file."""
+    spec = importlib.util.spec_from_file_location(f"app_of_{name}", SPACES / name / "app.py")
+    assert spec
+    assert spec.loader
+    app = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(app)
+    return app.demo
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_each_app_builds_a_page_with_what_the_metric_takes(name: str) -> None:
+    demo = demo_of(name)
+    assert isinstance(demo, gr.Interface)
+    assert demo.title == catalogue.get(name).title
+    kinds = [type(component) for component in demo.input_components]
+    first = gr.Audio if catalogue.get(name).inputs[0] == "recording" else gr.Textbox
+    assert kinds == [first, *([gr.Textbox] if name == "wer" else [])]
+
+
+def test_a_page_scores_a_file_and_a_text(tmp_path: Path, speech_like: np.ndarray[Any, Any]) -> None:
+    soundfile.write(tmp_path / "episode.wav", speech_like, 16_000)
+    loudness = demo_of("loudness").fn(str(tmp_path / "episode.wav"))
+    assert loudness["scored"] == 1
+    assert "timeline" not in loudness["items"][0]
+    assert demo_of("mattr").fn("a b a b")["mattr"] == 0.5
+
+
+def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "text.wav").write_text("no audio")
+    with pytest.raises(gr.Error, match="Choose a file or enter a text"):
+        demo_of("loudness").fn(None)
+    with pytest.raises(gr.Error, match="text\\.wav"):
+        demo_of("loudness").fn(str(tmp_path / "text.wav"))
+    with pytest.raises(gr.Error, match="the words that should be heard"):
+        demo_of("wer").fn(str(tmp_path / "text.wav"), "")

@@ -1,0 +1,132 @@
+"""The metric Spaces on disk: made from the declarations, complete, and true."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from podeval.hub_sources import hub_source
+from podeval.metric_scripts import extras, sources
+from podeval.metrics import catalogue
+from podeval.models import registry
+
+SPACES = Path(__file__).parents[2] / "hf_metrics"
+WITH_MODELS = tuple(name for name in catalogue.NAMES if catalogue.get(name).needs)
+WITHOUT_MODELS = tuple(name for name in catalogue.NAMES if not catalogue.get(name).needs)
+
+
+def blocks(card: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", card, flags=re.DOTALL)
+
+
+def card_of(name: str) -> tuple[dict[str, Any], str]:
+    """Front matter and text of a card."""
+    _, front, text = (SPACES / name / "README.md").read_text(encoding="utf-8").split("---\n", 2)
+    return yaml.safe_load(front), text
+
+
+def test_the_folders_are_the_metrics() -> None:
+    assert hub_source("hf_metrics") == SPACES
+    assert {folder.name for folder in SPACES.iterdir() if folder.is_dir()} == set(catalogue.NAMES)
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_what_is_on_disk_is_what_the_declaration_makes(name: str) -> None:
+    made = sources(catalogue.get(name))
+    on_disk = {path.name: path.read_text(encoding="utf-8") for path in (SPACES / name).iterdir() if path.is_file()}
+    assert on_disk == made, "run `python -m podeval.docs`"
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_the_front_matter_is_that_of_a_static_space(name: str) -> None:
+    front, _ = card_of(name)
+    assert front["sdk"] == "static"
+    assert {"evaluate", "metric"} <= set(front["tags"])
+    assert front["license"] == "apache-2.0"
+    assert front["title"] == catalogue.get(name).title
+    assert front["description"] == catalogue.get(name).about
+    # Colours and a single emoji, as the Hub's card format asks.
+    assert front["colorFrom"] in {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}
+    assert front["emoji"]
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_the_card_tells_keys_arguments_models_and_installation(name: str) -> None:
+    metric = catalogue.get(name)
+    _, text = card_of(name)
+    for named in (*(key.name for key in metric.keys), *(p.name for p in metric.parameters), "predictions", "groups"):
+        assert f"| `{named}` |" in text, named
+    for named in ("ci95", "scored", "unscored", "items", "protocol"):
+        assert f"`{named}`" in text, named
+    assert f"pip install 'podeval{extras(metric)}'" in text
+    assert ("podeval models install --profile embedded" in text) == bool(metric.needs)
+    for job in metric.needs:
+        assert registry.card(job, "embedded").title in text
+    # What is not in a table is not cut by the pipes of one.
+    columns = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert columns <= {4, 6}
+
+
+def test_no_card_holds_what_a_page_would_take_for_html() -> None:
+    for name in catalogue.NAMES:
+        assert not re.search(r"<[a-z/]", card_of(name)[1]), name
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_a_machine_without_podeval_is_told_what_to_install(name: str, tmp_path: Path) -> None:
+    loading = pytest.importorskip("evaluate.loading")
+    # What `evaluate` reads off the script's import line and puts after `pip install`.
+    found = loading.get_imports(str(SPACES / name / f"{name}.py"))
+    assert found == [("library", "podeval", f"podeval{extras(catalogue.get(name))}", None)]
+
+
+def run_examples(
+    names: tuple[str, ...], run_python: Any, offline: dict[str, str], folder: Path, samples: np.ndarray[Any, Any]
+) -> dict[str, list[str]]:
+    """What the Python block of each card prints, run one after the other without network."""
+    soundfile.write(folder / "episode.wav", samples, 16_000)
+    examples = {}
+    for name in names:
+        (examples[name],) = blocks(card_of(name)[1], "python")
+    (folder / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
+    program = (
+        "import json\n"
+        "for name, code in json.load(open('examples.json')).items():\n"
+        "    print(name, end=' ')\n"
+        "    exec(code, {})\n"
+    )
+    lines = run_python(program, cwd=folder, **offline).splitlines()
+    return {line.split()[0]: line.split()[1:] for line in lines if line.split()[0] in names}
+
+
+def test_the_examples_run_as_they_stand(
+    run_python: Any, offline_modules: dict[str, str], tmp_path: Path, speech_like: np.ndarray[Any, Any]
+) -> None:
+    printed = run_examples(WITHOUT_MODELS, run_python, offline_modules, tmp_path, speech_like)
+    assert printed.keys() == set(WITHOUT_MODELS)
+    for name, (value, protocol) in printed.items():
+        assert np.isfinite(float(value)), name
+        assert protocol.startswith(f"{name}@")
+
+
+@pytest.mark.models
+def test_the_examples_of_metrics_with_models_run_as_they_stand(
+    run_python: Any, offline_modules: dict[str, str], tmp_path: Path, speech_like: np.ndarray[Any, Any]
+) -> None:
+    for name in WITH_MODELS:
+        for job in catalogue.get(name).needs:
+            if missing := registry.card(job, "embedded").missing():
+                pytest.skip(missing)
+    printed = run_examples(WITH_MODELS, run_python, offline_modules, tmp_path, speech_like)
+    assert printed.keys() == set(WITH_MODELS)
+    for name, (value, protocol) in printed.items():
+        # A buzz has no two speakers; sptd says so.
+        assert value == "None" or np.isfinite(float(value)), name
+        assert protocol.startswith(f"{name}@")
+    assert 1 <= float(printed["dnsmos"][0]) <= 5
+    assert float(printed["timbre_consistency"][0]) > 0.5

@@ -1,0 +1,119 @@
+"""What the cells say, and in what order the rows stand."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from podeval.leaderboard import plots, table
+from podeval.leaderboard.columns import column
+from podeval.leaderboard.view import View, settle
+
+
+def row(**changed: Any) -> dict[str, Any]:
+    return {
+        "metric": "dnsmos", "key": "ovrl", "provenance": "run by us", "system_kind": "system", "value": 3.521,
+        "low": 3.44, "high": 3.60, "rank_best": 1, "rank_worst": 2, "rankable": True, "scored": 51,
+        "unscored_system": 0, "unscored_ours": 0, "reasons": "{}",
+    } | changed  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "3.52 ±0.08  #1–2"),
+        ({"rank_worst": 1}, "3.52 ±0.08  #1"),
+        ({"low": 3.2}, "3.52 [3.20, 3.60]  #1–2"),
+        ({"rankable": False, "scored": 40, "unscored_system": 11}, "3.52 ±0.08  incomplete"),
+        ({"rankable": False, "scored": 50, "unscored_ours": 1}, "3.52 ±0.08  incomplete"),
+        ({"value": None, "rankable": False, "scored": 0, "unscored_system": 51}, "unscored (51)"),
+        ({"value": float("nan"), "rankable": False, "scored": 0, "unscored_ours": 51}, "unscored (51)"),
+        ({"provenance": "reported", "low": None, "high": None, "rankable": False, "scored": None}, "3.52"),
+        ({"system_kind": "control", "rank_best": None, "rank_worst": None}, "3.52 ±0.08"),
+        ({"rank_best": None, "rank_worst": None}, "3.52 ±0.08  not ranked"),
+        ({"value": -16.4, "low": -16.9, "high": -15.9}, "−16.40 ±0.50  #1–2"),
+    ],
+)
+def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: str) -> None:
+    assert table.cell_text(row(**changed), 2) == said
+
+
+def test_a_rank_is_never_shown_for_what_is_not_rankable() -> None:
+    assert "#" not in table.cell_text(row(rankable=False, scored=10, unscored_system=41), 2)
+
+
+def test_reasons_count_each_metric_once_and_say_whose_cause() -> None:
+    silent = json.dumps({"the recording is silent": 2})
+    rows = [
+        row(unscored_system=2, reasons=silent),
+        row(key="sig", unscored_system=2, reasons=silent),
+        row(metric="pam", unscored_ours=1, reasons=json.dumps({"clap is not installed": 1})),
+    ]
+    said = table.reasons_text(rows)
+    assert said == "2 × the recording is silent (by the system: dnsmos); 1 × clap is not installed (by us: pam)"
+
+
+def test_numbers_stay_numbers_so_that_sorting_is_by_number(board: pd.DataFrame) -> None:
+    shown = table.build(settle(View(), board))
+    for cells, texts in zip(shown.cells, shown.display, strict=True):
+        assert len(cells) == len(texts) == len(shown.headers)
+        assert all(cell is None or isinstance(cell, float) for cell in cells[1:-2])
+        assert all(isinstance(text, str) for text in texts)
+
+
+def test_best_first_with_incomplete_behind_and_controls_last(board: pd.DataFrame) -> None:
+    order = table.build(settle(View(sort="sptd.sptd"), board)).systems
+    assert order[:3] == ("hibari", "real-episodes", "piper"), "piper misses one item in six, so it is incomplete"
+    assert set(order[3:]) == {"espeak", "repeat", "silence"}
+    lower = table.build(settle(View(sort="wer.wer"), board)).systems
+    assert lower[:3] == ("hibari", "piper", "real-episodes")
+    assert lower[-1] == "silence", "what has no value stands behind what has one"
+
+
+def test_two_systems_of_one_title_are_told_apart(board: pd.DataFrame) -> None:
+    same = board.assign(system_title="Same")
+    shown = table.build(settle(View(), same))
+    names = [cells[0] for cells in shown.cells]
+    assert len(set(names)) == len(names)
+    assert shown.system_of(names[0]) == shown.systems[0]
+
+
+def test_downloads_hold_only_what_is_shown_and_no_formulas(board: pd.DataFrame) -> None:
+    settled = settle(View(dimension="speech.accuracy", columns=("wer.wer",), controls=False), board)
+    frame = table.tidy(settled)
+    assert set(frame["key"]) == {"wer"}
+    assert set(frame["system"]) == {"hibari", "piper", "real-episodes"}
+    safe = table.csv_safe(frame.assign(system_title="=HYPERLINK(1)", value=-1.0))
+    assert set(safe["system_title"]) == {"'=HYPERLINK(1)"}
+    assert set(safe["value"]) == {-1.0}
+
+
+def test_in_range_is_better_the_nearer_to_the_range() -> None:
+    loudness = column("loudness", "integrated", "audio.loudness")
+    if loudness.ideal is None:
+        pytest.skip("the metric loudness is not declared here")
+    low, high = loudness.ideal
+    assert loudness.badness(low) == loudness.badness(high) == 0
+    assert loudness.badness(low - 2) > loudness.badness(high + 1) > 0
+
+
+def test_a_key_no_declaration_knows_is_still_a_column() -> None:
+    reported = column("smr", "smr_score", "audio.speech_over_music")
+    assert reported.better == "higher"
+    assert "smr" in reported.title
+    assert column("unheard_of", "value", "x.y").better == "informative"
+
+
+def test_whiskers_reach_from_low_to_high_with_shape_besides_colour(board: pd.DataFrame) -> None:
+    settled = settle(View(), board)
+    wer = next(c for c in settled.columns if c.id == "wer.wer")
+    document = plots.whiskers(settled, wer)
+    points = document["data"]["values"]
+    assert [p["value"] for p in points] == sorted(p["value"] for p in points), "lower is better"
+    assert all(p["low"] <= p["value"] <= p["high"] for p in points)
+    assert len(points) == 5, "silence has no value"
+    encoding = document["layer"][-1]["encoding"]
+    assert encoding["shape"]["field"] == document["encoding"]["color"]["field"] == "kind"

@@ -1,0 +1,74 @@
+"""A view shows one profile, one slice and one protocol per metric, and its address restores it."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pandas as pd
+import pytest
+from fixture_runs import PROTOCOLS, UPSTREAM
+
+from podeval.leaderboard.view import OVERVIEW, View, settle
+
+
+def test_default_view_is_the_first_benchmark_measured_by_us_with_one_column_a_dimension(board: pd.DataFrame) -> None:
+    settled = settle(View(), board)
+    assert settled.view.board == "real_pod/voice"
+    assert settled.view.profile == "embedded"
+    assert settled.view.dimension == OVERVIEW
+    dimensions = [column.dimension for column in settled.columns]
+    assert dimensions == list(dict.fromkeys(dimensions))
+    assert {"wer.wer", "dnsmos.ovrl"} <= {column.id for column in settled.columns}
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [View(), View(profile="paper"), View(protocols=(UPSTREAM,)), View(slice="category=Arts"), View(board="nothing")],
+)
+def test_rows_are_never_of_two_profiles_protocols_or_slices(board: pd.DataFrame, wish: View) -> None:
+    rows = settle(wish, board).rows
+    assert len(rows)
+    assert rows["profile"].nunique() == 1
+    assert rows["slice"].nunique() == 1
+    assert rows[["benchmark", "split"]].drop_duplicates().shape[0] == 1
+    assert (rows.groupby("metric")["protocol"].nunique() == 1).all()
+
+
+def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd.DataFrame) -> None:
+    assert settle(View(protocols=(UPSTREAM,)), board).protocols["dnsmos"] == UPSTREAM
+    both = settle(View(protocols=(UPSTREAM, PROTOCOLS["dnsmos"])), board)
+    assert both.protocols["dnsmos"] == PROTOCOLS["dnsmos"]
+    offered = [value for _, value in both.choices.protocols]
+    assert sorted(offered) == sorted([UPSTREAM, PROTOCOLS["dnsmos"]]), "only metrics with several protocols ask"
+
+
+def test_the_metrics_default_parameters_are_the_default_protocol(board: pd.DataFrame) -> None:
+    pytest.importorskip("podeval.metrics.dnsmos")
+    assert settle(View(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
+
+
+def test_address_restores_the_view(board: pd.DataFrame) -> None:
+    wish = View(
+        profile="embedded",
+        dimension="speech.quality",
+        slice="category=Arts",
+        controls=False,
+        columns=("dnsmos.ovrl", "dnsmos.bak"),
+        protocols=(UPSTREAM,),
+        sort="dnsmos.bak",
+        plot="dnsmos.bak",
+    )
+    view = settle(wish, board).view
+    again = settle(View.from_query(dict(parse_qsl(view.to_query()))), board).view
+    assert again == view
+    assert view.columns == wish.columns
+    assert view.protocols == (UPSTREAM,)
+
+
+def test_an_invented_address_falls_to_what_exists(board: pd.DataFrame) -> None:
+    query = {"board": "<script>", "profile": "x", "dimension": "y", "slice": "z", "sort": "q", "columns": "a,b"}
+    assert settle(View.from_query(query), board).view == settle(View(), board).view
+
+
+def test_controls_can_be_hidden(board: pd.DataFrame) -> None:
+    assert "control" not in set(settle(View(controls=False), board).rows["system_kind"])

@@ -1,0 +1,320 @@
+"""Loudness on real samples; sptd, timbre_consistency, wer and dnsmos on a stand-in for what models derive."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.analysis import Recording
+from podeval.analysis.recording import Voice
+from podeval.audio.windows import Clip, Span
+from podeval.errors import CannotScore, ModelMissing
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score, Unscored
+from podeval.models.jobs import SpeakerTurn, Transcript
+from podeval.text.script import Script
+
+Vector = np.ndarray[Any, np.dtype[np.float32]]
+
+TWO_SPEAKERS = Script.parse([{"speaker": "Ann", "text": "hello there"}, {"speaker": "Ben", "text": "good evening"}])
+
+
+@dataclass
+class Derived:
+    """What metrics ask of a `Recording`, with answers given beforehand."""
+
+    found_turns: tuple[SpeakerTurn, ...] = ()
+    vectors: dict[str, Vector] = field(default_factory=dict)
+    spoken: tuple[Span, ...] = ()
+    heard: str = ""
+    duration: float = 30.0
+    rate: int = 16_000
+    refusal: Exception | None = None
+    asked: list[object] = field(default_factory=list)
+
+    def require_sound(self, shortest: float = 0.0) -> None:
+        if self.refusal:
+            raise self.refusal
+
+    def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+        self.asked.append((script, language))
+        return self.found_turns
+
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+        return tuple(Voice(name, self.vectors[name], 5.0) for name in dict.fromkeys(turn.speaker for turn in turns))
+
+    def speech(self) -> tuple[Span, ...]:
+        return self.spoken
+
+    def embeddings(self, clips: Sequence[Clip]) -> Vector:
+        return np.stack([embedding(clip) for clip in clips])
+
+    def transcript(self, language: str | None = None) -> Transcript:
+        self.asked.append(language)
+        return Transcript(self.heard, language or "en", ())
+
+
+def embedding(clip: Clip) -> Vector:
+    """Some vector of a clip's own."""
+    seed = round(sum(1000 * span.start + span.end for span in clip))
+    return (1 + np.random.default_rng(seed).normal(0, 0.4, 8)).astype(np.float32)
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    return float(np.dot(a.astype(float), b.astype(float)) / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def score(name: str, inputs: dict[str, Any], **parameters: Any) -> Score:
+    result = catalogue.get(name)(inputs, parameters)
+    assert isinstance(result, Score), result
+    return result
+
+
+def unscored(name: str, inputs: dict[str, Any]) -> Unscored:
+    result = catalogue.get(name)(inputs)
+    assert isinstance(result, Unscored), result
+    return result
+
+
+def talking(*speakers: str) -> Derived:
+    turns = tuple(SpeakerTurn(name, 3.0 * i, 3.0 * i + 3) for i, name in enumerate(speakers))
+    vectors = {name: embedding((Span(i, i + 7.0),)) for i, name in enumerate(dict.fromkeys(speakers))}
+    return Derived(found_turns=turns, vectors=vectors)
+
+
+# loudness
+
+
+def stereo_and_mono(samples: Vector, **options: Any) -> tuple[Score, Score]:
+    mono = Recording.from_samples(samples, 16_000)
+    stereo = Recording.from_samples(np.stack([samples, samples], axis=1), 16_000)
+    return score("loudness", {"recording": mono}, **options), score("loudness", {"recording": stereo}, **options)
+
+
+def test_a_mono_file_on_two_channels_is_3_lu_louder_by_the_standard(speech_like: Vector) -> None:
+    mono, stereo = stereo_and_mono(speech_like)
+    assert stereo.values["integrated"] == pytest.approx((mono.values["integrated"] or 0) + 10 * np.log10(2), abs=1e-6)
+    assert stereo.values["true_peak"] == pytest.approx(mono.values["true_peak"], abs=1e-5)
+    assert (mono.notes["channels"], stereo.notes["channels"]) == (1, 2)
+
+
+def test_a_mono_file_on_two_channels_reads_the_same_in_the_podeval_variant(speech_like: Vector) -> None:
+    mono, stereo = stereo_and_mono(speech_like, variant="podeval")
+    for key, value in mono.values.items():
+        assert stereo.values[key] == pytest.approx(value, abs=1e-6), key
+
+
+def test_the_variants_place_the_lower_edge_of_the_loudness_score_differently(speech_like: Vector) -> None:
+    level = score("loudness", {"recording": Recording.from_samples(speech_like, 16_000)}).values["integrated"]
+    assert level
+    at_17_5 = Recording.from_samples(speech_like * 10 ** ((-17.5 - level) / 20), 16_000)
+    assert score("loudness", {"recording": at_17_5}).values["integrated_score"] == 1.0
+    podeval = score("loudness", {"recording": at_17_5}, variant="podeval").values
+    assert podeval["integrated"] == pytest.approx(-17.5, abs=0.1)
+    assert podeval["integrated_score"] == pytest.approx(np.exp(-0.0858 * 0.5), abs=0.01)
+
+
+def test_a_recording_below_3_s_has_loudness_but_no_range_and_says_why(speech_like: Vector) -> None:
+    found = score("loudness", {"recording": Recording.from_samples(speech_like[:32_000], 16_000)})
+    assert found.values["range"] is None
+    assert found.values["range_score"] is None
+    assert found.values["integrated"] is not None
+    assert "3 s" in found.notes["range"]
+
+
+@pytest.mark.parametrize(
+    ("samples", "reason"),
+    [
+        pytest.param(np.zeros(16_000), "silence", id="silence"),
+        pytest.param(np.full(16_000, np.nan), "not numbers", id="nan"),
+        pytest.param(np.ones(1600) / 2, "0.10 s", id="too short"),
+    ],
+)
+@pytest.mark.parametrize("name", ["loudness", "dnsmos", "sptd", "timbre_consistency"])
+def test_what_no_metric_can_score_is_unscored_before_any_model_is_needed(
+    name: str, samples: Vector, reason: str
+) -> None:
+    if name == "sptd" and reason == "0.10 s":
+        pytest.skip("sptd refuses by the speakers found, not by length")
+    found = unscored(name, {"recording": Recording.from_samples(samples, 16_000)})
+    assert found.cause == "system"
+    assert reason in found.reason
+
+
+# sptd
+
+
+def test_sptd_is_one_minus_the_mean_cosine_over_all_pairs_of_voices() -> None:
+    recording = talking("Ann", "Ben", "Ann", "Cem")
+    vectors = list(recording.vectors.values())
+    distances = [1 - cosine(vectors[i], vectors[j]) for i in range(3) for j in range(i + 1, 3)]
+    found = score("sptd", {"recording": recording})
+    assert found.values == {"sptd": pytest.approx(sum(distances) / 3, abs=1e-6), "speakers": 3}
+    assert found.notes["seconds"] == {"Ann": 5.0, "Ben": 5.0, "Cem": 5.0}
+
+
+def test_the_podeval_variant_of_sptd_is_half() -> None:
+    inputs = {"recording": talking("Ann", "Ben")}
+    paper, podeval = score("sptd", inputs).values["sptd"], score("sptd", inputs, variant="podeval").values["sptd"]
+    assert paper
+    assert podeval == pytest.approx(paper / 2)
+
+
+def test_equal_voices_have_no_distance_and_opposite_ones_2() -> None:
+    recording = talking("Ann", "Ben")
+    recording.vectors["Ben"] = 3 * recording.vectors["Ann"]
+    assert score("sptd", {"recording": recording}).values["sptd"] == pytest.approx(0, abs=1e-6)
+    recording.vectors["Ben"] = -recording.vectors["Ann"]
+    assert score("sptd", {"recording": recording}).values["sptd"] == pytest.approx(2)
+
+
+def test_one_voice_is_unscored_and_says_how_many_were_asked_for() -> None:
+    assert unscored("sptd", {"recording": talking()}).reason.endswith("found no speaker")
+    assert unscored("sptd", {"recording": talking("Ann")}).reason.endswith("found one speaker")
+    found = unscored("sptd", {"recording": talking("Ann"), "script": TWO_SPEAKERS})
+    assert found == Unscored("needs at least two speakers, found one speaker of 2", "system")
+
+
+def test_a_script_that_is_not_heard_leaves_the_recording_unscored() -> None:
+    recording = talking("Ann", "Ben")
+
+    def turns(script: Script | None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+        raise CannotScore("only 12% of the script's words are heard, so who speaks when cannot be told")
+
+    recording.turns = turns  # type: ignore[method-assign]
+    for name in ("sptd", "timbre_consistency"):
+        assert "12% of the script" in unscored(name, {"recording": recording, "script": TWO_SPEAKERS}).reason
+
+
+def test_a_voice_of_zeros_is_our_fault_and_no_score() -> None:
+    recording = talking("Ann", "Ben")
+    recording.vectors["Ben"] = np.zeros(8, np.float32)
+    with np.errstate(invalid="ignore"):
+        assert unscored("sptd", {"recording": recording}).cause == "ours"
+
+
+def test_the_script_s_language_is_the_one_transcribed_so_that_wer_shares_the_transcript() -> None:
+    for name in ("sptd", "timbre_consistency"):
+        recording = talking("Ann", "Ben", "Ann", "Ben")
+        catalogue.get(name)({"recording": recording, "script": TWO_SPEAKERS})
+        assert recording.asked == [(TWO_SPEAKERS, "en")]
+
+
+# timbre_consistency
+
+
+def windows(*clips: Sequence[tuple[float, float]]) -> list[Vector]:
+    return [embedding(tuple(Span(*span) for span in clip)) for clip in clips]
+
+
+def mean_cosine(vectors: list[Vector]) -> float:
+    pairs = [cosine(a, b) for a, b in combinations(vectors, 2)]
+    return sum(pairs) / len(pairs)
+
+
+def test_one_speaker_s_windows_of_3_s_every_2_s_are_compared_in_all_pairs() -> None:
+    recording = Derived(duration=11.0, spoken=(Span(0, 11),))
+    expected = windows([(0, 3)], [(2, 5)], [(4, 7)], [(6, 9)], [(8, 11)])
+    found = score("timbre_consistency", {"recording": recording})
+    assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(expected), abs=1e-6)
+    assert found.notes["windows"] == 5
+    assert found.timeline
+    assert found.timeline.starts == [0, 2, 4, 6, 8]
+    # A window's own value is its mean likeness to the others.
+    own = np.mean([cosine(expected[2], other) for i, other in enumerate(expected) if i != 2])
+    assert found.timeline.values["timbre_consistency"][2] == pytest.approx(own, abs=1e-4)
+
+
+def test_windows_that_are_mostly_silence_are_left_out_unless_the_paper_s_way_is_asked_for() -> None:
+    recording = Derived(duration=11.0, spoken=(Span(0, 4), Span(7, 11)))
+    kept = windows([(0, 3)], [(2, 5)], [(6, 9)], [(8, 11)])
+    found = score("timbre_consistency", {"recording": recording})
+    assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(kept), abs=1e-6)
+    assert (found.notes["windows"], found.notes["windows_left_out"]) == (4, 1)
+    lfs = score("timbre_consistency", {"recording": recording}, variant="lfs")
+    assert (lfs.notes["windows"], lfs.notes["windows_left_out"]) == (5, 0)
+
+
+def test_each_speaker_s_speech_is_joined_and_scored_on_its_own() -> None:
+    recording = Derived(
+        duration=11.0,
+        spoken=(Span(0, 11),),
+        found_turns=(
+            SpeakerTurn("Ann", 0, 3),
+            SpeakerTurn("Ben", 3, 6),
+            SpeakerTurn("Ann", 6, 9),
+            SpeakerTurn("Ben", 9, 12),
+            SpeakerTurn("Cem", 10, 11),
+        ),
+    )
+    ann = windows([(0, 3)], [(2, 3), (6, 8)])
+    ben = windows([(3, 6)], [(5, 6), (9, 11)])
+    found = score("timbre_consistency", {"recording": recording})
+    expected = (mean_cosine(ann) + mean_cosine(ben)) / 2
+    assert found.values["timbre_consistency"] == pytest.approx(expected, abs=1e-6)
+    assert found.notes["speakers"].keys() == {"Ann", "Ben"}
+    assert found.notes["speakers_too_short"] == 1
+
+
+def test_a_script_with_one_speaker_needs_no_alignment() -> None:
+    recording = Derived(duration=11.0, spoken=(Span(0, 11),))
+    monologue = Script.parse("one speaker only")
+    found = score("timbre_consistency", {"recording": recording, "script": monologue})
+    assert recording.asked == []
+    assert found.notes["windows"] == 5
+
+
+def test_a_recording_with_one_window_is_unscored() -> None:
+    recording = Derived(duration=4.0, spoken=(Span(0, 4),))
+    assert "two windows" in unscored("timbre_consistency", {"recording": recording}).reason
+
+
+# wer
+
+
+def test_wer_counts_errors_after_normalisation_and_beside_it_as_the_texts_stand() -> None:
+    recording = Derived(heard="why is the sea so salty")
+    found = score("wer", {"recording": recording, "reference_text": "Why is the sea salty?"})
+    # One insertion for five words; raw, "Why" and "salty?" are errors too.
+    assert found.values["wer"] == pytest.approx(1 / 5)
+    assert found.values["wer_raw"] == pytest.approx(3 / 5)
+    assert (found.notes["insertions"], found.notes["hits"], found.notes["unit"]) == (1, 5, "word")
+    assert found.notes["transcript"] == recording.heard
+    assert recording.asked == ["en"]
+
+
+def test_chinese_has_character_errors_and_no_words() -> None:
+    recording = Derived(heard="海水是咸得")
+    found = score("wer", {"recording": recording, "reference_text": "海水是咸的。"})
+    assert found.values["wer"] is None
+    assert found.values["wer_raw"] is None
+    assert found.values["cer"] == pytest.approx(1 / 5)
+    assert found.values["cer_raw"] == pytest.approx(2 / 6)
+    assert recording.asked == ["zh"]
+
+
+def test_a_recording_upsampled_for_a_model_says_so() -> None:
+    inputs = {"recording": Derived(heard="hello", rate=8000), "reference_text": "hello"}
+    assert score("wer", inputs).notes["upsampled_from"] == 8000
+    inputs["recording"] = Derived(heard="hello", rate=48_000)
+    assert "upsampled_from" not in score("wer", inputs).notes
+
+
+def test_8_khz_is_unscored_unless_upsampling_was_allowed(speech_like: Vector) -> None:
+    found = unscored("dnsmos", {"recording": Recording.from_samples(speech_like, 8000)})
+    assert found.cause == "system"
+    assert "8000 Hz" in found.reason
+    # Loudness has no model and needs no 16 kHz.
+    assert score("loudness", {"recording": Recording.from_samples(speech_like, 8000)}).values["integrated"]
+
+
+def test_a_missing_model_is_unscored_by_our_cause_with_the_command_that_helps(speech_like: Vector) -> None:
+    found = unscored("wer", {"recording": Recording.from_samples(speech_like, 16_000, profile="reference"),
+                             "reference_text": "hello"})  # fmt: skip
+    assert found.cause == "ours"
+    assert "--profile embedded" in found.reason
+    absent = ModelMissing("no weights; run `podeval models install --profile embedded`")
+    assert unscored("sptd", {"recording": Derived(refusal=absent)}).reason == str(absent)

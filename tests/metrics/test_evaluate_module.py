@@ -1,0 +1,318 @@
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+
+evaluate = pytest.importorskip("evaluate")
+datasets = pytest.importorskip("datasets")
+
+from podeval.evaluate_module import module  # noqa: E402
+
+RATE = 44_100
+ALWAYS = ["ci95", "scored", "unscored", "items", "protocol"]
+LOUDNESS_KEYS = ["integrated", "true_peak", "range", "integrated_score", "true_peak_score", "range_score"]
+
+Samples = np.ndarray[Any, np.dtype[np.float32]]
+
+
+@pytest.fixture
+def loudness(tmp_path: Path) -> Any:
+    return module("loudness")(cache_dir=str(tmp_path / "evaluate"))
+
+
+@pytest.fixture
+def mattr(tmp_path: Path) -> Any:
+    return module("mattr")(cache_dir=str(tmp_path / "evaluate"))
+
+
+@pytest.fixture(scope="module")
+def beyond_full_scale() -> Samples:
+    """4 s of stereo, shape (frames, 2), with peaks of about ±1.5 on the left and ±0.5 on the right."""
+    time = np.arange(4 * RATE) / RATE
+    left = 1.5 * np.sin(2 * np.pi * 440 * time) * np.linspace(0.2, 1, time.size)
+    return np.stack([left, np.sin(2 * np.pi * 330 * time) / 2], axis=1).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def wav(beyond_full_scale: Samples, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("audio") / "loud one 🎧.wav"
+    soundfile.write(path, beyond_full_scale, RATE, subtype="FLOAT")
+    return path
+
+
+class Decoded:
+    """What torchcodec's `AudioDecoder.get_all_samples` gives: channels first."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.data = samples.T
+        self.sample_rate = RATE
+
+
+class Decoder:
+    """A decoder object as `datasets` yields it."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+
+    def get_all_samples(self) -> Decoded:
+        return Decoded(self._samples)
+
+
+class Accessible:
+    """An object that gives array and rate by key and is no mapping."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._found = {"array": samples, "sampling_rate": RATE}
+
+    def __getitem__(self, key: str) -> object:
+        return self._found[key]
+
+
+def ways(samples: Samples, wav: Path) -> Iterator[tuple[str, Any]]:
+    """The same recording in every form that is taken."""
+    data = wav.read_bytes()
+    column = datasets.Dataset.from_list([{"audio": {"bytes": data, "path": wav.name}}])
+    column = column.cast_column("audio", datasets.Audio(decode=False))["audio"]
+    by_path = datasets.Dataset.from_dict({"audio": [str(wav)]}).cast_column("audio", datasets.Audio(decode=False))
+    yield "path", str(wav)
+    yield "Path", wav
+    yield "bytes", data
+    yield "bytearray", bytearray(data)
+    yield "bytes and path", {"bytes": data, "path": "gone.wav"}
+    yield "path in a dict", {"bytes": None, "path": str(wav)}
+    yield "array, frames first", {"array": samples, "sampling_rate": RATE}
+    yield "array, channels first", {"array": samples.T, "sampling_rate": float(RATE)}
+    yield "array of float64", {"array": samples.astype(np.float64), "sampling_rate": RATE}
+    yield "decoder", Decoder(samples)
+    yield "object with keys", Accessible(samples)
+    yield "datasets column with bytes", column[0]
+    yield "datasets column with paths", by_path[0]["audio"]
+
+
+def test_audio_is_the_same_by_every_route_beyond_full_scale_too(
+    loudness: Any, beyond_full_scale: Samples, wav: Path
+) -> None:
+    names, forms = zip(*ways(beyond_full_scale, wav), strict=True)
+    result = loudness.compute(predictions=list(forms))
+    assert result["scored"] == len(forms)
+    first = result["items"][0]
+    assert first["true_peak"] == pytest.approx(20 * np.log10(1.5), abs=0.01)
+    for name, item in zip(names, result["items"], strict=True):
+        for key in LOUDNESS_KEYS:
+            assert item[key] == pytest.approx(first[key], abs=1e-6), (name, key)
+        assert item["notes"]["channels"] == 2, name
+
+
+def test_a_column_of_a_dataset_is_taken_as_it_is(loudness: Any, wav: Path) -> None:
+    data = datasets.Dataset.from_dict({"audio": [str(wav)] * 2}).cast_column("audio", datasets.Audio(decode=False))
+    assert loudness.compute(predictions=data["audio"])["scored"] == 2
+
+
+def test_integer_arrays_are_scaled_to_full_scale(loudness: Any, beyond_full_scale: Samples) -> None:
+    half = beyond_full_scale / 3
+    forms = [{"array": half, "sampling_rate": RATE},
+             {"array": np.round(half * 2**15).astype(np.int16), "sampling_rate": RATE}]  # fmt: skip
+    floats, integers = loudness.compute(predictions=forms)["items"]
+    assert integers["true_peak"] == pytest.approx(floats["true_peak"], abs=1e-3)
+
+
+def test_the_result_holds_the_keys_first_and_then_what_every_module_gives(loudness: Any, wav: Path) -> None:
+    result = loudness.compute(predictions=[str(wav), str(wav)], variant="podeval")
+    assert list(result) == LOUDNESS_KEYS + ALWAYS
+    assert list(result["ci95"]) == LOUDNESS_KEYS
+    assert result["ci95"]["integrated"] == pytest.approx([result["integrated"]] * 2)
+    assert (result["scored"], result["unscored"]) == (2, 0)
+    assert {*LOUDNESS_KEYS, "notes", "timeline"} == set(result["items"][0])
+    assert result["protocol"]["id"].startswith("loudness@")
+    assert result["protocol"]["parameters"] == {"variant": "podeval"}
+    assert result["protocol"]["provenance"]["profile"] == "embedded"
+    json.dumps(result, allow_nan=False)
+
+
+def test_one_item_has_no_interval(loudness: Any, wav: Path) -> None:
+    result = loudness.compute(predictions=[str(wav)])
+    assert result["ci95"] == dict.fromkeys(LOUDNESS_KEYS)
+
+
+def test_items_of_one_group_are_one_cluster(mattr: Any) -> None:
+    texts = ["a b", "a b", "a a", "a a"]
+    alone = mattr.compute(predictions=texts)
+    clustered = mattr.compute(predictions=texts, groups=["x", "x", "y", "y"])
+    assert alone["mattr"] == clustered["mattr"] == 0.75
+    width = {name: r["ci95"]["mattr"][1] - r["ci95"]["mattr"][0] for name, r in (("a", alone), ("c", clustered))}
+    assert width["c"] > 2 * width["a"]
+    assert mattr.compute(predictions=texts, groups=["x"] * 4)["ci95"]["mattr"] is None
+
+
+def test_items_may_be_added_one_by_one_and_in_batches(loudness: Any, wav: Path, beyond_full_scale: Samples) -> None:
+    loudness.add(prediction=str(wav))
+    loudness.add_batch(predictions=[wav.read_bytes(), {"array": beyond_full_scale, "sampling_rate": RATE}])
+    added = loudness.compute()
+    assert added["scored"] == 3
+    assert added["true_peak"] == pytest.approx(loudness.compute(predictions=[str(wav)])["true_peak"], abs=1e-6)
+
+
+def test_what_was_spooled_is_deleted_after_compute(
+    loudness: Any, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = tmp_path / "tmp"
+    spool.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(spool))
+    loudness.add(prediction=wav.read_bytes())
+    assert len(list(spool.rglob("*.wav"))) == 1
+    assert loudness.compute()["scored"] == 1
+    assert not list(spool.rglob("*.wav"))
+
+
+def test_what_cannot_be_read_is_an_unscored_item_with_its_reason(loudness: Any, wav: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.wav"
+    text.write_text("no audio")
+    silence = {"array": np.zeros(RATE), "sampling_rate": RATE}
+    nothing = {"array": np.zeros(0, np.float32), "sampling_rate": RATE}
+    missing = tmp_path / "absent.wav"
+    result = loudness.compute(predictions=[str(wav), str(missing), str(text), b"", silence, nothing])
+    assert (result["scored"], result["unscored"]) == (1, 5)
+    reasons = [item["reason"] for item in result["items"][1:]]
+    assert str(missing) in reasons[0]
+    assert "silence" in reasons[3]
+    assert {item["cause"] for item in result["items"][1:]} == {"system"}
+    assert result["true_peak"] == result["items"][0]["true_peak"]
+
+
+def test_a_text_without_words_is_an_unscored_item(mattr: Any) -> None:
+    result = mattr.compute(predictions=["a b", "", '[{"speaker": "Ann"'])
+    assert (result["scored"], result["unscored"]) == (1, 2)
+    assert "no words" in result["items"][1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("audio", "sentence"),
+    [
+        ([0.1, 0.2], "not list; samples without their rate cannot be measured"),
+        (np.zeros(5), "not ndarray; samples without their rate cannot be measured"),
+        (None, "not NoneType"),
+        ({"array": np.zeros(5)}, "needs its `sampling_rate`"),
+        ({"array": np.zeros(5), "sampling_rate": -1}, "needs its `sampling_rate`"),
+        ({"array": np.zeros((2, 2, 2)), "sampling_rate": 8000}, "of shape (2, 2, 2)"),
+        ({"array": ["a"], "sampling_rate": 8000}, "floats or signed integers"),
+        ({}, "needs `bytes`, `path`, or `array`"),
+    ],
+)
+def test_audio_in_no_known_form_is_refused_with_a_sentence(loudness: Any, audio: Any, sentence: str) -> None:
+    with pytest.raises(BadInput) as refusal:
+        loudness.compute(predictions=[audio])
+    assert sentence in str(refusal.value)
+
+
+@pytest.mark.parametrize("predictions", ["episode.wav", b"RIFF", {"array": [0.0]}, Path("a.wav")])
+def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: Any) -> None:
+    with pytest.raises(BadInput, match=r"predictions is a list with one entry an item.*put it in brackets"):
+        loudness.compute(predictions=predictions)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"variant": "loud"}, "variant must be one of standard, podeval"),
+        ({"normalize": True}, "loudness has no parameter 'normalize'"),
+        ({"profile": "paper"}, "no profile 'paper' that can be run"),
+        ({"groups": ["x", "y"]}, "1 items and 2 groups"),
+        ({"scripts": ["a"]}, "loudness has no use for scripts"),
+    ],
+)
+def test_wrong_options_are_refused_with_a_sentence(
+    loudness: Any, wav: Path, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        loudness.compute(predictions=[str(wav)], **options)
+    # The module can be used again after that.
+    assert loudness.compute(predictions=[str(wav)])["scored"] == 1
+
+
+def test_scripts_travel_in_every_form_a_script_has(mattr: Any) -> None:
+    turns = [{"speaker": "Ann", "text": "a b"}, {"speaker": "Ben", "text": "a c"}]
+    result = mattr.compute(predictions=["a b a c", turns, json.dumps(turns), {"turns": turns}])
+    assert [item["mattr"] for item in result["items"]] == [0.75] * 4
+
+
+def test_another_n_gives_its_key_and_no_other(tmp_path: Path) -> None:
+    result = module("distinct_n")(cache_dir=str(tmp_path)).compute(predictions=["a b a b"], n=3)
+    assert list(result) == ["distinct_3", *ALWAYS]
+    assert list(result["ci95"]) == ["distinct_3"]
+
+
+def test_a_value_without_meaning_is_none(tmp_path: Path) -> None:
+    result = module("info_dens")(cache_dir=str(tmp_path)).compute(predictions=["the cat"])
+    assert (result["info_dens"], result["info_dens_norm"], result["scored"]) == (0.0, None, 1)
+
+
+def test_wer_needs_references_and_takes_no_other_number_of_them(tmp_path: Path, wav: Path) -> None:
+    wer = module("wer")(cache_dir=str(tmp_path))
+    with pytest.raises(BadInput, match="wer needs references"):
+        wer.compute(predictions=[str(wav)])
+    with pytest.raises(BadInput, match="references is a list"):
+        wer.compute(predictions=[str(wav)], references="hello")
+    with pytest.raises(ValueError, match="Mismatch in the number"):
+        wer.compute(predictions=[str(wav)], references=["hello", "there"])
+
+
+def test_references_are_texts_or_scripts_and_count_as_given(tmp_path: Path) -> None:
+    silence = {"array": np.zeros(16_000), "sampling_rate": 16_000}
+    turns = [{"speaker": "Ann", "text": "hello"}]
+    result = module("wer")(cache_dir=str(tmp_path)).compute(predictions=[silence] * 2, references=["hello", turns])
+    assert result["unscored"] == 2
+    assert result["wer"] is None
+    assert result["protocol"]["inputs"] == ["recording", "reference_text"]
+
+
+def test_scripts_make_another_protocol(tmp_path: Path) -> None:
+    sptd = module("sptd")(cache_dir=str(tmp_path))
+    silence = {"array": np.zeros(16_000), "sampling_rate": 16_000}
+    turns = [{"speaker": "Ann", "text": "hello"}, {"speaker": "Ben", "text": "good evening"}]
+    bare = sptd.compute(predictions=[silence])
+    scripted = sptd.compute(predictions=[silence], scripts=[turns])
+    assert bare["protocol"]["inputs"] == ["recording"]
+    assert scripted["protocol"]["inputs"] == ["recording", "script"]
+    assert bare["protocol"]["id"] != scripted["protocol"]["id"]
+    for scripts in ([turns, turns], [None]):
+        with pytest.raises(BadInput, match="give one for each, or none"):
+            sptd.compute(predictions=[silence], scripts=scripts)
+
+
+def test_metrics_can_be_combined(tmp_path: Path, wav: Path) -> None:
+    parts = [module(name)(cache_dir=str(tmp_path)) for name in ("loudness", "timbre_consistency")]
+    both = evaluate.combine(parts)
+    short = wav.parent / "short.wav"
+    soundfile.write(short, np.full(RATE, 0.1), RATE)
+    result = both.compute(predictions=[str(short)])
+    assert result["integrated"] is not None
+    assert result["timbre_consistency"] is None
+    assert (result["loudness_scored"], result["timbre_consistency_unscored"]) == (1, 1)
+    both.add(prediction=short.read_bytes())
+    both.add_batch(predictions=[str(short)])
+    assert both.compute()["loudness_scored"] == 2
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_the_module_describes_itself_from_the_declaration(name: str, tmp_path: Path) -> None:
+    made = module(name)(cache_dir=str(tmp_path))
+    metric = catalogue.get(name)
+    assert made.name == name
+    assert made.description == metric.documentation
+    assert all(parameter.name in made.inputs_description for parameter in metric.parameters)
+    assert list(made.features) == ["predictions", *(["references"] if name == "wer" else [])]
+    assert {str(feature.dtype) for feature in made.features.values()} == {"string"}
+
+
+def test_files_of_other_formats_pass_as_bytes(loudness: Any, beyond_full_scale: Samples) -> None:
+    flac = io.BytesIO()
+    soundfile.write(flac, beyond_full_scale / 2, RATE, format="FLAC")
+    assert loudness.compute(predictions=[flac.getvalue()])["scored"] == 1

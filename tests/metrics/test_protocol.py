@@ -1,0 +1,122 @@
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from podeval.metrics import catalogue
+from podeval.metrics.protocol import Protocol, protocol_of
+from podeval.models import registry
+
+GENERATION = {"track": "voice", "strategy": "whole", "capture": "file"}
+ALL_INPUTS = ("recording", "script", "reference_text")
+
+PROGRAM = """
+from podeval.metrics import catalogue
+from podeval.metrics.protocol import protocol_of
+from podeval.models import registry
+for name in catalogue.NAMES:
+    metric = catalogue.get(name)
+    models = registry.identities(metric.needs, "embedded")
+    print(protocol_of(metric, {}, ("recording", "script"), models, dataset="d@1", generation={"b": 1, "a": 2}).id)
+"""
+
+
+def sptd_protocol(**changes: Any) -> Protocol:
+    metric = catalogue.get("sptd")
+    given: dict[str, Any] = {
+        "parameters": {},
+        "given_inputs": ("recording",),
+        "models": registry.identities(metric.needs, "embedded"),
+        "dataset": "podeval/real_pod@1",
+        "generation": GENERATION,
+    }
+    return protocol_of(metric, **(given | changes))
+
+
+def shuffled(data: Any) -> Any:
+    """The same data with every mapping in another order."""
+    if not isinstance(data, Mapping):
+        return data
+    keys = sorted(data, reverse=True)
+    random.Random(1).shuffle(keys)
+    return {key: shuffled(data[key]) for key in keys}
+
+
+def test_the_id_names_metric_and_version() -> None:
+    assert sptd_protocol().id.startswith("sptd@1.0-")
+    assert len(sptd_protocol().id) == len("sptd@1.0-") + 12
+
+
+def test_the_id_is_the_same_in_every_process(run_python: Any) -> None:
+    first, second = (run_python(PROGRAM, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert first == second
+    assert len(set(first.split())) == len(catalogue.NAMES)
+
+
+def test_the_id_does_not_depend_on_the_order_of_anything() -> None:
+    base = sptd_protocol(given_inputs=ALL_INPUTS)
+    models = registry.identities(catalogue.get("sptd").needs, "embedded")
+    again = sptd_protocol(
+        given_inputs=ALL_INPUTS[::-1], models=shuffled(models), generation=dict(reversed(GENERATION.items()))
+    )
+    assert again.id == base.id
+
+
+def test_parameters_left_out_count_with_their_default() -> None:
+    assert sptd_protocol(parameters={"variant": "paper"}).id == sptd_protocol().id
+
+
+def with_another_hash(models: dict[str, Any]) -> dict[str, Any]:
+    changed = dict(models)
+    encoder = dict(changed["speaker_encoder"])
+    encoder["sha256"] = dict.fromkeys(encoder["sha256"], "0" * 16)
+    changed["speaker_encoder"] = encoder
+    return changed
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"parameters": {"variant": "podeval"}}, id="parameter"),
+        pytest.param({"given_inputs": ("recording", "script")}, id="optional input"),
+        pytest.param(
+            {"models": with_another_hash(registry.identities(catalogue.get("sptd").needs, "embedded"))}, id="weights"
+        ),
+        pytest.param({"models": registry.identities(catalogue.get("sptd").needs, "reference")}, id="models"),
+        pytest.param({"dataset": "podeval/real_pod@2"}, id="dataset"),
+        pytest.param({"dataset": None}, id="no dataset"),
+        pytest.param({"generation": GENERATION | {"strategy": "chunked"}}, id="generation"),
+        pytest.param({"generation": {}}, id="nothing generated"),
+    ],
+)
+def test_whatever_can_change_a_value_changes_the_id(changes: dict[str, Any]) -> None:
+    assert sptd_protocol(**changes).id != sptd_protocol().id
+
+
+def test_a_new_version_of_a_metric_changes_the_id() -> None:
+    import dataclasses
+
+    newer = dataclasses.replace(catalogue.get("sptd"), version="1.1")
+    models = registry.identities(newer.needs, "embedded")
+    assert protocol_of(newer, {}, ("recording",), models).id != sptd_protocol(dataset=None, generation=None).id
+
+
+def test_inputs_a_metric_has_no_use_for_leave_the_id_alone() -> None:
+    assert sptd_protocol(given_inputs=("recording", "reference_text")).id == sptd_protocol().id
+
+
+def test_the_same_weights_in_two_profiles_are_one_protocol() -> None:
+    metric = catalogue.get("dnsmos")
+    ids = {
+        protocol_of(metric, {}, ("recording",), registry.identities(metric.needs, profile)).id
+        for profile in registry.PROFILES
+    }
+    assert len(ids) == 1
+
+
+def test_the_protocol_as_data_holds_everything_the_id_is_made_of() -> None:
+    protocol = sptd_protocol(given_inputs=("recording", "script"))
+    data = protocol.to_json()
+    assert data.pop("id") == protocol.id
+    assert Protocol(**data | {"inputs": tuple(data["inputs"])}).id == protocol.id

@@ -1,0 +1,254 @@
+"""DNSMOS against the reference's own loop: one window at a time, librosa and onnxruntime."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.errors import BadInput, CannotScore, ModelMissing
+from podeval.models.dnsmos import Dnsmos, DnsmosWindows, window_starts
+from podeval.models.dnsmos_network import (
+    Convolution,
+    Layer,
+    MaxPool,
+    mel_basis,
+    run_seamed,
+    run_stack,
+    seamless,
+)
+
+torch = pytest.importorskip("torch")
+RATE = 16_000
+# The reference's rounding error, as found in its code and measured with speechmos 0.0.1.1.
+LOST = {*range(7, 24), *range(119, 123)}
+
+
+@pytest.fixture(scope="module")
+def files(weights_folder: Any) -> tuple[Path, Path]:
+    folder = weights_folder("dnsmos")
+    return folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx"
+
+
+@pytest.fixture(scope="module")
+def dnsmos(files: tuple[Path, Path]) -> Iterator[Dnsmos]:
+    with pytest.MonkeyPatch.context() as environment:
+        # Tests that run beside this one would only be waited for by a second thread.
+        environment.setenv("PODEVAL_THREADS", "1")
+        yield Dnsmos(*files)
+
+
+@pytest.fixture(scope="module")
+def long(dnsmos: Dnsmos) -> tuple[np.ndarray, DnsmosWindows]:
+    """A recording long enough for the reference to lose windows and find more behind them, and its scores."""
+    samples = voice(40)
+    return samples, dnsmos.score(samples)
+
+
+@pytest.fixture(scope="module")
+def sessions(files: tuple[Path, Path]) -> tuple[Any, Any]:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    p835, p808 = (onnxruntime.InferenceSession(str(file), options) for file in files)
+    return p835, p808
+
+
+def voice(seconds: float, seed: int = 0) -> np.ndarray:
+    """A gliding harmonic tone in syllables over noise, with a digital silence and a clipped stretch."""
+    random = np.random.default_rng(seed)
+    t = np.arange(round(seconds * RATE)) / RATE
+    pitch = 2 * np.pi * np.cumsum(140 + 50 * np.sin(2 * np.pi * 0.4 * t)) / RATE
+    tone = sum(np.sin(k * pitch) / k for k in range(1, 20))
+    signal = 0.2 * tone * np.clip(np.sin(2 * np.pi * 2.3 * t), 0, 1) + 0.003 * random.standard_normal(len(t))
+    signal[(t > 0.3 * seconds) & (t < 0.3 * seconds + 2)] = 0
+    signal[t > 0.8 * seconds] *= 20
+    return np.clip(signal, -1, 1).astype(np.float32)
+
+
+def reference(samples: np.ndarray, sessions: tuple[Any, Any], second: int) -> list[float]:
+    """Raw SIG, BAK, OVRL, and P.808 of the window at one second."""
+    librosa = pytest.importorskip("librosa")
+    while len(samples) < 144_160:
+        samples = np.append(samples, samples)
+    window = samples[second * RATE : second * RATE + 144_160]
+    mel = librosa.feature.melspectrogram(y=window[:-160], sr=RATE, n_fft=321, hop_length=160, n_mels=120)
+    picture = ((librosa.power_to_db(mel, ref=np.max) + 40) / 40).T
+    raw = sessions[0].run(None, {"input_1": window[None]})[0][0]
+    p808 = sessions[1].run(None, {"input_1": picture[None].astype(np.float32)})[0][0, 0]
+    return [*raw, p808]
+
+
+def raw(found: DnsmosWindows) -> np.ndarray:
+    return np.stack([found.sig_raw, found.bak_raw, found.ovrl_raw, found.p808], axis=1)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(("seconds", "compared"), [(0.6, [0]), (9.01, [0]), (17.5, [0, 3, 7])])
+def test_every_window_has_the_value_it_has_on_its_own(
+    dnsmos: Dnsmos, sessions: tuple[Any, Any], seconds: float, compared: list[int]
+) -> None:
+    samples = voice(seconds)
+    found = dnsmos.score(samples)
+    assert found.start.tolist() == list(range(compared[-1] + 1))
+    expected = [reference(samples, sessions, second) for second in compared]
+    np.testing.assert_allclose(raw(found)[compared], expected, atol=1e-4)
+
+
+@pytest.mark.models
+def test_windows_that_the_reference_loses_are_scored_too(
+    long: tuple[np.ndarray, DnsmosWindows], sessions: tuple[Any, Any]
+) -> None:
+    samples, found = long
+    assert found.start.tolist() == list(range(31))
+    compared = [6, 7, 15, 23, 24, 30]
+    expected = [reference(samples, sessions, second) for second in compared]
+    np.testing.assert_allclose(raw(found)[compared], expected, atol=1e-4)
+
+
+@pytest.mark.models
+def test_upstream_windows_are_the_exact_ones_without_the_lost(
+    dnsmos: Dnsmos, long: tuple[np.ndarray, DnsmosWindows]
+) -> None:
+    samples, exact = long
+    upstream = dnsmos.score(samples, windows="upstream")
+    kept = [second for second in range(31) if second not in LOST]
+    assert upstream.start.tolist() == kept
+    np.testing.assert_allclose(raw(upstream), raw(exact)[kept], atol=1e-6)
+
+
+@pytest.mark.models
+def test_the_published_polynomials_are_applied_to_each_window(long: tuple[np.ndarray, DnsmosWindows]) -> None:
+    found = long[1]
+    # dnsmos_local.py of the DNS Challenge, model without personalisation.
+    for mapped, value, (square, slope, offset) in (
+        (found.ovrl, found.ovrl_raw, (-0.06766283, 1.11546468, 0.04602535)),
+        (found.sig, found.sig_raw, (-0.08397278, 1.22083953, 0.0052439)),
+        (found.bak, found.bak_raw, (-0.13166888, 1.60915514, -0.39604546)),
+    ):
+        np.testing.assert_allclose(mapped, square * value**2 + slope * value + offset, rtol=1e-12)
+
+
+@pytest.mark.models
+def test_a_window_scores_the_same_wherever_a_block_begins(dnsmos: Dnsmos) -> None:
+    samples = voice(13)
+    whole, later = dnsmos.score(samples), dnsmos.score(samples[RATE:])
+    np.testing.assert_allclose(raw(later), raw(whole)[1:], atol=1e-5)
+
+
+class Watched(np.memmap):
+    """A memory map that remembers the longest stretch read from it."""
+
+    longest = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        Watched.longest = max(Watched.longest, np.size(found))
+        return found
+
+
+@pytest.mark.models
+def test_a_memory_map_is_read_in_short_stretches(dnsmos: Dnsmos, tmp_path: Path) -> None:
+    samples = voice(10)
+    samples.tofile(tmp_path / "samples")
+    found = dnsmos.score(Watched(tmp_path / "samples", dtype=np.float32, mode="r"))
+    assert 0 < Watched.longest < 4 * RATE
+    np.testing.assert_allclose(raw(found), raw(dnsmos.score(samples)), atol=1e-6)
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("name", "windows"),
+    [
+        ("mtalk/audio/1-1-turn1_amb.wav", "exact"),
+        ("podagent/ref_wav_libritts_r/8193_116805_000012_000000.wav", "upstream"),
+        ("podeval/subjective/audio_webmushra/mono_ref.wav", "upstream"),
+        ("podeval/subjective/audio_local_only/HQ/Arts.wav", "upstream"),
+        ("podeval/subjective/audio_local_only/podagent/Arts.wav", "exact"),
+    ],
+)
+def test_means_are_those_of_the_original_code(dnsmos: Dnsmos, shared_data: Path, name: str, windows: Any) -> None:
+    soundfile, soxr = pytest.importorskip("soundfile"), pytest.importorskip("soxr")
+    goldens = json.loads((shared_data / "golden_values.json").read_text())
+    golden = goldens[name] if windows == "upstream" else goldens["_dnsmos_exact_windows"]["values"][name]
+    samples, rate = soundfile.read(shared_data / name, dtype="float32", always_2d=True)
+    found = dnsmos.score(soxr.resample(samples.mean(axis=1), rate, RATE, quality="HQ"), windows=windows)
+    assert len(found.start) == golden["n_windows"]
+    for key, values in (("SIG", found.sig), ("BAK", found.bak), ("OVRL", found.ovrl), ("P808_MOS", found.p808)):
+        assert values.mean() == pytest.approx(golden[key], abs=1e-3), key
+
+
+@pytest.mark.models
+def test_samples_that_cannot_be_scored_are_refused_with_a_reason(dnsmos: Dnsmos) -> None:
+    with pytest.raises(BadInput, match="without samples"):
+        dnsmos.score(np.zeros(0, np.float32))
+    with pytest.raises(BadInput, match="mono"):
+        dnsmos.score(np.zeros((2, RATE), np.float32))
+    with pytest.raises(BadInput, match="int16"):
+        dnsmos.score(np.zeros(RATE, np.int16))  # type: ignore[arg-type]
+    broken = voice(9.5)
+    broken[4 * RATE + RATE // 2] = np.nan
+    with pytest.raises(CannotScore, match="near second 4"):
+        dnsmos.score(broken)
+
+
+@pytest.mark.models
+def test_a_file_that_is_not_the_network_is_refused(files: tuple[Path, Path], tmp_path: Path) -> None:
+    p835, p808 = files
+    (tmp_path / "text.onnx").write_text("not a network")
+    for wrong in ((p808, p808), (p835, p835), (tmp_path / "text.onnx", p808), (p835, tmp_path / "text.onnx")):
+        with pytest.raises(ModelMissing, match="podeval models install"):
+            Dnsmos(*wrong)
+
+
+def test_absent_weights_name_the_command_that_brings_them(tmp_path: Path) -> None:
+    with pytest.raises(ModelMissing, match="podeval models install"):
+        Dnsmos(tmp_path / "sig_bak_ovr.onnx", tmp_path / "model_v8.onnx")
+
+
+def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from podeval.models.dnsmos import _thread_count
+
+    monkeypatch.setenv("PODEVAL_THREADS", "3")
+    assert _thread_count() == 3
+    monkeypatch.setenv("PODEVAL_THREADS", "many")
+    with pytest.raises(BadInput, match="PODEVAL_THREADS"):
+        _thread_count()
+
+
+@pytest.mark.parametrize(("seconds", "count"), [(9.01, 1), (10.5, 1), (11, 2), (17.52, 8), (20, 11), (40, 31)])
+def test_windows_are_counted_as_in_the_reference(seconds: float, count: int) -> None:
+    assert window_starts(round(seconds * RATE), "exact") == list(range(count))
+
+
+def test_upstream_loses_the_windows_that_the_reference_loses() -> None:
+    found = set(window_starts(16_384 * RATE, "upstream"))
+    assert set(range(16_375)) - found == LOST
+
+
+@pytest.mark.parametrize("starts", [[4, 12, 16], [8]])
+def test_layers_over_a_running_signal_equal_layers_over_each_window(starts: list[int]) -> None:
+    torch.manual_seed(0)
+
+    def convolution(channels_in: int, channels_out: int) -> Layer:
+        return Convolution(torch.randn(channels_out, channels_in, 3, 3) / 3, torch.randn(channels_out))
+
+    stack = (convolution(1, 4), convolution(4, 6), convolution(6, 3), MaxPool(), convolution(3, 5), MaxPool())
+    signal, length = torch.randn(1, 64, 11), 32
+    begin = torch.tensor(starts)
+    found = run_seamed(stack, seamless(signal, begin, begin + length))
+    for k, start in enumerate(starts):
+        expected = run_stack(stack, signal[None, :, start : start + length])[0]
+        window = found.whole[:, start // 4 : (start + length) // 4].clone()
+        changed = found.heads.shape[2]
+        assert not torch.allclose(window, expected, atol=1e-5)
+        window[:, :changed], window[:, -changed:] = found.heads[k], found.tails[k]
+        torch.testing.assert_close(window, expected, atol=1e-5, rtol=1e-5)
+
+
+def test_mel_filters_are_those_of_librosa() -> None:
+    librosa = pytest.importorskip("librosa")
+    expected = librosa.filters.mel(sr=RATE, n_fft=321, n_mels=120)
+    np.testing.assert_allclose(mel_basis(RATE, 321, 120), expected, rtol=1e-6, atol=1e-9)

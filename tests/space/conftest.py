@@ -1,0 +1,130 @@
+"""The board served on this machine over a written folder of runs, and a real browser to read it with."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SPACE = Path(__file__).parents[2] / "space"
+sys.path.insert(0, str(SPACE))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from fixture_runs import write_runs  # noqa: E402
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="session")
+def board_app() -> ModuleType:
+    """space/app.py, imported by path as `podeval serve` does."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    spec = importlib.util.spec_from_file_location("board_app", SPACE / "app.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_runs(tmp_path_factory.mktemp("board") / "runs")
+
+
+@pytest.fixture(scope="session")
+def serving(board_app: ModuleType) -> Iterator[Callable[[Path], str]]:
+    """Serve a folder of runs; gives the address. Everything served ends with the session."""
+    import gradio as gr
+
+    apps = []
+    os.environ.pop("GRADIO_SERVER_PORT", None)
+
+    def serve(runs: Path) -> str:
+        app = board_app.build_app(runs)
+        _, url, _ = app.launch(
+            **{**board_app.launch_options(runs), "server_name": "127.0.0.1"}, prevent_thread_lock=True, quiet=True
+        )
+        apps.append(app)
+        return str(url)
+
+    yield serve
+    for app in apps:
+        app.close()
+    gr.close_all()
+
+
+@pytest.fixture(scope="session")
+def address(serving: Callable[[Path], str], runs: Path) -> str:
+    return serving(runs)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; pip install 'podeval[dev]'")
+    if not Path(CHROMIUM).exists():
+        pytest.skip("Chromium is not installed; apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page, and what went wrong or abroad while it was read."""
+
+    def __init__(self, context: Any) -> None:
+        self.page = context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.errors: list[str] = []
+        self.abroad: list[str] = []
+        self.refused: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self._abroad(request.url))
+        self.page.on("response", lambda r: self.refused.append(r.url) if r.status >= 400 else None)
+
+    def _abroad(self, url: str) -> None:
+        if not url.startswith(("http://127.0.0.1", "data:", "blob:")):
+            self.abroad.append(url)
+
+    def open(self, url: str) -> Any:
+        self.page.goto(url)
+        self.page.wait_for_selector(".board [role=gridcell]")
+        return self.page
+
+    def rows(self) -> list[str]:
+        """The rows of the table in view, as a reader sees them."""
+        return [str(text) for text in self.page.locator(".board:visible .virtual-row").all_inner_texts()]
+
+
+@pytest.fixture(scope="session")
+def desktop(chromium: Any) -> Any:
+    """One context for all visits, so that scripts are fetched and compiled once."""
+    return chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+
+
+@pytest.fixture(scope="session")
+def phone(chromium: Any) -> Any:
+    return chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)
+
+
+@pytest.fixture
+def visit(desktop: Any) -> Iterator[Visit]:
+    here = Visit(desktop)
+    yield here
+    here.page.close()
+
+
+@pytest.fixture
+def phone_visit(phone: Any) -> Iterator[Visit]:
+    here = Visit(phone)
+    yield here
+    here.page.close()
