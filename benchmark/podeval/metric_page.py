@@ -23,7 +23,8 @@ def page(name: str) -> gr.Interface:
         if not item:
             raise gr.Error("Choose a file or enter a text first.")
         try:
-            inputs = {"recording": Recording.open(Path(item))} if hears else {"text": Script.parse(item).text}
+            inputs: dict[str, Any] = {}
+            inputs |= {"recording": Recording.open(Path(item))} if hears else {"text": Script.parse(item).text}
             if reference:
                 inputs["reference_text"] = Script.parse(reference).text
             result = compute(metric, [inputs], given=tuple(inputs))

@@ -29,9 +29,16 @@ def test_what_was_put_is_there_for_another_object_on_the_same_folder(cache: Cach
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda b: b[:-1] + b"X", lambda b: b[:20], lambda b: b"", lambda b: b[:32], lambda b: b + b"more", lambda b: b"\0" * 64],
+    [
+        lambda entry: entry[:-1] + b"X",
+        lambda entry: entry[:20],
+        lambda entry: b"",
+        lambda entry: entry[:32],
+        lambda entry: entry + b"more",
+        lambda entry: b"\0" * 64,
+    ],
     ids=["flipped", "cut in the digest", "empty", "payload lost", "longer", "zeros"],
-)  # fmt: skip
+)
 def test_a_damaged_entry_is_no_entry_and_is_replaced(cache: Cache, damage: object) -> None:
     cache.put(KEY, b"value")
     assert callable(damage)

@@ -1,7 +1,7 @@
 """A recording is decoded once, its facts are computed once, and what it is made from does not matter."""
 
 import dataclasses
-import io
+import os
 import subprocess
 import sys
 import textwrap
@@ -43,12 +43,13 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_all_metrics_share_each_fact(file: Path, cache: Cache, models: Any) -> None:
+    soundfile.write(file, noise(16), RATE)
     recording = Recording.open(file, cache=cache)
     inputs = {"recording": recording, "script": SCRIPT, "reference_text": SCRIPT.text}
     for name in ("wer", "sptd", "timbre_consistency", "dnsmos", "wer", "sptd", "loudness"):
         assert isinstance(catalogue.get(name)(inputs), Score), name
-    # sptd embeds turns, timbre_consistency windows: two different sets of clips.
-    assert models.asked == {"transcribe None": 1, "embed": 2, "speech": 1, "score": 1}
+    # Different clips are embedded: the turns for sptd, the windows of each speaker for timbre_consistency.
+    assert models.asked == {"transcribe None": 1, "embed": 3, "speech": 1, "score": 1}
 
 
 def test_a_second_recording_of_the_same_content_asks_the_disk_and_loads_nothing(
@@ -146,7 +147,10 @@ def test_integers_are_scaled_from_their_full_range(kind: str, values: list[int])
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        (np.zeros((2, 48_000), np.float32), r"48000 channels of 2 frames .* transpose an array of \(channels, frames\)"),
+        (
+            np.zeros((2, 48_000), np.float32),
+            r"48000 channels of 2 frames .* transpose an array of \(channels, frames\)",
+        ),
         (np.zeros(0, np.float32), r"must be \(frames,\) or \(frames, channels\), not \(0, 1\)"),
         (np.zeros((2, 2, 2), np.float32), r"not \(2, 2, 2\)"),
         (np.array(["a", "b"]), "must be numbers, not <U1"),
@@ -186,7 +190,7 @@ def test_a_rate_below_the_models_is_refused_unless_allowed(cache: Cache, models:
     samples = noise(2, 8000)
     allowed = Recording.from_samples(samples, 8000, cache=cache, allow_upsampling=True)
     assert allowed.speech()[0].end == pytest.approx(2.0)
-    with pytest.raises(CannotScore, match="8000 Hz, below the 16000 Hz .* --allow-upsampling"):
+    with pytest.raises(CannotScore, match=r"8000 Hz, below the 16000 Hz .*--allow-upsampling"):
         Recording.from_samples(samples, 8000, cache=cache).speech()
 
 
@@ -239,17 +243,17 @@ def test_facts_survive_a_trip_through_the_disk(file: Path, cache: Cache, models:
     assert again.words[-1].end == pytest.approx(8.0)
 
 
-def test_an_hour_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Path) -> None:
-    """An hour of 16 kHz stereo holds 461 MB of samples; buffers may keep 32 MB in memory before they use the disk."""
-    path = tmp_path / "hour.wav"
+def test_a_long_file_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Path) -> None:
+    """20 minutes of 16 kHz stereo hold 154 MB of samples; buffers may keep 8 MB in memory before they use the disk."""
+    path = tmp_path / "long.wav"
     block = (np.random.default_rng(0).standard_normal((RATE * 60, 2)) * 3000).astype(np.int16)
     with soundfile.SoundFile(path, "w", RATE, 2, "PCM_16") as out:
-        for _ in range(60):
+        for _ in range(20):
             out.write(block)
     program = textwrap.dedent(f"""
         import resource
         from podeval.audio import buffer, decode, resample
-        small = 32 * 2**20
+        small = 8 * 2**20
         for function in (resample.mono, resample.resample, buffer.SampleBuffer.__init__):
             function.__kwdefaults__["memory_bytes"] = small
         decode.DEFAULT_LIMITS.__dict__["memory_bytes"] = small
@@ -268,14 +272,14 @@ def test_an_hour_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Path) 
         threading.Thread(target=watch, daemon=True).start()
         recording = Recording.open({str(path)!r})
         recording.require_sound()
-        assert len(recording.mono()) == 3600 * 16000
+        assert len(recording.mono()) == 1200 * 16000
         found = measure(recording.samples, recording.rate, recording.layout)
         assert -30 < found.integrated < -10
         print((most - before) // 1024)
     """)
-    environment = {"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) < 230
+    assert int(done.stdout) < 80

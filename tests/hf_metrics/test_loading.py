@@ -7,17 +7,19 @@ from typing import Any
 import numpy as np
 import soundfile
 
+from podeval.hub_sources import hub_source
+from podeval.metric_scripts import install
 from podeval.metrics import catalogue
 
 LOAD_ALL = """
-import json, socket, sys
+import json, socket
 import evaluate
 try:
     socket.create_connection(("192.0.2.1", 80), timeout=1)
 except OSError as refusal:
     assert "no network in this test" in str(refusal), refusal
 found = {}
-for name in sys.stdin.read().split() or NAMES:
+for name in NAMES:
     loaded = evaluate.load(f"podeval/{name}")
     found[name] = [type(loaded).__name__, loaded.name, list(loaded.features)]
 found["values"] = {
@@ -29,7 +31,7 @@ print(json.dumps(found))
 
 
 def program(names: tuple[str, ...]) -> str:
-    return LOAD_ALL.replace("sys.stdin.read().split() or NAMES", repr(names))
+    return LOAD_ALL.replace("NAMES", repr(names))
 
 
 def elsewhere(tmp_path: Path, samples: np.ndarray[Any, Any]) -> Path:
@@ -72,10 +74,9 @@ def test_the_same_scripts_load_from_a_hub(
     assert {method for method, _, _ in loopback_hub.requests} == {"HEAD", "GET"}
 
 
-def test_installing_again_is_harmless_and_leaves_one_copy(offline_modules: dict[str, str], run_python: Any) -> None:
-    again = "from podeval.metric_scripts import install; print(*install().values(), sep='\\n')"
-    paths = [Path(line) for line in run_python(again, **offline_modules).splitlines()]
-    assert [path.stem for path in paths] == list(catalogue.NAMES)
-    for path in paths:
-        copies = [folder for folder in path.parents[1].iterdir() if len(folder.name) == 64]
-        assert copies == [path.parent]
+def test_installing_again_is_harmless_and_leaves_one_copy(installed_here: dict[str, Path]) -> None:
+    assert install() == installed_here
+    assert tuple(installed_here) == catalogue.NAMES
+    for name, path in installed_here.items():
+        assert path.read_bytes() == (hub_source("hf_metrics") / name / f"{name}.py").read_bytes()
+        assert [folder for folder in path.parents[1].iterdir() if len(folder.name) == 64] == [path.parent]

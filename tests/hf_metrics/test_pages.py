@@ -44,11 +44,12 @@ def test_a_page_scores_a_file_and_a_text(tmp_path: Path, speech_like: np.ndarray
     assert demo_of("mattr").fn("a b a b")["mattr"] == 0.5
 
 
-def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path) -> None:
+def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path, speech_like: np.ndarray[Any, Any]) -> None:
+    soundfile.write(tmp_path / "episode.wav", speech_like, 16_000)
     (tmp_path / "text.wav").write_text("no audio")
     with pytest.raises(gr.Error, match="Choose a file or enter a text"):
         demo_of("loudness").fn(None)
     with pytest.raises(gr.Error, match="text\\.wav"):
         demo_of("loudness").fn(str(tmp_path / "text.wav"))
     with pytest.raises(gr.Error, match="the words that should be heard"):
-        demo_of("wer").fn(str(tmp_path / "text.wav"), "")
+        demo_of("wer").fn(str(tmp_path / "episode.wav"), "")

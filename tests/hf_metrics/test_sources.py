@@ -1,6 +1,5 @@
 """The metric Spaces on disk: made from the declarations, complete, and true."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 import soundfile
 import yaml
 
+from podeval.analysis.cache import Cache
 from podeval.hub_sources import hub_source
 from podeval.metric_scripts import extras, sources
 from podeval.metrics import catalogue
@@ -85,48 +85,41 @@ def test_a_machine_without_podeval_is_told_what_to_install(name: str, tmp_path: 
     assert found == [("library", "podeval", f"podeval{extras(catalogue.get(name))}", None)]
 
 
-def run_examples(
-    names: tuple[str, ...], run_python: Any, offline: dict[str, str], folder: Path, samples: np.ndarray[Any, Any]
-) -> dict[str, list[str]]:
-    """What the Python block of each card prints, run one after the other without network."""
+def printed_by_example(
+    name: str, folder: Path, samples: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> tuple[str, str]:
+    """Value and protocol that the Python block of a card prints, run beside an episode."""
     soundfile.write(folder / "episode.wav", samples, 16_000)
-    examples = {}
-    for name in names:
-        (examples[name],) = blocks(card_of(name)[1], "python")
-    (folder / "examples.json").write_text(json.dumps(examples), encoding="utf-8")
-    program = (
-        "import json\n"
-        "for name, code in json.load(open('examples.json')).items():\n"
-        "    print(name, end=' ')\n"
-        "    exec(code, {})\n"
-    )
-    lines = run_python(program, cwd=folder, **offline).splitlines()
-    return {line.split()[0]: line.split()[1:] for line in lines if line.split()[0] in names}
+    monkeypatch.chdir(folder)
+    (example,) = blocks(card_of(name)[1], "python")
+    exec(example, {})
+    value, protocol = capsys.readouterr().out.split()
+    return value, protocol
 
 
-def test_the_examples_run_as_they_stand(
-    run_python: Any, offline_modules: dict[str, str], tmp_path: Path, speech_like: np.ndarray[Any, Any]
+@pytest.mark.parametrize("name", WITHOUT_MODELS)
+@pytest.mark.usefixtures("installed_here")
+def test_the_example_runs_as_it_stands(
+    name: str, tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    printed = run_examples(WITHOUT_MODELS, run_python, offline_modules, tmp_path, speech_like)
-    assert printed.keys() == set(WITHOUT_MODELS)
-    for name, (value, protocol) in printed.items():
-        assert np.isfinite(float(value)), name
-        assert protocol.startswith(f"{name}@")
+    value, protocol = printed_by_example(name, tmp_path, speech_like, monkeypatch, capsys)
+    assert np.isfinite(float(value))
+    assert protocol.startswith(f"{name}@")
 
 
 @pytest.mark.models
-def test_the_examples_of_metrics_with_models_run_as_they_stand(
-    run_python: Any, offline_modules: dict[str, str], tmp_path: Path, speech_like: np.ndarray[Any, Any]
+@pytest.mark.parametrize("name", WITH_MODELS)
+@pytest.mark.usefixtures("installed_here")
+def test_the_example_of_a_metric_with_models_runs_as_it_stands(
+    name: str, tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    for name in WITH_MODELS:
-        for job in catalogue.get(name).needs:
-            if missing := registry.card(job, "embedded").missing():
-                pytest.skip(missing)
-    printed = run_examples(WITH_MODELS, run_python, offline_modules, tmp_path, speech_like)
-    assert printed.keys() == set(WITH_MODELS)
-    for name, (value, protocol) in printed.items():
-        # A buzz has no two speakers; sptd says so.
-        assert value == "None" or np.isfinite(float(value)), name
-        assert protocol.startswith(f"{name}@")
-    assert 1 <= float(printed["dnsmos"][0]) <= 5
-    assert float(printed["timbre_consistency"][0]) > 0.5
+    for job in catalogue.get(name).needs:
+        if missing := registry.card(job, "embedded").missing():
+            pytest.skip(missing)
+    # A cache of its own: the models run here.
+    monkeypatch.setattr("podeval.analysis.recording.default_cache", lambda: Cache(tmp_path / "cache"))
+    value, protocol = printed_by_example(name, tmp_path, speech_like, monkeypatch, capsys)
+    assert protocol.startswith(f"{name}@")
+    # A buzz has no words in common with the reference and no voice to compare.
+    low, high = {"wer": (0.8, np.inf), "dnsmos": (1, 5)}.get(name, (np.nan, np.nan))
+    assert value == "None" if np.isnan(low) else low <= float(value) <= high

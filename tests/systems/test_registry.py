@@ -20,7 +20,7 @@ def test_every_system_states_what_it_is(name: str) -> None:
     assert system.licence
     assert system.languages
     assert json.loads(json.dumps(system.generation))["system"] == name
-    assert system.kind == ("model" if name == "hibari_piper" else "control")
+    assert system.kind == ("model" if name in ("hibari_piper", "espeak_ng") else "control")
 
 
 def test_an_unknown_name_suggests_the_closest() -> None:

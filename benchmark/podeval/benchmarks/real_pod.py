@@ -133,7 +133,7 @@ BENCHMARK = Benchmark(
     ),
     # PodEval 7.2: every system but one has a WER below 20 %.
     wer_ceiling=0.20,
-    controls=("silence", "repeated_sentence", "shuffled_voices", "espeak_ng"),
+    controls=("silence", "repeated_sentence", "shuffled_voices"),
     breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES),),
     aggregation=Aggregation(cluster="topic"),
 )

@@ -7,11 +7,13 @@ import io
 import os
 import sys
 
-import click
 import typer
 
 from podeval.cli import benchmarks, board, doctor, install, measure
 from podeval.errors import PodevalError
+
+STOPPED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 app = typer.Typer(
     name="podeval",
@@ -39,18 +41,17 @@ def main() -> None:
             # File names may hold bytes that are no text; they are shown, not stumbled over.
             stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(app(standalone_mode=False))
-    except click.UsageError as error:
-        error.show()
-        if isinstance(error, click.NoSuchOption):
-            print("A file whose name begins with a dash is given as ./-name.", file=sys.stderr)
-        sys.exit(error.exit_code)
+        app()
+    except SystemExit as leaving:
+        if leaving.code == STOPPED:
+            print("podeval: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
+        for name in sys.argv[1:] if leaving.code == 2 else ():
+            if name.startswith("-") and os.path.exists(name):
+                print(f"The file {name} begins with a dash, write ./{name}", file=sys.stderr)
+        raise
     except PodevalError as error:
         print(f"podeval: {error}", file=sys.stderr)
         sys.exit(2)
-    except (KeyboardInterrupt, click.Abort):
-        print("podeval: stopped; what was finished is kept, the same command goes on from there", file=sys.stderr)
-        sys.exit(130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

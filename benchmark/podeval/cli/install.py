@@ -6,8 +6,14 @@ from typing import Annotated
 
 import typer
 
-metrics = typer.Typer(help="The metrics: what there is, and making `evaluate.load` find them.", no_args_is_help=True)
-models = typer.Typer(help="The models behind the metrics: what there is, and getting them.", no_args_is_help=True)
+metrics = typer.Typer(
+    help="The metrics: what there is, and making `evaluate.load` find them.\n\nExample: podeval metrics list",
+    no_args_is_help=True,
+)
+models = typer.Typer(
+    help="The models behind the metrics: what there is, and getting them.\n\nExample: podeval models list",
+    no_args_is_help=True,
+)
 
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
 

@@ -169,7 +169,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure, folder: str) -
     metric = _known(figure.module)
     return BoardRow(
         benchmark=figure.benchmark,
-        split="paper",
+        split="",
         profile="paper",
         system=submission.system.id,
         system_title=submission.system.name,

@@ -116,9 +116,9 @@ def settle(wish: View, board: pd.DataFrame) -> Settled:
         board: the table of `BoardRow`, not empty.
     """
     names = board["benchmark"] + "/" + board["split"]
-    boards = _unique(names)
+    boards = _boards(names)
     chosen_board = _pick(wish.board, boards)
-    rows = board[names == chosen_board]
+    rows = board[names.isin([chosen_board, f"{chosen_board.partition('/')[0]}/"])]
     profiles = sorted(_unique(rows["profile"]), key=_profile_place)
     profile = _pick(wish.profile, profiles)
     rows = rows[rows["profile"] == profile]
@@ -217,6 +217,13 @@ def _parameters(content: str) -> dict[str, object]:
     except (ValueError, AttributeError):
         return {}
     return parameters if isinstance(parameters, dict) else {}
+
+
+def _boards(names: pd.Series[str]) -> list[str]:
+    """`benchmark/split` of every split; figures of a whole benchmark (no split) stand on the boards of its splits."""
+    found = _unique(names)
+    with_splits = {name.partition("/")[0] for name in found if not name.endswith("/")}
+    return [name for name in found if not name.endswith("/") or name[:-1] not in with_splits]
 
 
 def _unique(values: pd.Series[str]) -> list[str]:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +41,11 @@ from podeval.models.dnsmos_network import (
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    # Features of seconds of a recording, and what windows have in place of their first and last frames.
+    _Parts: TypeAlias = tuple[Tensor, Tensor, Tensor]
+
+T = TypeVar("T")
 
 RATE = 16_000
 WINDOW_SECONDS = 9.01
@@ -104,7 +111,7 @@ class Dnsmos:
         import torch
 
         self._p835 = read_p835(p835)
-        self._p808 = P808Network(p808, _thread_count())
+        self._p808 = P808Network(p808)
         pools = [place for place, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
         # Windows start every 100 frames: divisible by the first two pools of 2, but not by the third.
         self._shared, self._own = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
@@ -131,22 +138,39 @@ class Dnsmos:
         signal = _long_enough(samples)
         starts = window_starts(len(signal), windows)
         wanted = set(starts)
-        raw: list[Tensor] = []
-        p808: list[npt.NDArray[np.float32]] = []
+        blocks = range(0, starts[-1] + SPAN, BLOCK_SECONDS)
         power, mel = _Windows(), _Windows()
-        with torch.inference_mode(), _threads():
-            for first in range(0, starts[-1] + SPAN, BLOCK_SECONDS):
-                block = torch.from_numpy(_block(signal, first))
-                ready = [i for i in range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS) if i in wanted]
-                pictures = power.extend(*self._power(block), keep=ready)
-                if pictures is not None:
-                    raw.append(run_dense(self._p835, run_stack(self._own, pictures)))
-                pictures = mel.extend(*self._mel_power(block), keep=ready)
-                if pictures is not None:
-                    p808.append(self._p808.run(_decibels(pictures[:, 0]).numpy()))
+        rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
+        with _workers() as pool, torch.inference_mode():
+            for first, (powers, mels) in zip(
+                blocks, _ahead(pool, partial(self._features, signal), blocks), strict=True
+            ):
+                complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
+                ready = [start for start in complete if start in wanted]
+                pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
+                if ready:
+                    rated.append(pool.submit(self._rate, *map(torch.stack, pictures)))
+            results = [future.result() for future in rated]
+        raw, p808 = zip(*results, strict=True)
         return _scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
 
-    def _power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
+        """What windows share of both networks over the block of seconds that starts at `first`."""
+        import torch
+
+        block = torch.from_numpy(_block(signal, first))
+        with torch.inference_mode():
+            return self._power(block), self._mel_power(block)
+
+    def _rate(self, power: Tensor, mel: Tensor) -> tuple[Tensor, npt.NDArray[np.float32]]:
+        """Raw SIG, BAK, OVRL and the P.808 quality of complete windows."""
+        import torch
+
+        with torch.inference_mode():
+            raw = run_dense(self._p835, run_stack(self._own, power))
+            return raw, self._p808.run(_decibels(mel[:, 0]).numpy())
+
+    def _power(self, block: Tensor) -> _Parts:
         """The shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
         import torch
 
@@ -157,7 +181,7 @@ class Dnsmos:
         seconds = torch.stack(kept.tensor_split(BLOCK_SECONDS, dim=1))
         return seconds, shared.heads, shared.tails
 
-    def _mel_power(self, block: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _mel_power(self, block: Tensor) -> _Parts:
         """Mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
@@ -194,8 +218,8 @@ class _Windows:
         self._heads: deque[Tensor] = deque(maxlen=SPAN)
         self._next = 1 - SPAN
 
-    def extend(self, seconds: Tensor, heads: Tensor, tails: Tensor, *, keep: list[int]) -> Tensor | None:
-        """Adds seconds; returns those windows they complete that are in `keep`, or None."""
+    def extend(self, seconds: Tensor, heads: Tensor, tails: Tensor, *, keep: list[int]) -> list[Tensor]:
+        """Adds seconds; returns those windows they complete that are in `keep`."""
         import torch
 
         complete = []
@@ -208,7 +232,7 @@ class _Windows:
                 window[:, -tail.shape[1] :] = tail
                 complete.append(window)
             self._next += 1
-        return torch.stack(complete) if complete else None
+        return complete
 
 
 def window_starts(samples: int, windows: WindowChoice) -> list[int]:
@@ -283,13 +307,29 @@ def _thread_count() -> int:
 
 
 @contextmanager
-def _threads() -> Iterator[None]:
-    """Gives torch PODEVAL_THREADS threads, or one per processor, and puts its own setting back."""
+def _workers() -> Iterator[ThreadPoolExecutor]:
+    """PODEVAL_THREADS workers, or one per processor, each of which uses one thread of torch.
+
+    Blocks side by side scale like threads inside an operation, but do not wait for each other at every operation,
+    which costs a multiple on a machine that is busy with something else.
+    """
     import torch
 
     before = torch.get_num_threads()
-    torch.set_num_threads(_thread_count())
+    torch.set_num_threads(1)
     try:
-        yield
+        with ThreadPoolExecutor(_thread_count(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            yield pool
     finally:
         torch.set_num_threads(before)
+
+
+def _ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> Iterator[T]:
+    """Results in order, with no more work under way than keeps the workers busy: memory stays bounded."""
+    waiting: deque[Future[T]] = deque()
+    for item in items:
+        waiting.append(pool.submit(work, item))
+        if len(waiting) > _thread_count():
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()

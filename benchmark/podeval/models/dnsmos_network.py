@@ -107,20 +107,18 @@ class P808Network:
 
     Args:
         path: of `model_v8.onnx`.
-        threads: of onnxruntime.
 
     Raises:
         ModelMissing: the file is absent or is not this network.
     """
 
-    def __init__(self, path: Path, threads: int) -> None:
+    def __init__(self, path: Path) -> None:
         import onnxruntime
 
         _check_present(path)
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        # Idle threads would otherwise spin on the processors that torch needs between two calls.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # The caller runs windows side by side.
+        options.intra_op_num_threads = 1
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has one type for each way a file can be wrong

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from podeval.audio.buffer import SampleBuffer
+from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
 from podeval.models.jobs import Samples
 
@@ -87,7 +87,8 @@ class Spleeter:
                 f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
             )
         frames, channels = samples.shape
-        stems = SampleBuffer(channels), SampleBuffer(channels)
+        # Both together fill as much memory as one array may.
+        stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
         with torch.inference_mode():
             tail = torch.zeros(2, channels, _OVERLAP)
             for start in range(-FRAME, frames, _BLOCK):

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -60,12 +61,14 @@ def append_line(path: Path, data: Any) -> None:
     line = (json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a+b") as file:
+        # Unbuffered: what did not fit must not be written after all when the file is closed.
+        with path.open("a+b", buffering=0) as file:
             end = _end_of_last_line(file)
             file.truncate(end)
             try:
-                file.write(line)
-                file.flush()
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
             except OSError:
                 with contextlib.suppress(OSError):
@@ -119,14 +122,14 @@ def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
         yield
 
 
-def _end_of_last_line(file: Any) -> int:
+def _end_of_last_line(file: io.FileIO) -> int:
     """Offset after the last newline; only the tail is read."""
-    end: int = file.seek(0, os.SEEK_END)
+    end = file.seek(0, os.SEEK_END)
     position = end
     while position > 0:
         start = max(0, position - 65536)
         file.seek(start)
-        newline: int = file.read(position - start).rfind(b"\n")
+        newline = file.read(position - start).rfind(b"\n")
         if newline >= 0:
             return start + newline + 1
         position = start

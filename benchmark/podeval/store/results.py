@@ -21,7 +21,7 @@ class BoardRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
-    split: str
+    split: str  # "" for a figure of the whole benchmark, as papers report them
     profile: str  # embedded | reference | paper
     system: str
     system_title: str
@@ -53,7 +53,7 @@ class ItemRow(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str
-    split: str
+    split: str  # "" for a figure of the whole benchmark, as papers report them
     profile: str
     system: str
     item: str

@@ -59,7 +59,7 @@ class EspeakNg(DialogueReader):
     name: ClassVar[str] = "espeak_ng"
     description: ClassVar[str] = "espeak-ng, a formant synthesiser: the robotic low anchor of PodEval"
     licence: ClassVar[str] = _LICENCE
-    kind: ClassVar[Kind] = "control"
+    kind: ClassVar[Kind] = "model"
 
     def __init__(self, *, words_per_minute: int = 175, volume: int = 80) -> None:
         """Choose pace and volume.

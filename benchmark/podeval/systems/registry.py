@@ -18,7 +18,7 @@ _SYSTEMS: dict[str, Callable[[], SpeakingSystem]] = {
 }
 
 NAMES = tuple(_SYSTEMS)
-"""Every built-in system: the baseline, then the controls."""
+"""Every built-in system: the baselines, then the controls."""
 
 
 def get(name: str) -> SpeakingSystem:

@@ -1,0 +1,54 @@
+"""The real command line in this process, with a cache of its own and a model of speech quality that is quick."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from podeval.analysis import recording
+from podeval.analysis.cache import Cache
+from podeval.cli import main
+from podeval.models import registry
+
+
+class Said(NamedTuple):
+    """What a command left: its exit code, standard output and standard error."""
+
+    code: Any
+    out: str
+    err: str
+
+
+Podeval = Callable[..., Said]
+
+
+@pytest.fixture
+def podeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Podeval:
+    """Run a command; whatever it is, it must not end in a traceback."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "cache"))
+
+    def run(*arguments: object) -> Said:
+        monkeypatch.setattr(sys, "argv", ["podeval", *map(str, arguments)])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in out + err
+        assert "This is a bug" not in err
+        return Said(leaving.value.code or 0, out, err)
+
+    return run
+
+
+@pytest.fixture
+def quick_quality(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for DNSMOS, whose values no test here is about."""
+
+    def score(samples: Any, windows: str) -> SimpleNamespace:
+        return SimpleNamespace(**{name: np.full(1, 3.0) for name in ("start", "sig", "bak", "ovrl", "p808")})
+
+    monkeypatch.setattr(registry, "load", lambda job, profile: SimpleNamespace(score=score))

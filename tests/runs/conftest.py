@@ -1,0 +1,92 @@
+"""The tiny benchmark in this process, and the command line with it in another."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval import benchmarks
+from podeval.metrics import catalogue, declaration
+from podeval.systems import registry as systems
+
+PROGRAM = Path(__file__).parent / "tiny_run.py"
+SUBMISSION = """\
+schema_version: 1
+system:
+  id: singer
+  name: The Singer
+  description: A tone that stands in for a system.
+  licence: CC0-1.0
+  open: true
+  languages: [en]
+benchmarks:
+  - name: real_pod
+    tracks: [voice]
+source:
+  kind: builtin
+  runner: singer
+  role: baseline
+"""
+
+
+@pytest.fixture(scope="session")
+def tiny_module() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("tiny_run", PROGRAM)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tiny_run"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def tiny(tiny_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The benchmark `tiny` and the system `singer`; what it says and measures is counted in two files."""
+    monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "trouble"))
+    monkeypatch.setitem(benchmarks._all(), "tiny", tiny_module.BENCHMARK)
+    monkeypatch.setitem(systems._SYSTEMS, "singer", tiny_module.Singer)
+    for variable, name in (("TINY_SPOKEN", "spoken"), ("TINY_MEASURED", "measured"), ("TINY_FLAG", "flag")):
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    yield tiny_module
+    assert "trouble" in declaration.registered()
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Callable[[str], int]:
+    """How often the singer has `spoken` or `trouble` has `measured`."""
+
+    def count(name: str) -> int:
+        path = tmp_path / name
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    return count
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+    """Start `podeval run` of the singer on the tiny benchmark in a process group of its own."""
+    (tmp_path / "singer.yaml").write_text(SUBMISSION)
+
+    def start(out: Path, *options: str, **environment: str) -> "subprocess.Popen[str]":
+        files = {"TINY_SPOKEN": "spoken", "TINY_MEASURED": "measured", "TINY_FLAG": "flag"}
+        settings: dict[str, Any] = {variable: str(tmp_path / name) for variable, name in files.items()}
+        return subprocess.Popen(
+            [
+                *(sys.executable, str(PROGRAM), "run", str(tmp_path / "singer.yaml")),
+                *("--benchmark", "tiny", "--out", str(out), *options),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"} | settings | environment,
+        )
+
+    return start

@@ -1,0 +1,230 @@
+"""The board's tables: who is ranked, who is not and why, and that nothing is compared that cannot be."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard.build import build
+from podeval.leaderboard.text import print_board, print_rows
+from podeval.metrics import catalogue
+from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Result, Score, Unscored
+from podeval.runs.aggregate import summarise
+from podeval.runs.measure import protocols
+from podeval.runs.run import CONDITIONS
+from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, read_table
+from podeval.store.run_folder import Output, Plan, RunFolder
+
+REAL_POD = benchmarks.get("real_pod")
+DEMO = REAL_POD.items("demo")
+Changes = Mapping[tuple[str, int], Result]
+
+
+def write_run(
+    runs: Path,
+    system: str,
+    quality: float,
+    *,
+    wer: float | None = 0.05,
+    kind: str = "model",
+    profile: str = "embedded",
+    conditions: Mapping[str, Any] = CONDITIONS,
+    changes: Changes | None = None,
+) -> RunFolder:
+    """A finished run whose DNSMOS is `quality` on every item, a little more from item to item."""
+    folder = RunFolder(runs, "real_pod", "demo", system)
+    folder.begin(
+        Plan(
+            benchmark="real_pod",
+            split="demo",
+            dataset="podeval/real_pod",
+            track="voice",
+            system=system,
+            system_title=system.title(),
+            system_kind=kind,
+            generation={},
+            seed=0,
+        )
+    )
+    wanted = protocols(REAL_POD, "demo", "voice", profile, conditions)
+    for number, item in enumerate(DEMO):
+        folder.write_output(Output(item=item.id, failed="nothing was spoken for this test"))
+        for name, protocol in wanted.items():
+            result = (changes or {}).get((name, number)) or _result(name, quality + number / 100, wer)
+            folder.append_result(profile, item.id, protocol, result)
+    folder.write_summary(summarise(folder, profile, REAL_POD, DEMO, conditions))
+    return folder
+
+
+def _result(name: str, quality: float, wer: float | None) -> Result:
+    if name == "wer":
+        if wer is None:
+            return Unscored("no transcriber is installed", "ours")
+        return Score({"wer": wer, "cer": wer, "wer_raw": wer, "cer_raw": wer})
+    return Score({key.name: quality for key in catalogue.get(name).keys})
+
+
+def column(runs: Path, key: str = "ovrl", slice_: str = "") -> dict[str, dict[str, Any]]:
+    """The rows of one key, by system."""
+    build(runs)
+    board = read_table(runs / BOARD)
+    rows = board[(board.key == key) & (board.slice == slice_) & (board.profile != "paper")]
+    return {row["system"]: row for row in rows.to_dict("records")}
+
+
+def rank(row: Mapping[str, Any]) -> tuple[int, int] | None:
+    return None if pd.isna(row["rank_best"]) else (int(row["rank_best"]), int(row["rank_worst"]))
+
+
+def test_better_systems_rank_before_worse_ones_and_equal_ones_share(tmp_path: Path) -> None:
+    for system, quality in {"good": 3.5, "same": 3.5, "poor": 2.0}.items():
+        write_run(tmp_path, system, quality)
+    rows = column(tmp_path)
+    assert {system: rank(row) for system, row in rows.items()} == {"good": (1, 2), "same": (1, 2), "poor": (3, 3)}
+    good = rows["good"]
+    assert good["low"] < good["value"] < good["high"]
+    assert good["value"] == pytest.approx(3.525)
+    assert (good["scored"], good["rankable"], good["provenance"]) == (6, True, "run by us")
+    assert json.loads(good["protocol_json"])["metric"] == "dnsmos"
+
+
+def test_lower_is_better_where_it_is_and_ranges_have_no_rank(tmp_path: Path) -> None:
+    write_run(tmp_path, "clear", 3.0, wer=0.01)
+    write_run(tmp_path, "blurred", 3.0, wer=0.15)
+    assert {system: rank(row) for system, row in column(tmp_path, "wer").items()} == {
+        "clear": (1, 1),
+        "blurred": (2, 2),
+    }
+    assert {rank(row) for row in column(tmp_path, "integrated").values()} == {None}
+
+
+def test_controls_are_shown_and_never_ranked(tmp_path: Path) -> None:
+    write_run(tmp_path, "system", 2.0)
+    write_run(tmp_path, "control", 4.5, kind="control")
+    rows = column(tmp_path)
+    assert rank(rows["system"]) == (1, 1)
+    assert rank(rows["control"]) is None
+    assert rows["control"]["system_kind"] == "control"
+    assert not rows["control"]["rankable"]
+    assert rows["control"]["value"] > 4
+
+
+def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(tmp_path, "honest", 3.0, wer=0.20)
+    write_run(tmp_path, "mumbler", 4.5, wer=0.21)
+    write_run(tmp_path, "unknown", 4.0, wer=None)
+    rows = column(tmp_path)
+    assert {system: rank(row) for system, row in rows.items()} == {"honest": (1, 1), "mumbler": None, "unknown": None}
+    reason = "not ranked: its WER of 0.21 is above the ceiling of 0.20"
+    assert json.loads(rows["mumbler"]["reasons"]) == {reason: 6}
+    assert not rows["mumbler"]["rankable"]
+    assert json.loads(rows["unknown"]["reasons"]) == {"not ranked: its WER is not known": 6}
+    assert rank(column(tmp_path, "wer")["mumbler"]) == (2, 2), "on accuracy itself it is ranked"
+    print_board(tmp_path)
+    assert f"Mumbler: {reason}" in capsys.readouterr().out
+
+
+def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:
+    spoken = {("wer", number): Score({"wer": None, "cer": 0.3, "wer_raw": None, "cer_raw": 0.3}) for number in range(6)}
+    write_run(tmp_path, "mandarin", 3.0, changes=spoken)
+    (reason,) = json.loads(column(tmp_path)["mandarin"]["reasons"])
+    assert reason == "not ranked: its CER of 0.30 is above the ceiling of 0.20"
+
+
+@pytest.mark.parametrize("cause", ["system", "ours"])
+def test_one_item_of_six_without_a_score_costs_the_rank(tmp_path: Path, cause: Any) -> None:
+    write_run(tmp_path, "whole", 3.0)
+    write_run(tmp_path, "part", 4.5, changes={("dnsmos", 2): Unscored("a reason", cause)})
+    rows = column(tmp_path)
+    assert rank(rows["whole"]) == (1, 1)
+    assert rank(rows["part"]) is None
+    assert not rows["part"]["rankable"]
+    assert (rows["part"]["scored"], rows["part"][f"unscored_{cause}"]) == (5, 1)
+    assert json.loads(rows["part"]["reasons"]) == {"a reason": 1}
+    assert rank(column(tmp_path, "sptd")["part"]) == (1, 1), "elsewhere it is complete"
+
+
+def test_other_protocols_and_profiles_are_never_ranked_together(tmp_path: Path) -> None:
+    write_run(tmp_path, "whole", 3.0)
+    write_run(tmp_path, "chunked", 4.0, conditions={**CONDITIONS, "strategy": "chunked"})
+    write_run(tmp_path, "elsewhere", 2.0, profile="reference")
+    rows = column(tmp_path)
+    assert {rank(row) for row in rows.values()} == {(1, 1)}
+    assert rows["whole"]["protocol"] != rows["chunked"]["protocol"]
+    assert rows["whole"]["protocol"] == rows["elsewhere"]["protocol"], "the same networks in two profiles"
+
+
+def test_slices_hold_their_items_and_their_own_ranks(tmp_path: Path) -> None:
+    write_run(tmp_path, "good", 3.5)
+    write_run(tmp_path, "poor", 2.0)
+    name = f"category={DEMO[2].category}"
+    rows = column(tmp_path, slice_=name)
+    assert rows["good"]["value"] == pytest.approx(3.52)
+    assert rows["good"]["scored"] == 1
+    assert rank(rows["good"]) == (1, 2), "one item tells nothing apart"
+
+
+def test_reported_figures_stand_as_printed(tmp_path: Path) -> None:
+    write_run(tmp_path, "system", 3.0)
+    build(tmp_path)
+    board = read_table(tmp_path / BOARD)
+    reported = board[board.profile == "paper"]
+    assert len(reported) > 50
+    assert set(reported.provenance) == {"reported"}
+    assert not reported.rankable.any()
+    for name in ("low", "high", "rank_best", "rank_worst", "scored"):
+        assert reported[name].isna().all(), name
+    assert reported.source.str.contains("Table").any()
+
+
+def test_the_tables_hold_what_their_rows_declare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_run(tmp_path, "system", 3.0, changes={("dnsmos", 0): Unscored("a reason", "system")})
+    build(tmp_path)
+    for name, form in ((BOARD, BoardRow), (ITEMS, ItemRow)):
+        table = read_table(tmp_path / name)
+        assert list(table.columns) == list(form.model_fields)
+        for row in table.to_dict("records"):
+            form.model_validate(
+                {key: None if pd.api.types.is_scalar(v) and pd.isna(v) else v for key, v in row.items()}
+            )
+    items = read_table(tmp_path / ITEMS)
+    assert len(items) == 6 * 5
+    assert (tmp_path / items.output[0]).exists()
+    assert sum('"unscored"' in result for result in items.result) == 1
+    print_rows(tmp_path, "embedded")
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {line["system"] for line in lines} == {"system"}
+
+
+def test_an_empty_folder_has_numeric_columns_too(tmp_path: Path) -> None:
+    build(tmp_path)
+    board = read_table(tmp_path / BOARD)
+    for name in ("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system"):
+        assert board[name].dtype == "float64", name
+    assert read_table(tmp_path / ITEMS).empty
+
+
+def test_results_of_an_older_protocol_do_not_count(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "system", 3.0)
+    new = protocols(REAL_POD, "demo", "voice", "embedded", CONDITIONS)["dnsmos"]
+    old: Protocol = replace(new, version="0.9")
+    folder.append_result("embedded", DEMO[0].id, old, Score({"ovrl": 1.0}))
+    folder.write_summary(summarise(folder, "embedded", REAL_POD, DEMO, CONDITIONS))
+    assert column(tmp_path)["system"]["value"] == pytest.approx(3.025)
+
+
+def test_a_run_that_nothing_here_knows_is_told_by_its_folder(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, "system", 3.0)
+    for path in (folder.path / "run.json", folder.path / "embedded/summary.json"):
+        path.write_text(path.read_text().replace('"benchmark": "real_pod"', '"benchmark": "other_pod"'))
+    with pytest.raises(BadInput, match=rf"the run in {folder.path} cannot be shown: there is no benchmark 'other_pod'"):
+        build(tmp_path)

@@ -1,0 +1,121 @@
+"""Worker processes may die, the main process may be killed or stopped, the disk may be full: through the command."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Counted = Callable[[str], int]
+Command = Callable[..., "subprocess.Popen[str]"]
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in out + err, err
+    return process.returncode, out, err
+
+
+def summary(runs: Path) -> dict[str, Any]:
+    found = json.loads((runs / "tiny/demo/singer/embedded/summary.json").read_text())
+    return {row["metric"]: row for row in found["metrics"]}
+
+
+def wait_for(what: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in tasks.read_text().split()] if tasks.exists() else []
+
+
+def alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_an_item_whose_worker_dies_once_is_measured_alone(command: Command, counted: Counted, tmp_path: Path) -> None:
+    code, out, err = finish(command(tmp_path / "runs", "--workers", "2", TINY_KILL="two:once"))
+    assert code == 0, err
+    assert "The Singer" in out
+    assert {name: row["scored"] for name, row in summary(tmp_path / "runs").items()} == {"loudness": 3, "trouble": 3}
+
+
+def test_an_item_that_kills_every_worker_is_unscored_and_harms_no_other(
+    command: Command, counted: Counted, tmp_path: Path
+) -> None:
+    code, _, err = finish(command(tmp_path / "runs", "--workers", "1", TINY_KILL="two:always"))
+    assert code == 1
+    reason = "the measuring process died twice on this item; it may be short of memory"
+    assert f"The Singer: trouble unscored on 1 of 3 items: {reason}" in err
+    for row in summary(tmp_path / "runs").values():
+        assert (row["scored"], row["unscored_ours"], row["reasons"]) == (2, 1, {reason: 1})
+    code, _, _ = finish(command(tmp_path / "runs", "--workers", "1"))
+    assert code == 0
+    assert all(row["scored"] == 3 for row in summary(tmp_path / "runs").values())
+    assert counted("spoken") == 3
+
+
+def test_workers_go_with_a_main_process_that_was_killed_and_the_command_goes_on(
+    command: Command, counted: Counted, tmp_path: Path
+) -> None:
+    process = command(tmp_path / "runs", "--workers", "2", TINY_SLOW="60")
+    wait_for(lambda: counted("measured") >= 2)
+    workers = children(process.pid)
+    assert len(workers) >= 2
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    code, _, err = finish(command(tmp_path / "runs", "--workers", "1"))
+    assert code == 0, err
+    assert counted("spoken") == 3
+
+
+def test_stopped_by_a_person_it_says_one_sentence(command: Command, counted: Counted, tmp_path: Path) -> None:
+    process = command(tmp_path / "runs", "--workers", "2", TINY_SLOW="60")
+    wait_for(lambda: counted("measured") >= 2)
+    began = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    code, _, err = finish(process)
+    assert code == 130
+    assert "podeval: stopped; what was finished is kept, the same command goes on from there" in err
+    assert time.monotonic() - began < 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "podeval-test", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("a small disk can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_on_a_full_disk_the_command_says_so_and_completes_once_there_is_space(
+    command: Command, counted: Counted, small_disk: Path, tmp_path: Path
+) -> None:
+    code, out, err = finish(command(small_disk, "--workers", "1"))
+    assert code == 2
+    assert "podeval: the disk is full" in err
+    assert "free some space and run the same command again" in err
+    assert out == ""
+    spoken = counted("spoken")
+    assert spoken >= 1
+    subprocess.run(["mount", "-o", "remount,size=16m", str(small_disk)], check=True)
+    code, _, err = finish(command(small_disk, "--workers", "1"))
+    assert code == 0, err
+    assert all(row["scored"] == 3 for row in summary(small_disk).values())
+    assert counted("spoken") <= 4, "only the item that did not fit is spoken again"

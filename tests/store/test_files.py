@@ -1,0 +1,108 @@
+"""Files are there whole or not at all, and a line that was acknowledged stays."""
+
+import errno
+import os
+import resource
+import signal
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.store import files
+from podeval.store.files import DiskFull, append_line, only_one, read_lines, write_json, write_whole
+
+
+def test_lines_come_back_in_order_and_no_file_is_no_lines(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "lines.jsonl"
+    assert read_lines(path) == []
+    for number in range(3):
+        append_line(path, {"n": number, "text": "zwei\nZeilen \u2028 🎙"})
+    assert [line["n"] for line in read_lines(path)] == [0, 1, 2]
+    assert read_lines(path)[0]["text"] == "zwei\nZeilen \u2028 🎙"
+
+
+@pytest.mark.parametrize("half", [b'{"n": ', b"{", b'{"n": 3}', b"\0" * 500, b"x" * 200_000])
+def test_a_half_written_last_line_is_ignored_and_then_cut_off(tmp_path: Path, half: bytes) -> None:
+    path = tmp_path / "lines.jsonl"
+    append_line(path, {"n": 0})
+    with path.open("ab") as file:
+        file.write(half)
+    assert read_lines(path) == [{"n": 0}]
+    append_line(path, {"n": 1})
+    assert path.read_bytes() == b'{"n": 0}\n{"n": 1}\n'
+
+
+def test_a_file_that_is_only_half_a_line_starts_anew(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b'{"n":')
+    assert read_lines(path) == []
+    append_line(path, {"n": 1})
+    assert read_lines(path) == [{"n": 1}]
+
+
+def test_not_a_number_is_never_written(tmp_path: Path) -> None:
+    append_line(tmp_path / "lines.jsonl", {"n": 0})
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        append_line(tmp_path / "lines.jsonl", {"n": float("nan")})
+    assert read_lines(tmp_path / "lines.jsonl") == [{"n": 0}]
+
+
+def test_a_reader_sees_the_old_or_the_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    write_json(path, {"n": 0})
+
+    def full(file: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(DiskFull, match="free some space and run the same command again"):
+        write_json(path, {"n": 1})
+    assert path.read_text() == '{\n "n": 0\n}\n'
+    assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
+
+
+def _grow_until_refused(path: Path) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
+    for number in range(100):
+        try:
+            append_line(path, {"n": number, "padding": "x" * 40})
+        except DiskFull:
+            os._exit(number)
+
+
+def test_where_a_file_may_not_grow_every_line_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    child = get_context("fork").Process(target=_grow_until_refused, args=(path,))
+    child.start()
+    child.join()
+    assert child.exitcode == len(read_lines(path)) == 500 // len(path.read_bytes().splitlines(keepends=True)[0])
+    append_line(path, {"n": "after"})
+    assert read_lines(path)[-1] == {"n": "after"}
+
+
+def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for write in (
+        lambda: write_whole(tmp_path / "file" / "a", b""),
+        lambda: append_line(tmp_path / "file" / "a", {}),
+        lambda: only_one(tmp_path / "file").__enter__(),
+    ):
+        with pytest.raises(BadInput, match=r"cannot write .*; choose a folder that you can write to"):
+            write()
+
+
+def _hold_and_die(folder: Path) -> None:
+    with only_one(folder):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+    child = get_context("fork").Process(target=_hold_and_die, args=(tmp_path,))
+    child.start()
+    child.join()
+    assert child.exitcode == -signal.SIGKILL
+    with only_one(tmp_path), pytest.raises(BadInput, match="another podeval run"), only_one(tmp_path):
+        pass
