@@ -100,7 +100,7 @@ def test_a_full_disk_costs_only_the_entry_and_leaves_nothing(cache: Cache, monke
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(module.os, "replace", full)
+        patch.setattr("os.replace", full)
         cache.put(KEY, b"new")
     assert cache.get(KEY) == b"old"
     assert [path.name for path in entry(cache).parent.iterdir()] == [entry(cache).name]

@@ -167,7 +167,7 @@ def test_what_is_no_audio_is_refused_in_words(samples: Any, message: str) -> Non
 @pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
 def test_a_rate_that_is_none_is_refused(rate: float) -> None:
     with pytest.raises(BadInput, match="sampling rate must be a positive number of Hz"):
-        Recording.from_samples(noise(1), rate)  # type: ignore[arg-type]
+        Recording.from_samples(noise(1), rate)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

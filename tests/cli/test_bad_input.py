@@ -259,7 +259,7 @@ def test_a_name_that_is_no_text_is_shown_and_is_valid_json(tmp_path: Path) -> No
 
 
 def test_the_real_command_says_the_same(files: Path) -> None:
-    program = [COMMAND, "measure", "loudness", "text.wav", "silence.wav", f"./{AWKWARD}", "--json"]
+    program = [str(COMMAND), "measure", "loudness", "text.wav", "silence.wav", f"./{AWKWARD}", "--json"]
     done = subprocess.run(program, capture_output=True, text=True, cwd=files, check=False)
     assert done.returncode == 2
     lines = [json.loads(line) for line in done.stdout.splitlines()]

@@ -160,7 +160,7 @@ def test_the_real_libraries_files_are_refused_when_tampered_with(
         spec.submodule_search_locations = [str(tmp_path / name)]
         return spec
 
-    monkeypatch.setattr(registry.importlib.util, "find_spec", elsewhere)
+    monkeypatch.setattr("importlib.util.find_spec", elsewhere)
     with pytest.raises(ModelMissing, match="not the pinned file"):
         real.checked_files()
 

@@ -71,15 +71,15 @@ def _result(name: str, quality: float, wer: float | None) -> Result:
     return Score({key.name: quality for key in catalogue.get(name).keys})
 
 
-def column(runs: Path, key: str = "ovrl", slice_: str = "") -> dict[str, dict[str, Any]]:
+def column(runs: Path, key: str = "ovrl", slice_: str = "") -> dict[str, dict[Any, Any]]:
     """The rows of one key, by system."""
     build(runs)
     board = read_table(runs / BOARD)
     rows = board[(board.key == key) & (board.slice == slice_) & (board.profile != "paper")]
-    return {row["system"]: row for row in rows.to_dict("records")}
+    return {row["system"]: dict(row) for row in rows.to_dict("records")}
 
 
-def rank(row: Mapping[str, Any]) -> tuple[int, int] | None:
+def rank(row: Mapping[Any, Any]) -> tuple[int, int] | None:
     return None if pd.isna(row["rank_best"]) else (int(row["rank_best"]), int(row["rank_worst"]))
 
 

@@ -18,7 +18,6 @@ import pytest
 from podeval.errors import BadInput, ModelMissing
 from podeval.leaderboard.build import build
 from podeval.runs.run import Request, run_system
-from podeval.store import files
 from podeval.store.files import DiskFull, only_one
 from podeval.store.results import BOARD, read_table
 from podeval.store.run_folder import Summary
@@ -81,7 +80,7 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
                     os.kill(os.getpid(), signal.SIGKILL)
                 sync(file)
 
-            files.os.fsync = sync_or_die
+            os.fsync = sync_or_die  # type: ignore[assignment]
             run(folder)
 
         return work
@@ -271,7 +270,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(
         sync(file)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files.os, "fsync", full)
+        patch.setattr("os.fsync", full)
         with pytest.raises(DiskFull, match=r"the disk is full.*results.jsonl; everything finished so far is kept"):
             run()
     kept = len(lines(tmp_path / "runs"))

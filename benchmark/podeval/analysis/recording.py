@@ -110,7 +110,7 @@ class Recording:
             return cls.open(file.name, **options)
 
     @classmethod
-    def from_samples(cls, samples: NDArray[Any], rate: int, **options: Any) -> "Recording":
+    def from_samples(cls, samples: NDArray[Any], rate: float, **options: Any) -> "Recording":
         """Samples of shape (frames,) or (frames, channels), floats around ±1 (beyond is kept) or integers.
 
         Integers are scaled from the full range of their type; unsigned ones lie around its middle, as in 8-bit WAV.

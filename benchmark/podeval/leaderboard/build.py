@@ -76,7 +76,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
             for name, value in row.keys.items():
                 rank = ranks.get((*run.place(row.protocol, row.slice), name), {}).get(plan.system)
                 reasons = dict(row.reasons)
-                if too_many_errors:
+                if too_many_errors and row.rankable:
                     reasons[too_many_errors] = row.scored
                 yield BoardRow(
                     benchmark=plan.benchmark,
