@@ -65,7 +65,8 @@ def test_no_file_of_a_metric_space_is_left_over() -> None:
     from podeval.docs import pages
 
     checkout = ENGINE.parents[1]
-    there = {path for path in (checkout / "hf_metrics").rglob("*") if path.is_file() and "__pycache__" not in path.parts}
+    found = (path for path in (checkout / "hf_metrics").rglob("*") if path.is_file())
+    there = {path for path in found if "__pycache__" not in path.parts}
     assert there == {path for path in pages(checkout) if "hf_metrics" in path.parts}
 
 

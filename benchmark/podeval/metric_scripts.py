@@ -6,6 +6,7 @@
 
 import shutil
 from collections.abc import Iterable
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def sources(metric: Metric) -> dict[str, str]:
         "README.md": card(metric),
         "requirements.txt": f"podeval{extras(metric)}=={__version__}\n",
         "app.py": app(metric),
+        "index.html": front_page(metric),
     }
 
 
@@ -76,6 +78,20 @@ def app(metric: Metric) -> str:
         f'demo = page("{metric.name}")\n\n'
         'if __name__ == "__main__":\n'
         "    demo.launch()\n"
+    )
+
+
+def front_page(metric: Metric) -> str:
+    """What a visitor of the static Space sees: what the metric says and how to call it."""
+    title, about = escape(metric.title), escape(metric.about)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title} · podeval</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<style>:root { color-scheme: light dark } pre { overflow-x: auto }"
+        " body { font: 1rem/1.5 system-ui; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }</style>\n"
+        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(example(metric))}</code></pre>\n"
+        f'<p><a href="https://huggingface.co/spaces/podeval/{metric.name}/blob/main/README.md">The metric card</a> '
+        "says how it is computed, from what, and what it refuses.</p>\n</html>\n"
     )
 
 

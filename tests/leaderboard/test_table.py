@@ -33,7 +33,8 @@ def row(**changed: Any) -> dict[str, Any]:
         ({"value": float("nan"), "rankable": False, "scored": 0, "unscored_ours": 51}, "unscored (51)"),
         ({"provenance": "reported", "low": None, "high": None, "rankable": False, "scored": None}, "3.52"),
         ({"system_kind": "control", "rank_best": None, "rank_worst": None}, "3.52 ±0.08"),
-        ({"rank_best": None, "rank_worst": None}, "3.52 ±0.08  not ranked"),
+        ({"rank_best": None, "rank_worst": None}, "3.52 ±0.08"),
+        ({"rank_best": None, "rank_worst": None, "rankable": False}, "3.52 ±0.08  not ranked"),
         ({"value": -16.4, "low": -16.9, "high": -15.9}, "−16.40 ±0.50  #1–2"),
     ],
 )

@@ -119,12 +119,12 @@ def test_controls_are_shown_and_never_ranked(tmp_path: Path) -> None:
 def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_run(tmp_path, "honest", 3.0, wer=0.20)
-    write_run(tmp_path, "mumbler", 4.5, wer=0.21)
+    write_run(tmp_path, "honest", 3.0, wer=0.30)
+    write_run(tmp_path, "mumbler", 4.5, wer=0.31)
     write_run(tmp_path, "unknown", 4.0, wer=None)
     rows = column(tmp_path)
     assert {system: rank(row) for system, row in rows.items()} == {"honest": (1, 1), "mumbler": None, "unknown": None}
-    reason = "not ranked: its WER of 0.21 is above the ceiling of 0.20"
+    reason = "not ranked: its WER of 0.31 is above the ceiling of 0.30"
     assert json.loads(rows["mumbler"]["reasons"]) == {reason: 6}
     assert not rows["mumbler"]["rankable"]
     assert json.loads(rows["unknown"]["reasons"]) == {"not ranked: its WER is not known": 6}
@@ -134,10 +134,10 @@ def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
 
 
 def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:
-    spoken = {("wer", number): Score({"wer": None, "cer": 0.3, "wer_raw": None, "cer_raw": 0.3}) for number in range(6)}
+    spoken = {("wer", number): Score({"wer": None, "cer": 0.4, "wer_raw": None, "cer_raw": 0.4}) for number in range(6)}
     write_run(tmp_path, "mandarin", 3.0, changes=spoken)
     (reason,) = json.loads(column(tmp_path)["mandarin"]["reasons"])
-    assert reason == "not ranked: its CER of 0.30 is above the ceiling of 0.20"
+    assert reason == "not ranked: its CER of 0.40 is above the ceiling of 0.30"
 
 
 @pytest.mark.parametrize("cause", ["system", "ours"])

@@ -265,7 +265,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     sync, writes = os.fsync, itertools.count(1)
 
     def full(file: int) -> None:
-        if next(writes) > 12:
+        if next(writes) > 13:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(file)
 

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,7 +22,7 @@ from pydantic import TypeAdapter
 from podeval.analysis.cache import Cache, default_cache
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
-from podeval.audio.windows import Clip, Span
+from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
 from podeval.models.jobs import Samples, SpeakerTurn, Transcript
@@ -35,19 +34,35 @@ T = TypeVar("T")
 MODEL_RATE = 16_000
 """Rate of every speech model of the embedded profile, Hz."""
 
+VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
+"""Windows over a speaker's speech, seconds."""
+
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
-_LONGEST_CLIP = 10.0
-_SHORTEST_CLIP = 0.5
+_SHORTEST_VOICE = 0.5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Voice:
-    """One speaker of a recording: mean embedding over its turns, and seconds of speech it rests on."""
+    """One speaker of a recording.
+
+    Attributes:
+        speaker: label, of this recording only.
+        clips: windows over the speaker's joined speech.
+        embeddings: one a window, shape (windows, dimensions), not normalised.
+        seconds: of speech.
+    """
 
     speaker: str
-    embedding: NDArray[np.float32]
+    clips: tuple[Clip, ...]
+    embeddings: NDArray[np.float32]
     seconds: float
+
+    @property
+    def embedding(self) -> NDArray[np.float32]:
+        """The mean over windows."""
+        mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
+        return mean
 
 
 @dataclass(frozen=True)
@@ -207,12 +222,13 @@ class Recording:
         return self._once("stems", self._separate)
 
     def transcript(self, language: str | None = None) -> Transcript:
-        """What was said, with word times; `language` None lets the transcriber decide.
-
-        Where it decides for the language asked for, one transcript serves those who ask and those who do not.
-        """
-        heard = self._transcribed(None)
-        return heard if language in (None, heard.language) else self._transcribed(language)
+        """What was said, with word times; `language` None lets the transcriber decide, at the cost of one more look."""
+        return self._derived(
+            "transcriber",
+            TypeAdapter(Transcript),
+            lambda model: model.transcribe(self.mono(), language),
+            language=language,
+        )
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Who speaks when, by similarity of voices alone."""
@@ -230,9 +246,7 @@ class Recording:
         words = [(word.text, word.start, word.end) for word in heard.words]
         aligned = speaker_turns(script, words, self.duration)
         if not aligned.trusted:
-            raise CannotScore(
-                f"only {aligned.coverage:.0%} of the script's words are heard, so who speaks when cannot be told"
-            )
+            raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
         return tuple(SpeakerTurn(turn.speaker, turn.start, turn.end) for turn in aligned.turns)
 
     def embeddings(self, clips: Sequence[Clip]) -> NDArray[np.float32]:
@@ -246,19 +260,24 @@ class Recording:
         )
 
     def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
-        """The speakers of these turns, each the mean embedding over its stretches of 0.5 to 10 s."""
-        spans = [(turn.speaker, span) for turn in turns for span in _clips(turn.start, min(turn.end, self.duration))]
-        if not spans:
-            return ()
-        vectors = self.embeddings([(span,) for _, span in spans])
-        speakers = dict.fromkeys(speaker for speaker, _ in spans)
+        """The speakers of these turns, in order of appearance; those with less than 0.5 s of speech are left out.
+
+        A speaker's speech is joined and looked at in windows of 3 s every 2 s, or whole where it is shorter.
+        """
+        spans: dict[str, list[Span]] = {}
+        for turn in turns:
+            if min(turn.end, self.duration) > turn.start:
+                spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, self.duration)))
+        seconds = {speaker: sum(span.duration for span in own) for speaker, own in spans.items()}
+        clips = {
+            speaker: windows_over(own, VOICE_WINDOW, VOICE_STRIDE) or [tuple(own)]
+            for speaker, own in spans.items()
+            if seconds[speaker] >= _SHORTEST_VOICE
+        }
+        vectors = iter(self.embeddings([clip for own in clips.values() for clip in own]) if clips else ())
         return tuple(
-            Voice(
-                speaker,
-                vectors[[owner == speaker for owner, _ in spans]].mean(axis=0),
-                sum(span.duration for owner, span in spans if owner == speaker),
-            )
-            for speaker in speakers
+            Voice(speaker, tuple(own), np.stack([next(vectors) for _ in own]), seconds[speaker])
+            for speaker, own in clips.items()
         )
 
     def speech_quality(self, windows: str) -> NDArray[np.float64]:
@@ -269,14 +288,6 @@ class Recording:
             return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
 
         return self._derived_array("speech_quality", stacked, windows=windows)
-
-    def _transcribed(self, language: str | None) -> Transcript:
-        return self._derived(
-            "transcriber",
-            TypeAdapter(Transcript),
-            lambda model: model.transcribe(self.mono(), language),
-            language=language,
-        )
 
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
@@ -325,14 +336,6 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     bounds = np.iinfo(array.dtype)
     half = 2.0 ** (bounds.bits - 1)
     return array / half if bounds.min else array / half - 1.0
-
-
-def _clips(start: float, end: float) -> list[Span]:
-    """A turn in equal pieces of at most 10 s; nothing where it is shorter than 0.5 s."""
-    if end - start < _SHORTEST_CLIP:
-        return []
-    edges = np.linspace(start, end, int(np.ceil((end - start) / _LONGEST_CLIP)) + 1)
-    return [Span(float(a), float(b)) for a, b in pairwise(edges)]
 
 
 def _joined(samples: Samples, bounds: list[tuple[int, int]]) -> Samples:

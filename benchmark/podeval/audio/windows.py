@@ -45,6 +45,4 @@ def _cut(spans: Sequence[Span], start: float, end: float) -> Clip:
 
 def overlap(clip: Clip, others: Sequence[Span]) -> float:
     """Seconds of `clip` that lie inside any of `others`, which do not overlap one another."""
-    return sum(
-        max(0.0, min(span.end, other.end) - max(span.start, other.start)) for span in clip for other in others
-    )
+    return sum(max(0.0, min(span.end, other.end) - max(span.start, other.start)) for span in clip for other in others)

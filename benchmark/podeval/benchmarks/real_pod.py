@@ -131,8 +131,9 @@ BENCHMARK = Benchmark(
             needs_accurate_speech=True,
         ),
     ),
-    # PodEval 7.2: every system but one has a WER below 20 %.
-    wer_ceiling=0.20,
+    # PodEval 7.2: every system but one has a WER below 20 %. A third more leaves room for the embedded transcriber's
+    # own errors on hard voices; controls without the right words are near 1.
+    wer_ceiling=0.30,
     controls=("silence", "repeated_sentence", "shuffled_voices"),
     breakdowns=(Breakdown(name="category", title="Category", groups=CATEGORIES),),
     aggregation=Aggregation(cluster="topic"),

@@ -35,10 +35,12 @@ def run(
     from podeval import benchmarks as known
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board
+    from podeval.runs.executor import Workers
     from podeval.runs.run import Request
 
-    request = Request(known.get(benchmark), split, track, out, profile, seed, workers or _cores())
-    complete = _evaluate(system, request)
+    with Workers(workers or _cores()) as executor:
+        request = Request(known.get(benchmark), split, track, out, profile, seed, executor)
+        complete = _evaluate(system, request)
     build(out)
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
@@ -57,18 +59,21 @@ def demo(
     from podeval import benchmarks as known
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board
+    from podeval.runs.executor import Workers
     from podeval.runs.run import Request
 
-    request = Request(known.get("real_pod"), "demo", "voice", out, workers=workers or _cores())
-    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(request.benchmark.items('demo'))} podcasts of about 55 s.")
-    _say("The first time takes 4 to 6 minutes on 2 cores; what is finished is kept, a second call resumes.")
+    benchmark = known.get("real_pod")
+    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
+    _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
     complete = True
-    for system in DEMO_SYSTEMS:
-        try:
-            complete = _evaluate(system, request) and complete
-        except ModelMissing as absence:
-            complete = False
-            _say(f"{system}: left out: {absence}")
+    with Workers(workers or _cores()) as executor:
+        request = Request(benchmark, "demo", "voice", out, executor=executor)
+        for system in DEMO_SYSTEMS:
+            try:
+                complete = _evaluate(system, request) and complete
+            except ModelMissing as absence:
+                complete = False
+                _say(f"{system}: left out: {absence}")
     build(out)
     print_board(out)
     if serve:

@@ -29,7 +29,8 @@ class Steps(AbstractContextManager["Steps"]):
             console=self._console,
             disable=not self._console.is_terminal,
         )
-        self._tasks: dict[str, tuple[TaskID, float, int]] = {}
+        self._began = time.monotonic()
+        self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> "Steps":
         self._bars.start()
@@ -43,11 +44,9 @@ class Steps(AbstractContextManager["Steps"]):
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
         if title not in self._tasks:
-            task = self._bars.add_task(f"{self._label} · {title}", total=total, completed=done)
-            self._tasks[title] = (task, time.monotonic(), done)
-        task, began, before = self._tasks[title]
-        self._bars.update(task, completed=done, total=total)
+            self._tasks[title] = self._bars.add_task(f"{self._label} · {title}", total=total)
+        self._bars.update(self._tasks[title], completed=done, total=total)
         if not self._console.is_terminal:
-            spent = time.monotonic() - began
-            left = f", about {spent / (done - before) * (total - done):.0f} s left" if before < done < total else ""
+            spent = time.monotonic() - self._began
+            left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
             self._console.print(f"{self._label}: {title} {done}/{total}{left}", highlight=False)

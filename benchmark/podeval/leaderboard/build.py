@@ -20,12 +20,11 @@ from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import only_one
-from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
+from podeval.store.results import BOARD, ITEMS, NOT_RANKED, BoardRow, ItemRow, write_table
 from podeval.store.run_folder import MetricSummary, RunFolder, Summary, run_folders
 from podeval.submissions.document import Reported, ReportedFigure, Submission
 from podeval.submissions.reading import load
 
-NOT_RANKED = "not ranked"
 """How a reason begins that takes a rank away although there are scores."""
 KINDS = {"model": "system", "control": "control"}
 Place = tuple[str, str, str, str, str]

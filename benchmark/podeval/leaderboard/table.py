@@ -17,6 +17,7 @@ import pandas as pd
 
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.view import PROVENANCES, Settled
+from podeval.store.results import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
@@ -72,9 +73,9 @@ def rank_text(best: float | None, worst: float | None) -> str:
 
 def standing(row: Row) -> str:
     """What a number may be trusted for: its rank, `incomplete`, or nothing to say (a paper's row, a control)."""
-    rank = rank_text(present(row["rank_best"]), present(row["rank_worst"])) if row["rankable"] else ""
-    if rank:
-        return f"#{rank}"
+    if row["rankable"]:
+        rank = rank_text(present(row["rank_best"]), present(row["rank_worst"]))
+        return f"#{rank}" if rank else ""
     if row["provenance"] == "reported":
         return ""
     scored, unscored = _count(row, "scored"), unscored_of(row)
@@ -99,18 +100,21 @@ def unscored_of(row: Row) -> int:
 
 
 def reasons_text(rows: Iterable[Row]) -> str:
-    """Why items were not scored: `6 × the recording is silent (by the system: wer, sptd)`.
+    """Why a system has no rank, and why items were not scored: `6 × the recording is silent (by the system: wer)`.
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
     """
+    listed = list(rows)
+    unranked = dict.fromkeys(reason for row in listed for reason in _reasons(row) if reason.startswith(NOT_RANKED))
     metrics: dict[tuple[str, str], list[str]] = {}
-    for metric, row in {str(row["metric"]): row for row in rows if unscored_of(row)}.items():
+    for metric, row in {str(row["metric"]): row for row in listed if unscored_of(row)}.items():
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
         cause = "by us" if not system else "by the system" if not ours else f"{system} by the system, {ours} by us"
-        whys = [f"{count} × {reason}" for reason, count in _reasons(row).items()]
+        whys = [f"{n} × {reason}" for reason, n in _reasons(row).items() if not reason.startswith(NOT_RANKED)]
         for why in whys or [f"{system + ours} × no reason recorded"]:
             metrics.setdefault((why, cause), []).append(metric)
-    return "; ".join(f"{why} ({cause}: {', '.join(dict.fromkeys(of))})" for (why, cause), of in metrics.items())
+    unscored = [f"{why} ({cause}: {', '.join(dict.fromkeys(of))})" for (why, cause), of in metrics.items()]
+    return "; ".join([*unranked, *unscored])
 
 
 def names(rows: pd.DataFrame) -> dict[str, str]:

@@ -1,11 +1,7 @@
 """The board as text, for a terminal."""
 
-import json
 from pathlib import Path
 
-import pandas as pd
-
-from podeval.leaderboard.build import NOT_RANKED
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.table import build
 from podeval.leaderboard.view import OVERVIEW, View, settle
@@ -30,25 +26,14 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
             shown = build(settle(View(board=name, dimension=dimension), board))
             title = f"{name} · {dimension_title(dimension)} · profile {profile}"
             table = Table(title=title, title_justify="left", pad_edge=False)
-            for number, header in enumerate(shown.headers):
-                table.add_column(header, justify="left" if number in (0, len(shown.headers) - 1) else "right")
+            for number, header in enumerate(shown.headers[:-1]):
+                table.add_column(header, justify="right" if number else "left")
             for row in shown.display:
-                table.add_row(*row)
+                table.add_row(*row[:-1])
             console.print(table)
-            for reason in _not_ranked(board, name, dimension):
-                console.print(reason, highlight=False, markup=False)
-
-
-def _not_ranked(board: pd.DataFrame, name: str, dimension: str) -> list[str]:
-    """Why systems that were scored have no rank, a line each."""
-    rows = board[(board.benchmark + "/" + board.split == name) & (board.dimension == dimension) & (board.slice == "")]
-    lines = {
-        f"{row.system_title}: {reason}": None
-        for row in rows[rows.system_kind != "control"].itertuples()
-        for reason in json.loads(str(row.reasons))
-        if reason.startswith(NOT_RANKED)
-    }
-    return list(lines)
+            for row in shown.display:
+                if row[-1]:
+                    console.print(f"{row[0]}: {row[-1]}", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_rows(runs: Path, profile: str) -> None:

@@ -1,7 +1,7 @@
 """Speaker timbre difference (SPTD): how different the voices of a recording sound.
 
-1 minus the mean cosine similarity over all pairs of speakers, each speaker the mean embedding of its turns of 0.5 s
-and more. Range 0 to 2, higher is better. PodEval, Eq. 1.
+1 minus the mean cosine similarity over all pairs of speakers, each speaker the mean embedding of windows of 3 s every
+2 s over its joined speech. Range 0 to 2, higher is better. PodEval, Eq. 1.
 With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
 different protocols.
 

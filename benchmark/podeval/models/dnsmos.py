@@ -12,7 +12,6 @@ share once, in bounded memory, at values equal within float32 rounding.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +37,7 @@ from podeval.models.dnsmos_network import (
     run_stack,
     seamless,
 )
+from podeval.models.threads import threads
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -299,13 +299,6 @@ def _scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[n
     )
 
 
-def _thread_count() -> int:
-    given = os.environ.get("PODEVAL_THREADS") or str(os.cpu_count() or 1)
-    if not given.isdecimal() or int(given) < 1:
-        raise BadInput(f"PODEVAL_THREADS must be a whole number from 1, not {given!r}")
-    return int(given)
-
-
 @contextmanager
 def _workers() -> Iterator[ThreadPoolExecutor]:
     """PODEVAL_THREADS workers, or one per processor, each of which uses one thread of torch.
@@ -318,7 +311,7 @@ def _workers() -> Iterator[ThreadPoolExecutor]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(_thread_count(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with ThreadPoolExecutor(threads(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
             yield pool
     finally:
         torch.set_num_threads(before)
@@ -329,7 +322,7 @@ def _ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[i
     waiting: deque[Future[T]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))
-        if len(waiting) > _thread_count():
+        if len(waiting) > threads():
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()

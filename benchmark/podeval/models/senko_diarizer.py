@@ -26,6 +26,5 @@ class SenkoDiarizer:
         if found is None:
             return ()
         return tuple(
-            SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"]))
-            for turn in found["raw_segments"]
+            SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in found["raw_segments"]
         )

@@ -3,8 +3,8 @@
 Every step is on disk when it is done, so the same call again goes on where the last one stopped, whatever stopped it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol as Interface
 
@@ -12,6 +12,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
+from podeval.runs.executor import Executor, InProcess
 from podeval.runs.measure import measure
 from podeval.store.files import only_one
 from podeval.store.run_folder import Output, OutputTurn, Plan, RunFolder, Summary
@@ -37,7 +38,7 @@ class Quiet:
 
 @dataclass(frozen=True)
 class Request:
-    """What to run, where, and with how many measuring processes; 0 measures in this one."""
+    """What to run, where the results go, and where the measuring is done."""
 
     benchmark: Benchmark
     split: str
@@ -45,7 +46,7 @@ class Request:
     runs: Path
     profile: str = "embedded"
     seed: int = 0
-    workers: int = 0
+    executor: Executor = field(default_factory=InProcess)
 
 
 def run_system(system: SpeakingSystem, title: str, request: Request, progress: Progress | None = None) -> Summary:
@@ -79,8 +80,17 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
                 seed=request.seed,
             )
         )
-        generate(system, items, folder, request.seed, lambda done: progress.step("speak", done, len(items)))
-        measure(folder, request.profile, benchmark, items, request.workers, progress.step, CONDITIONS)
+        total = len(items)
+        spoken = generate(system, items, folder, request.seed, lambda done: progress.step("speak", done, total))
+        measure(
+            folder,
+            request.profile,
+            benchmark,
+            spoken,
+            request.executor,
+            lambda done: progress.step("measure", done, total),
+            CONDITIONS,
+        )
         summary = summarise(folder, request.profile, benchmark, items, CONDITIONS)
         folder.write_summary(summary)
         return summary
@@ -88,31 +98,39 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
 
 def generate(
     system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
-) -> None:
-    """Make the system speak every item it has not spoken yet; a failure is kept as its output."""
+) -> Iterator[Item]:
+    """Make the system speak every item it has not spoken yet, and hand on each item whose output is there.
+
+    A failure of the system is kept as its output.
+    """
     for number, item in enumerate(items):
         done(number)
-        if folder.output(item.id) is not None:
-            continue
-        if item.script is None:
-            raise BadInput(f"item {item.id} has no script to speak; choose a split of the voice track")
-        script = tuple(item.script.to_json())
-        try:
-            speech = system.speak(item.script, seed=seed)
-        except (SpeechFailed, BadInput) as failure:
-            folder.write_output(Output(item=item.id, failed=str(failure), script=script))
-            continue
-        folder.write_output(
-            Output(
-                item=item.id,
-                duration=speech.duration,
-                wall_seconds=speech.wall_seconds,
-                load_seconds=speech.load_seconds,
-                turns=tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in speech.turns),
-                script=script,
-                details=dict(speech.details),
-            ),
-            speech.samples,
-            speech.rate,
-        )
+        if folder.output(item.id) is None:
+            _speak(system, item, folder, seed)
+        yield item
     done(len(items))
+
+
+def _speak(system: SpeakingSystem, item: Item, folder: RunFolder, seed: int) -> None:
+    """One item's output, kept."""
+    if item.script is None:
+        raise BadInput(f"item {item.id} has no script to speak; choose a split of the voice track")
+    script = tuple(item.script.to_json())
+    try:
+        speech = system.speak(item.script, seed=seed)
+    except (SpeechFailed, BadInput) as failure:
+        folder.write_output(Output(item=item.id, failed=str(failure), script=script))
+        return
+    folder.write_output(
+        Output(
+            item=item.id,
+            duration=speech.duration,
+            wall_seconds=speech.wall_seconds,
+            load_seconds=speech.load_seconds,
+            turns=tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in speech.turns),
+            script=script,
+            details=dict(speech.details),
+        ),
+        speech.samples,
+        speech.rate,
+    )

@@ -12,6 +12,9 @@ from podeval.store.files import write_whole
 
 BOARD, ITEMS = "board.parquet", "items.parquet"
 
+NOT_RANKED = "not ranked"
+"""How a reason begins that is not of items without a score, but of a row without a rank."""
+
 Provenance = Literal["run by us", "outputs supplied", "reported"]
 
 

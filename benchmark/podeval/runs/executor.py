@@ -1,0 +1,121 @@
+"""Where measurements run: in this process, or in worker processes that share the cores.
+
+Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
+measures the last. What a dying worker took with it is tried once more, each task in a process of its own.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager
+from functools import partial
+from threading import Thread
+from types import TracebackType
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Executor(Protocol):
+    """Does work on tasks."""
+
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
+        """Each task with its result, in the order they finish; None where the process died twice on it."""
+
+
+class InProcess:
+    """One task after the other, here."""
+
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
+        """Each task with its result, in order."""
+        for task in tasks:
+            yield task, work(task)
+
+
+class Workers(AbstractContextManager["Workers"]):
+    """Worker processes, started with the first task and kept, with their models, until the block ends."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._pool: ProcessPoolExecutor | None = None
+
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
+        """Each task with its result, in the order they finish; None where the process died twice on it."""
+        running: dict[Future[R], T] = {}
+        fallen: list[T] = []
+        for task in tasks:
+            try:
+                running[self._started().submit(work, task)] = task
+            except BrokenProcessPool:
+                fallen.append(task)
+                self._stop()
+            yield from self._finished(running, fallen, timeout=0)
+        while running:
+            yield from self._finished(running, fallen, timeout=None)
+        yield from ((task, _alone(work, task)) for task in fallen)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _finished(
+        self, running: dict[Future[R], T], fallen: list[T], timeout: float | None
+    ) -> Iterator[tuple[T, R | None]]:
+        for future in wait(running, timeout=timeout, return_when=FIRST_COMPLETED).done:
+            task = running.pop(future)
+            try:
+                yield task, future.result()
+            except BrokenProcessPool:
+                fallen.append(task)
+                self._stop()
+
+    def _started(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            self._pool = _pool(self._processes)
+        return self._pool
+
+    def _stop(self) -> None:
+        """What has not begun is not waited for."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+
+def _alone(work: Callable[[T], R], task: T) -> R | None:
+    """A task whose process died, in a process of its own, so that it can take no other with it."""
+    try:
+        with _pool(1) as pool:
+            return pool.submit(work, task).result()
+    except BrokenProcessPool:
+        return None
+
+
+def _pool(processes: int) -> ProcessPoolExecutor:
+    """Processes that share the cores: one thread pool each would fight over them."""
+    threads = max(1, len(os.sched_getaffinity(0)) // processes)
+    return ProcessPoolExecutor(
+        max_workers=processes,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=partial(_settle, threads),
+    )
+
+
+def _settle(threads: int) -> None:
+    for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = str(threads)
+    # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    Thread(target=_leave_with_parent, daemon=True).start()
+
+
+def _leave_with_parent() -> None:
+    """A worker whose main process was killed would wait for work for ever, its models in memory."""
+    parent = multiprocessing.parent_process()
+    if parent:
+        parent.join()
+        os._exit(1)
