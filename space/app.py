@@ -78,7 +78,10 @@ def launch_options(runs: Path) -> dict[str, Any]:
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860) -> None:
     """Serve the board over a folder of runs until interrupted."""
-    build_app(runs).launch(server_name=host, server_port=port, **launch_options(runs))
+    app = build_app(runs)
+    app.launch(server_name=host, server_port=port, quiet=True, prevent_thread_lock=True, **launch_options(runs))
+    print(f"The board is at http://{host}:{port} (Ctrl-C stops it)", flush=True)
+    app.block_thread()
 
 
 if __name__ == "__main__":

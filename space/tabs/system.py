@@ -169,7 +169,7 @@ def _about(facts: system_page.Facts) -> str:
         f"**{as_markdown(facts.kind)}** `{''.join(c for c in facts.system if c.isalnum() or c in '-_./')}`",
         as_markdown(", ".join(facts.provenances)),
         "from " + as_markdown(", ".join(facts.sources)) if facts.sources else "",
-        "updated " + as_markdown(facts.updated[:10]),
+        f"updated {as_markdown(facts.updated[:10])}" if facts.updated else "",
     ]
     return f"## {as_markdown(facts.title)}\n" + " · ".join(filter(None, rows))
 

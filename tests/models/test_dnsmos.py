@@ -208,16 +208,6 @@ def test_absent_weights_name_the_command_that_brings_them(tmp_path: Path) -> Non
         Dnsmos(tmp_path / "sig_bak_ovr.onnx", tmp_path / "model_v8.onnx")
 
 
-def test_a_wrong_number_of_threads_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.models.dnsmos import _thread_count
-
-    monkeypatch.setenv("PODEVAL_THREADS", "3")
-    assert _thread_count() == 3
-    monkeypatch.setenv("PODEVAL_THREADS", "many")
-    with pytest.raises(BadInput, match="PODEVAL_THREADS"):
-        _thread_count()
-
-
 @pytest.mark.parametrize(("seconds", "count"), [(9.01, 1), (10.5, 1), (11, 2), (17.52, 8), (20, 11), (40, 31)])
 def test_windows_are_counted_as_in_the_reference(seconds: float, count: int) -> None:
     assert window_starts(round(seconds * RATE), "exact") == list(range(count))

@@ -32,8 +32,11 @@ class Facts:
 
 
 def systems(board: pd.DataFrame) -> list[tuple[str, str]]:
-    """Every system as (name, id), by name; the names tell apart what shares a title."""
-    return sorted(((name, system) for system, name in names(board).items()), key=lambda s: s[0].casefold())
+    """Every system as (name, id): those with items to listen to first, then by name; names tell apart equal titles."""
+    listed = {name: system for system, name in names(board).items()}
+    kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
+    last = {"reported": 2, "control": 1}
+    return sorted(listed.items(), key=lambda entry: (last.get(kinds[entry[1]], 0), entry[0].casefold()))
 
 
 def boards_of(board: pd.DataFrame, system: str) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ _TIMELINE_POINTS = 600
         Key("integrated", "in range", "LUFS", ideal=(-18, -14), about="loudness of the whole recording"),
         Key(
             "true_peak",
-            "lower",
+            "in range",
             "dBTP",
             ideal=(float("-inf"), -1),
             about="highest level, between samples too",
