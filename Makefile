@@ -6,13 +6,12 @@ EXTRAS := embedded,space,baselines
 SERVE ?= 1
 PORT ?= 7860
 
-.PHONY: demo test lint types environment test-environment bench fuzz clean help
+.PHONY: demo test lint types environment test-environment bench clean help
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
 	@echo "make test                        make the environment, run lint, types and every test"
 	@echo "make bench                       print side-by-side speed ratios"
-	@echo "make fuzz                        feed the decoder broken files for longer than the tests do"
 	@echo "make clean                       remove the environment and the demo's results"
 
 demo: environment
@@ -49,10 +48,10 @@ $(VENV)/.made-for-tests: $(VENV)/.made
 	@touch $@
 
 bench: test-environment
-	$(BIN)/python -m tests.performance
-
-fuzz: test-environment
-	$(BIN)/python tests/fuzz/decoder.py
+	$(BIN)/python tests/performance/import_time.py
+	$(BIN)/python tests/performance/loudness.py
+	$(BIN)/python tests/performance/speech.py $(VENV)/share/podeval/speech.wav
+	$(BIN)/python tests/performance/dnsmos.py $(VENV)/share/podeval/speech.wav --threads 1
 
 clean:
 	rm -rf $(VENV) .demo
