@@ -137,8 +137,14 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             "no profile 'best' that can be run; choose embedded or",
         ),
         (("measure", "wer", "good.wav"), "wer needs the words that should be heard: add --text FILE"),
-        (("measure", "loudness", "good.wav", "--text", "text.wav"), "loudness has no use for --text"),
-        (("measure", "loudness", "good.wav", "--reference", "seven.wav"), "compares with no reference recording"),
+        (
+            ("measure", "loudness", "good.wav", "--text", "text.wav"),
+            "compares with nothing; leave out --text and --reference",
+        ),
+        (
+            ("measure", "loudness", "good.wav", "--reference", "seven.wav"),
+            "compares with nothing; leave out --text and --reference",
+        ),
         (("measure", "loudness"), "Missing argument"),
         (("measure", "loudness", AWKWARD), f"The file {AWKWARD} begins with a dash, write ./{AWKWARD}"),
         (("measure", "loudness", "good.wav", "--nosuch"), "No such option: --nosuch"),

@@ -2,14 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from podeval.errors import BadInput, PodevalError
+
+if TYPE_CHECKING:
+    from podeval.metrics.declaration import Metric
+    from podeval.metrics.score import Result
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
 
@@ -21,7 +23,8 @@ def measure(
     name: Name,
     files: Files,
     reference: Annotated[
-        list[Path] | None, typer.Option(help="reference recording, or the text for wer; one, or one a file")
+        list[Path] | None,
+        typer.Option(help="the same as --text for wer; no metric of this version takes a reference recording"),
     ] = None,
     text: Annotated[
         list[Path] | None,
@@ -45,77 +48,80 @@ def measure(
     """
     from podeval.metrics import catalogue
     from podeval.metrics.compute import protocol_for, provenance
-    from podeval.metrics.score import Result, Score, Unscored
+    from podeval.metrics.score import Unscored
     from podeval.models import registry
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
     parameters = metric.read_parameters(_settings(settings or []))
-    hears = metric.inputs[0] == "recording"
-    texts = [*(text or []), *(path for path in reference or [] if path.suffix.lower() in TEXT_SUFFIXES)]
-    if hears and texts:
-        texts += [path for path in files if path.suffix.lower() in TEXT_SUFFIXES]
+    files, texts = _with_texts(metric, files, [*(text or []), *(reference or [])])
+    given = (*metric.inputs, *(("script",) if texts and "script" in metric.optional_inputs else ()))
+    protocol = protocol_for(metric, parameters, given, profile).to_json() | {"provenance": provenance(profile)}
+    worst = 0
+    for number, file in enumerate(files):
+        result: Result
+        try:
+            words = texts[number % len(texts)] if texts else None
+            options = {"profile": profile, "allow_upsampling": allow_upsampling}
+            result = metric(_inputs(metric, file, words, options), parameters)
+        except PodevalError as refusal:
+            worst = 2
+            result = Unscored(str(refusal), "system" if isinstance(refusal, BadInput) else "ours")
+        worst = max(worst, int(isinstance(result, Unscored)))
+        if as_json:
+            shown = result.to_json() if timeline else result.to_json() | {"timeline": None}
+            line = {"file": str(file), **shown, "protocol": protocol}
+            print(
+                json.dumps(
+                    {k: v for k, v in line.items() if k != "timeline" or v}, ensure_ascii=False, allow_nan=False
+                ),
+                flush=True,
+            )
+        else:
+            print(f"{file}: {_said(result)}")
+    if not as_json:
+        print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
+    raise typer.Exit(worst)
+
+
+def _with_texts(metric: "Metric", files: list[Path], texts: list[Path]) -> tuple[list[Path], list[Path]]:
+    """What is measured, and the texts that go with it: none, one for all, or one a file.
+
+    Raises:
+        BadInput: the metric has no use for a text, lacks one, or their numbers do not fit.
+    """
+    if metric.inputs[0] == "recording" and texts:
+        texts = [*texts, *(path for path in files if path.suffix.lower() in TEXT_SUFFIXES)]
         files = [path for path in files if path.suffix.lower() not in TEXT_SUFFIXES]
-    unused = [path for path in reference or [] if path not in texts]
-    if unused:
-        raise BadInput(f"{metric.name} compares with no reference recording; leave out --reference {unused[0]}")
-    takes_text = "script" in metric.optional_inputs or "reference_text" in metric.inputs
-    if texts and not takes_text:
-        raise BadInput(f"{metric.name} has no use for --text")
+    if texts and not {"script", "reference_text"} & {*metric.inputs, *metric.optional_inputs}:
+        raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
         raise BadInput(
             f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script in JSON)"
         )
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
-
-    given = (*metric.inputs, *(("script",) if texts and "script" in metric.optional_inputs else ()))
-    protocol = protocol_for(metric, parameters, given, profile).to_json() | {"provenance": provenance(profile)}
-    refused = unscored = False
-    for number, file in enumerate(files):
-        result: Result
-        try:
-            inputs = _inputs(file, hears, texts[number % len(texts)] if texts else None, given)
-            inputs = {key: make(profile, allow_upsampling) if callable(make) else make for key, make in inputs.items()}
-            result = metric(inputs, parameters)
-        except PodevalError as refusal:
-            refused = True
-            result = Unscored(str(refusal), "system" if isinstance(refusal, BadInput) else "ours")
-        unscored = unscored or isinstance(result, Unscored)
-        if as_json:
-            line = {"file": str(file), **result.to_json(), "protocol": protocol}
-            if not timeline:
-                line.pop("timeline", None)
-            print(json.dumps(line, ensure_ascii=False, allow_nan=False), flush=True)
-        elif isinstance(result, Score):
-            shown = "  ".join(f"{key} {_number(value)}" for key, value in result.values.items())
-            print(f"{file}: {shown}")
-        else:
-            print(f"{file}: unscored: {result.reason}")
-    if not as_json:
-        print(f"protocol {protocol['id']}, profile {profile}", file=sys.stderr)
-    raise typer.Exit(2 if refused else 1 if unscored else 0)
+    return files, texts
 
 
-def _inputs(file: Path, hears: bool, text: Path | None, given: tuple[str, ...]) -> dict[str, Any]:
-    """What the metric gets for one file; a recording as a promise that needs the profile."""
+def _inputs(metric: "Metric", file: Path, words: Path | None, options: dict[str, Any]) -> dict[str, Any]:
+    """What the metric gets for one file."""
     from podeval.analysis import Recording
     from podeval.text.script import Script
 
-    if not hears:
+    if metric.inputs[0] != "recording":
         return {"text": Script.parse(read_text(file)).text}
-    opened: Callable[[str, bool], Recording] = partial(_open, file)
-    inputs: dict[str, Any] = {"recording": opened}
-    if text is not None:
-        script = Script.parse(read_text(text))
-        inputs |= {"reference_text": script.text} | ({"script": script} if "script" in given else {})
-    return inputs
+    script = Script.parse(read_text(words)) if words else None
+    spoken = {"reference_text": script.text, "script": script} if script else {}
+    return {"recording": Recording.open(file, **options), **spoken}
 
 
-def _open(file: Path, profile: str, allow_upsampling: bool) -> Any:
-    from podeval.analysis import Recording
+def _said(result: "Result") -> str:
+    from podeval.metrics.score import Unscored
 
-    return Recording.open(file, profile=profile, allow_upsampling=allow_upsampling)
+    if isinstance(result, Unscored):
+        return f"unscored: {result.reason}"
+    return "  ".join(f"{key} {_number(value)}" for key, value in result.values.items())
 
 
 def read_text(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s every second, averaged over windows:
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
-better. Clean speech rarely passes 3.5, and a robot's voice scores little below a person's: read it as a
-measure of noise and distortion, not of naturalness.
+better. Clean speech rarely passes 3.6, and a robot's voice scores little below a person's: read it as a
+measure of noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field
+recordings of meetings score 1 to 3, and so does speech under music.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
