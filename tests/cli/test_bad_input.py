@@ -235,12 +235,15 @@ def test_a_submission_that_cannot_be_run_yet_is_told(podeval: Podeval, tmp_path:
     assert "it cannot run kind reported yet" in said.err
 
 
-def test_a_taken_port_is_told_before_anything_is_built(podeval: Podeval, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [("serve", "--runs"), ("demo", "--out")])
+def test_a_taken_port_is_told_before_anything_is_built(
+    podeval: Podeval, tmp_path: Path, command: tuple[str, str]
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = podeval("serve", "--runs", tmp_path / "runs", "--port", port)
+        said = podeval(*command, tmp_path / "runs", "--port", port)
     assert said.code == 2
     assert f"cannot listen on 127.0.0.1, port {port}: Address already in use; choose another with --port" in said.err
     assert not (tmp_path / "runs").exists()

@@ -57,11 +57,14 @@ def demo(
     Example: podeval demo --no-serve
     """
     from podeval import benchmarks as known
+    from podeval.cli.board import open_board, require_board
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board
     from podeval.runs.executor import Workers
     from podeval.runs.run import Request
 
+    if serve:
+        require_board("127.0.0.1", port)
     benchmark = known.get("real_pod")
     _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
     _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
@@ -77,8 +80,6 @@ def demo(
     build(out)
     print_board(out)
     if serve:
-        from podeval.cli.board import open_board
-
         open_board(out, "127.0.0.1", port)
     elif not complete:
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")

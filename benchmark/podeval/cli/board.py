@@ -1,5 +1,6 @@
 """`podeval serve` and `podeval report`: results for people."""
 
+import importlib.util
 import socket
 import sys
 from pathlib import Path
@@ -56,20 +57,28 @@ def open_board(runs: Path, host: str, port: int) -> None:
     Raises:
         BadInput: gradio is not installed, or nobody can listen at this address.
     """
-    import importlib.util
     import runpy
 
     from podeval.hub_sources import hub_source
     from podeval.leaderboard.build import build
 
-    if importlib.util.find_spec("gradio") is None:
-        raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")
-    _require_free(host, port)
+    require_board(host, port)
     build(runs)
     space = hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
     app["serve"](runs, host, port)
+
+
+def require_board(host: str, port: int) -> None:
+    """Say before long work, rather than after it, that the board cannot be served.
+
+    Raises:
+        BadInput: gradio is not installed, or nobody can listen at this address.
+    """
+    if importlib.util.find_spec("gradio") is None:
+        raise BadInput("the board needs gradio; run `pip install 'podeval[space]'`")
+    _require_free(host, port)
 
 
 def _require_free(host: str, port: int) -> None:
