@@ -181,7 +181,7 @@ def _told(output: Output | None) -> str:
     if output.wall_seconds is not None:
         parts.append(f"made in {output.wall_seconds:.1f} s")
         if output.duration:
-            parts.append(f"RTF {output.wall_seconds / output.duration:.2f}")
+            parts.append(f"RTF {output.wall_seconds / output.duration:.2g}")
     return " · ".join(parts)
 
 

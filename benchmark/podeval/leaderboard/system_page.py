@@ -130,19 +130,22 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
 
 
 def score_rows(found: Mapping[str, Result]) -> list[tuple[str, ...]]:
-    """Rows for `SCORE_HEADERS`: every value, and for what is unscored the reason and whose cause it is."""
+    """Rows for `SCORE_HEADERS`: every value, for what is unscored the reason and whose cause, last what was heard."""
     rows: list[tuple[str, ...]] = []
+    heard: list[tuple[str, ...]] = []
     for metric, result in found.items():
         if isinstance(result, Unscored):
             cause = "by the system" if result.cause == "system" else "by us"
             rows.append((metric, "", f"unscored {cause}", result.reason))
             continue
-        notes = "; ".join(f"{name}: {_plain(value)}" for name, value in result.notes.items())
+        notes = "; ".join(f"{name}: {_plain(value)}" for name, value in result.notes.items() if name != "transcript")
+        if "transcript" in result.notes:
+            heard.append((metric, "transcript", "as heard", str(result.notes["transcript"])))
         for place, (key, value) in enumerate(result.values.items()):
             number = present(value)
             text = value_text(number, None, None, decimals([number])) if number is not None else "no meaning here"
             rows.append((metric, key, text, notes if place == 0 else ""))
-    return rows
+    return rows + heard
 
 
 def timelines(found: Mapping[str, Result]) -> dict[str, Timeline]:
