@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval.metrics import catalogue
+
 RATE = 16_000
 AWKWARD = '-my "best" it\'s 🎙 show.wav'
 COMMAND = Path(sys.executable).parent / "podeval"
@@ -189,7 +191,7 @@ def test_no_arguments_show_what_there_is(podeval: Podeval) -> None:
     "command",
     [
         *("", "measure", "run", "demo", "serve", "report", "doctor"),
-        *("metrics", "metrics list", "metrics install", "models", "models list", "models install"),
+        *("metrics", "metrics list", "metrics show", "metrics install", "models", "models list", "models install"),
     ],
 )
 def test_the_help_of_every_command_has_an_example_that_it_would_take(podeval: Podeval, command: str) -> None:
@@ -300,3 +302,12 @@ def test_a_bug_is_called_one_and_debugging_shows_where(
     monkeypatch.setenv("PODEVAL_DEBUG", "1")
     with pytest.raises(RuntimeError, match="a mistake of ours"):
         main()
+
+
+@pytest.mark.parametrize("name", catalogue.NAMES)
+def test_a_metric_s_help_is_made_from_its_declaration(podeval: Podeval, name: str) -> None:
+    metric = catalogue.get(name)
+    said = podeval("metrics", "show", name)
+    assert said.code == 0
+    for fact in (metric.documentation, *(key.about for key in metric.keys), *(p.about for p in metric.parameters)):
+        assert fact in said.out

@@ -35,6 +35,33 @@ def list_metrics(as_json: AsJson = False) -> None:
             print(f"{metric.name:20} {metric.about}\n{'':20} {keys}")
 
 
+@metrics.command("show")
+def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its name")]) -> None:
+    """How a metric is computed, its keys, what it takes, and the models behind it.
+
+    Example: podeval metrics show dnsmos
+    """
+    from podeval.metrics.catalogue import get
+    from podeval.metrics.facts import facts
+
+    metric = get(name)
+    known = facts(metric)
+    print(f"{metric.title} ({metric.name}, version {metric.version})\n\n{metric.documentation}\n\nKeys:")
+    for key in known["keys"]:
+        unit = f", {key['unit']}" if key["unit"] else ""
+        span = f", {key['range']}" if key["range"] else ""
+        print(f"  {key['name']} ({key['better']}{unit}{span}): {key['about']}")
+    inputs = {**known["inputs"], **{k: f"{v} (optional)" for k, v in known["optional_inputs"].items()}}
+    print("\nTakes:" + "".join(f"\n  {input_}: {about}" for input_, about in inputs.items()))
+    for choice in known["parameters"]:
+        values = ", ".join(map(str, choice["choices"])) or "a value"
+        print(f"  --set {choice['name']}={choice['default']}  ({values}): {choice['about']}")
+    for profile, jobs in known["models"].items():
+        for job, model in jobs.items():
+            print(f"\nProfile {profile}, {job.replace('_', ' ')}: {model or 'none in this version'}", end="")
+    print()
+
+
 @metrics.command("install")
 def install_metrics() -> None:
     """Make `evaluate.load("podeval/<name>")` work without network, from any directory.
