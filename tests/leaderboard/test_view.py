@@ -43,7 +43,6 @@ def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd
 
 
 def test_the_metrics_default_parameters_are_the_default_protocol(board: pd.DataFrame) -> None:
-    pytest.importorskip("podeval.metrics.dnsmos")
     assert settle(View(), board).protocols["dnsmos"] == PROTOCOLS["dnsmos"]
 
 
