@@ -3,22 +3,32 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 EXTRAS := embedded,space,baselines
+SPEECH := $(VENV)/share/podeval/speech
 SERVE ?= 1
 PORT ?= 7860
 
-.PHONY: demo test lint types environment test-environment bench clean help
+TOOLS := $(VENV)/share/podeval/release-tools
+TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
+DEPLOYED := embedded space postgres
+
+.PHONY: demo test lint types environment test-environment reference-packages bench docs lock sbom audit release-check clean help
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
 	@echo "make test                        make the environment, run lint, types and every test"
-	@echo "make bench                       print side-by-side speed ratios"
+	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
+	@echo "make docs                        build the pages of docs/ as a site in site/"
+	@echo "make lock                        resolve what a deployment installs anew, with hashes"
+	@echo "make sbom audit                  list what is installed with licences, ask for known vulnerabilities"
+	@echo "make release-check               build, install in a clean environment, use, resolve every extra"
 	@echo "make clean                       remove the environment and the demo's results"
 
 demo: environment
 	@$(BIN)/podeval demo --out .demo/runs --port $(PORT) $(if $(filter 0,$(SERVE)),--no-serve)
 
-test: test-environment
+test: test-environment reference-packages
 	@tests/debian-packages
+	@tests/packaging/audit $(TOOLS)/bin/pip-audit space/requirements.lock space/build.lock
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -47,11 +57,53 @@ $(VENV)/.made-for-tests: $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[$(EXTRAS),dev]"
 	@touch $@
 
-bench: test-environment
+reference-packages:
+	@tests/reference-packages $(BIN)/python $(VENV)/share/podeval/reference-packages
+
+bench: export PODEVAL_BENCH = $(CURDIR)/$(VENV)/share/podeval/bench.jsonl
+bench: test-environment reference-packages
+	@rm -f $(PODEVAL_BENCH)
 	$(BIN)/python tests/performance/import_time.py
-	$(BIN)/python tests/performance/loudness.py
-	$(BIN)/python tests/performance/speech.py $(VENV)/share/podeval/speech.wav
-	$(BIN)/python tests/performance/dnsmos.py $(VENV)/share/podeval/speech.wav --threads 1
+	$(BIN)/python tests/performance/arena.py
+	$(BIN)/python tests/performance/speech.py $(SPEECH).wav
+	$(BIN)/python tests/performance/loudness.py $(SPEECH).wav
+	$(BIN)/python tests/performance/srmr.py $(SPEECH).wav
+	$(BIN)/python tests/performance/dnsmos.py $(SPEECH).wav
+	$(BIN)/python tests/performance/recording.py $(SPEECH).wav --text $(SPEECH).txt
+	@$(BIN)/python tests/performance/table.py $(PODEVAL_BENCH)
+	$(if $(LONG),$(BIN)/python tests/performance/podcast.py make $(SPEECH)-long.wav --minutes 60)
+	$(if $(LONG),$(BIN)/python tests/performance/podcast.py measure $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python tests/performance/throughput.py $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python tests/performance/long_recording.py $(SPEECH).wav --hours $(LONG))
+
+docs: test-environment
+	$(BIN)/python -m podeval.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+$(TOOLS)/.made: Makefile
+	@$(PYTHON) -m venv --clear $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install --quiet $(TOOL_PACKAGES)
+	@touch $@
+
+# torch is apart: its build for CPUs has an index of its own. Where pip finds it in a folder, so does this.
+lock: $(TOOLS)/.made
+	@echo hatchling | $(TOOLS)/bin/uv pip compile - $(LOCKING) --output-file space/build.lock
+	$(TOOLS)/bin/uv pip compile pyproject.toml $(addprefix --extra ,$(DEPLOYED)) $(LOCKING) --no-emit-package torch --output-file space/requirements.lock
+	@tests/packaging/torch-lock $(TOOLS)/bin/uv $(LOCKING) > space/torch.lock.new && mv space/torch.lock.new space/torch.lock
+
+LOCKING = --constraint constraints.txt --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet \
+	$(if $(PIP_FIND_LINKS),--find-links $(PIP_FIND_LINKS) --no-emit-find-links,--torch-backend cpu)
+
+sbom: $(TOOLS)/.made
+	$(TOOLS)/bin/cyclonedx-py environment $(BIN)/python --pyproject pyproject.toml --output-reproducible --of JSON -o sbom.json
+	$(BIN)/python tests/packaging/licences.py sbom.json
+
+audit: $(TOOLS)/.made
+	@tests/packaging/audit $(TOOLS)/bin/pip-audit space/requirements.lock space/build.lock
+
+release-check: test-environment
+	$(BIN)/python tests/packaging/installed.py --with space
+	$(BIN)/python tests/packaging/installed.py --extras
 
 clean:
-	rm -rf $(VENV) .demo
+	rm -rf $(VENV) .demo site
