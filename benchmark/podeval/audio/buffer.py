@@ -1,8 +1,9 @@
 """Growing sample arrays that do not fill memory: large ones continue in an anonymous temporary file."""
 
+import mmap
 import shutil
 import tempfile
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,21 @@ BLOCK_FRAMES = 65_536
 """Frames that are worked on at a time."""
 
 _WRITE_BYTES = 4 * 2**20
+_HELD_BYTES = 64 * 2**20
+
+
+def let_go(samples: NDArray[np.float32]) -> None:
+    """No longer hold in memory what was read of a buffer's samples on disk; other arrays are left alone.
+
+    For readers that are handed the samples' address, and so pass by what such an array does by itself.
+    """
+    owner: Any = samples
+    # Only a buffer's own file: in a map of another kind, what was written to it could be lost.
+    while owner is not None and not isinstance(owner, _OnDisk):
+        owner = getattr(owner, "base", None)
+    mapping = getattr(owner, "_mmap", None)
+    if mapping is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapping.madvise(mmap.MADV_DONTNEED)
 
 
 class SampleBuffer:
@@ -71,7 +87,7 @@ class SampleBuffer:
             self._spill()
             with self._file as file:
                 self._file, self.frames = None, 0
-                return np.memmap(file, dtype=np.float32, mode="r+", shape=shape)
+                return _OnDisk(file, dtype=np.float32, mode="r+", shape=shape)
         samples = np.empty(shape, dtype=np.float32)
         at = 0
         # Blocks are let go one by one: pages of the result are touched as theirs are freed.
@@ -98,3 +114,27 @@ class SampleBuffer:
                 "there, or set TMPDIR to a folder on a larger disk."
             ) from error
         self._blocks, self._pending = [], 0
+
+
+class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
+    """A memmap that lets go of what was read: else all of a long recording would in time count as held in memory.
+
+    What is let go stays in the file, and as a rule in the system's cache; reading it again is all it costs.
+    """
+
+    def __array_finalize__(self, obj: Any) -> None:
+        super().__array_finalize__(obj)
+        self._handed_out = 0
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        self._handed_out += getattr(found, "nbytes", 0)
+        if self._handed_out > _HELD_BYTES:
+            self._handed_out = 0
+            let_go(self)
+        return found
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results of arithmetic are plain arrays in memory."""
+        plain = np.asarray(array)
+        return plain[()] if return_scalar else plain

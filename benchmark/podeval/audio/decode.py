@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval import progress
 from podeval.audio.buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.audio.container import Container, identify, open_regular
 from podeval.errors import BadAudio
@@ -29,6 +30,8 @@ _AV_CODECS = frozenset(
 )
 _TIMED = ("ogg", "matroska", "mp4")
 _NOTED_GAP = 0.03
+_LONG = 60.0
+_UNKNOWN = 2**50
 _REMEDY = "export or download the file again"
 
 
@@ -140,6 +143,8 @@ class _Sink:
         self.layout: str | None = None
         self.notes: list[str] = []
         self.damage: str | None = None
+        self.expected = 0.0
+        """Seconds there will probably be, 0 where that is not known."""
         self._span: float | None = None
 
     @property
@@ -164,6 +169,8 @@ class _Sink:
         if self._buffer is None:
             raise RuntimeError("append() before open()")
         self._buffer.append(block)
+        if self.expected > _LONG:
+            progress.report("decoding", min(self.frames / self.rate, self.expected), self.expected)
         if self.frames > self._limits.seconds * self.rate:
             raise self.refuse(f"is longer than {self._limits.seconds / 3600:g} hours: split it")
         if self._buffer.nbytes > self._limits.total_bytes:
@@ -227,6 +234,8 @@ def _read_sndfile(file: BinaryIO, container: Container, sink: _Sink) -> bool:
             raise sink.refuse(f"looks like {container.name}, but is {sound.format}: {_REMEDY}")
         sink.open(sound.samplerate, sound.channels)
         sink.codec = "flac" if container.name == "flac" else sound.subtype.lower()
+        # Where a FLAC file does not say how long it is, libsndfile gives an impossible number.
+        sink.expected = sound.frames / sound.samplerate if sound.frames < _UNKNOWN else 0.0
         if container.name == "ogg":
             sink.span(sound.frames / sound.samplerate)
         # libsndfile loses the whole block in which a FLAC stream breaks off.
@@ -300,6 +309,7 @@ def _audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None"
 def _decode_stream(source: "InputContainer", stream: "AudioStream", container: Container, sink: _Sink) -> None:
     import av
 
+    sink.expected = source.duration / av.time_base if source.duration else 0.0
     packer = av.AudioResampler(format="flt")
     packets = damaged = 0
     clock = _Clock()

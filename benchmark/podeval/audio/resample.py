@@ -4,8 +4,12 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
+from podeval import progress
 from podeval.audio.buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadInput
+
+_LONG = 60
+"""Seconds from which there is progress to report."""
 
 
 def mono(samples: NDArray[np.float32], *, memory_bytes: int = MEMORY_BYTES) -> NDArray[np.float32]:
@@ -64,6 +68,8 @@ def resample(
         # A plain, contiguous array: soxr refuses memmaps and reads rows only.
         block = np.ascontiguousarray(np.asarray(samples[start : start + BLOCK_FRAMES]), dtype=np.float32)
         buffer.append(stream.resample_chunk(block, last=start + BLOCK_FRAMES >= len(samples)))
+        if len(samples) > _LONG * rate:
+            progress.report("resampling", min(start + BLOCK_FRAMES, len(samples)) / rate, len(samples) / rate)
     return buffer.finish()
 
 

@@ -1,0 +1,145 @@
+"""K-weighting of ITU-R BS.1770-4, at any sampling rate: how loudness meters weigh frequencies.
+
+Two second-order filters, one after the other, run over blocks of a recording as fast as matrix products.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Samples = NDArray[np.floating]
+
+_ROW = 50  # samples K-weighted together; divides the usual rates
+_GROUP = 8  # rows whose states are worked out together
+_STACK = 64  # rows in one matrix product: larger ones wake BLAS's threads, which here only get in each other's way
+
+# BS.1770-4, tables 1 and 2: the two stages at 48 kHz as (numerator, denominator).
+_K_WEIGHTING_48K = (
+    ((1.53512485958697, -2.69169618940638, 1.19839281085285), (1.0, -1.69065929318241, 0.73248077421585)),
+    ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)),
+)
+
+
+class KWeighting:
+    """K-weights a recording, block by block; the filter's state is carried from one to the next.
+
+    Samples are taken in rows. What the filter makes of a row, and its state after it, are sums over the row's
+    samples and the state before it: one matrix product for all rows. Only the states, four numbers a row, follow
+    from one another. That is several times as fast as going from sample to sample, and the values are the same.
+
+    Args:
+        rate: sampling rate in Hz.
+        channels: each is filtered by itself.
+        frames: the most in one block.
+    """
+
+    def __init__(self, rate: int, channels: int, frames: int) -> None:
+        from scipy.signal import sosfilt
+
+        self._sections = k_weighting(rate)
+        self._state = np.zeros((channels, 4))
+        stacks = frames // (_ROW * _STACK) + 1
+        self._rows = np.zeros((channels, stacks, _STACK, _ROW + 4))
+        self._weighted = np.empty((channels, stacks, _STACK, _ROW))
+        # The filter run over every sample of a row alone, and over every part of its state alone.
+        alone = np.eye(_ROW + 4)
+        self._response, after = sosfilt(self._sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
+        self._after, row = np.split(_by_row(after), [_ROW])
+        # What is left of a state after 0, 1, 2, ... rows, and how those of a group follow from one another.
+        left = [np.linalg.matrix_power(row, rows) for rows in range(_GROUP + 1)]
+        nothing = np.zeros((4, 4))
+        self._within = np.block([[left[j - i - 1] if i < j else nothing for j in range(_GROUP)] for i in range(_GROUP)])
+        self._through = np.concatenate(left[_GROUP - 1 :: -1])
+        self._onward = np.concatenate(left[:_GROUP], axis=1)
+        # After 1, 2, 4, ... groups, until nothing is.
+        self._decay = [left[_GROUP]]
+        while np.abs(self._decay[-1]).max() > 1e-20:
+            self._decay.append(self._decay[-1] @ self._decay[-1])
+
+    def push(self, block: Samples) -> Floats:
+        """Take in the next samples, shape (frames, channels), finite.
+
+        Returns:
+            The K-weighted samples, shape (channels, frames); they last until the next block.
+        """
+        from scipy.signal import sosfilt
+
+        frames, channels = block.shape
+        rows = frames // _ROW
+        given = self._rows.reshape(channels, -1, _ROW + 4)
+        given[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
+        given[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._after).reshape(channels, -1, 4))
+        self._state = given[:, rows, _ROW:].copy()
+        np.matmul(self._rows, self._response, out=self._weighted)
+        weighted = self._weighted.reshape(channels, -1)[:, :frames]
+        if frames > rows * _ROW:
+            rest = block[rows * _ROW :].T.astype(np.float64)
+            weighted[:, rows * _ROW :], state = sosfilt(self._sections, rest, zi=_by_section(self._state))
+            self._state = _by_row(state)
+        # In silence the state decays for ever; numbers too small for the hardware make filtering crawl.
+        self._state[np.abs(self._state) < 1e-30] = 0.0
+        return weighted
+
+    def _states(self, gained: Floats) -> Floats:
+        """The filter's state before every row from what each row adds to it; both (channels, rows, 4)."""
+        groups = gained.reshape(len(gained), -1, 4 * _GROUP)
+        before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._through), axis=1)
+        reach = 1
+        for decay in self._decay:
+            if reach < before.shape[1]:
+                before[:, reach:] += before[:, :-reach] @ decay
+            reach *= 2
+        states: Floats = (groups @ self._within + before @ self._onward).reshape(gained.shape)
+        return states
+
+
+def _by_section(states: Floats) -> Floats:
+    """States of the filter, shape (rows, 4), as scipy takes them: (sections, rows, 2)."""
+    return np.ascontiguousarray(states.reshape(-1, 2, 2).transpose(1, 0, 2))
+
+
+def _by_row(states: Floats) -> Floats:
+    """States of the filter, shape (sections, rows, 2), as rows of four."""
+    return states.transpose(1, 0, 2).reshape(-1, 4)
+
+
+def k_weighting(rate: int) -> Floats:
+    """K-weighting at any rate as second-order sections, shape (2, 6).
+
+    The poles tabulated for 48 kHz keep their times of decay; the zeros are set so that the response is that of
+    the table at 0 Hz, at the poles' frequency and at the highest frequency that both rates have. Deviates from
+    the table by less than 0.01 dB from 11 kHz on (0.04 dB at 8 kHz) and is the table at 48 kHz. The usual
+    bilinear redesign is off by 0.2 dB at 8 kHz.
+    """
+    sections = []
+    for b, a in _K_WEIGHTING_48K:
+        poles = np.roots(a)
+        anchors = np.array([0.0, np.abs(np.log(poles[0])) * 48_000 / (2 * np.pi), min(rate, 48_000) / 2])
+        at_48k, here = _power_basis(anchors / 48_000), _power_basis(anchors / rate)
+        denominator = np.poly(poles ** (48_000 / rate)).real
+        wanted = (at_48k @ _power(b)) / (at_48k @ _power(a)) * (here @ _power(denominator))
+        sections.append(np.concatenate((_minimum_phase(np.linalg.solve(here, wanted)), denominator)))
+    return np.array(sections)
+
+
+def _power_basis(frequencies: Floats) -> Floats:
+    """Functions whose combination is |c(z)|^2 of any second-order c; frequencies in cycles per sample."""
+    sine = np.sin(np.pi * frequencies) ** 2
+    return np.stack((1.0 - sine, sine, 4.0 * sine * (1.0 - sine)), axis=1)
+
+
+def _power(c: Samples | tuple[float, ...]) -> Floats:
+    """Coefficients of |c(z)|^2 in `_power_basis`."""
+    return np.array([(c[0] + c[1] + c[2]) ** 2, (c[0] - c[1] + c[2]) ** 2, -4.0 * c[0] * c[2]])
+
+
+def _minimum_phase(power: Samples) -> Floats:
+    """The second-order c with these coefficients of |c(z)|^2 and no zero outside the unit circle."""
+    at_zero, at_nyquist = np.sqrt(np.maximum(power[:2], 0.0))
+    half = (at_zero + at_nyquist) / 2.0
+    first = (half + math.sqrt(max(half**2 + power[2], 0.0))) / 2.0
+    return np.array([first, (at_zero - at_nyquist) / 2.0, -power[2] / (4.0 * first)])

@@ -1,0 +1,116 @@
+"""Foreign audio files as FLAC of our own making; a program, so that it can be run where it can do no harm.
+
+`python -m podeval.audio.transcode JOB.json` reads a `Job` and appends a line to `transcoded.jsonl` for each file: what
+became of it, or why it is refused. Samples are kept as they are, at 24 bits; where they pass ±1, FLAC cannot hold them,
+and a float WAV is written.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.audio.decode import Decoded, Limits, decode
+from podeval.errors import BadAudio
+
+REPORT = "transcoded.jsonl"
+_FRAMES = 2**20
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a recording may be.
+
+    Attributes:
+        seconds: the longest.
+        least_seconds: the shortest.
+        channels: the most.
+        rates: lowest and highest sampling rate, Hz.
+    """
+
+    seconds: float = 2 * 3600.0
+    least_seconds: float = 0.1
+    channels: int = 8
+    rates: tuple[int, int] = (8_000, 192_000)
+
+
+@dataclass(frozen=True)
+class Transcoded:
+    """One file: `file` is its new name; `refused` says why there is none."""
+
+    item: str
+    file: str | None = None
+    seconds: float = 0.0
+    rate: int = 0
+    channels: int = 0
+    refused: str | None = None
+
+
+def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
+    """One file as `<item>.flac` or `<item>.wav` in a folder; a refusal is an answer."""
+    try:
+        found = decode(source, limits=_limits(bounds))
+        _check(found, bounds)
+        name = _write(found, item, folder)
+    except BadAudio as error:
+        return Transcoded(item, refused=str(error).replace(repr(str(source)), source.name))
+    except (OSError, MemoryError, ValueError) as error:
+        return Transcoded(item, refused=f"{source.name} cannot be transcoded ({type(error).__name__}: {error})")
+    return Transcoded(item, name, found.seconds, found.rate, found.channels)
+
+
+def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) -> None:
+    """Write what the program reads: files by item, where to, within which bounds."""
+    job = {"files": {item: os.fspath(file) for item, file in files.items()}, "out": os.fspath(out)}
+    path.write_text(json.dumps(job | {"bounds": asdict(bounds)}), encoding="utf-8")
+
+
+def main(job_file: str) -> None:
+    """Transcode what a job names."""
+    job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    out = Path(job["out"])
+    bounds = Bounds(**job["bounds"])
+    with (out / REPORT).open("a", encoding="utf-8") as report:
+        for item, file in job["files"].items():
+            report.write(json.dumps(asdict(transcode(item, Path(file), out, bounds))) + "\n")
+            report.flush()
+
+
+def _limits(bounds: Bounds) -> Limits:
+    frames = int(bounds.seconds * bounds.rates[1])
+    return Limits(
+        channels=bounds.channels,
+        min_rate=bounds.rates[0],
+        max_rate=bounds.rates[1],
+        seconds=bounds.seconds,
+        total_bytes=min(8 * 2**30, frames * bounds.channels * 4),
+    )
+
+
+def _check(found: Decoded, bounds: Bounds) -> None:
+    if found.seconds < bounds.least_seconds:
+        raise BadAudio(f"it is {found.seconds:.3f} s long, less than {bounds.least_seconds:g} s: give the whole item.")
+    for start in range(0, found.frames, _FRAMES):
+        if not np.isfinite(found.samples[start : start + _FRAMES]).all():
+            raise BadAudio("it holds samples that are no numbers (NaN or infinity): write finite samples.")
+
+
+def _write(found: Decoded, item: str, folder: Path) -> str:
+    import soundfile
+
+    peak = max(float(np.abs(found.samples[at : at + _FRAMES]).max()) for at in range(0, found.frames, _FRAMES))
+    kind, subtype = ("FLAC", "PCM_24") if peak <= 1.0 else ("WAV", "FLOAT")
+    name = f"{item}.{kind.lower()}"
+    with soundfile.SoundFile(folder / name, "w", found.rate, found.channels, subtype, format=kind) as file:
+        for start in range(0, found.frames, _FRAMES):
+            file.write(found.samples[start : start + _FRAMES])
+    return name
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
