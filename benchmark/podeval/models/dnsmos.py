@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from podeval import progress
 from podeval.errors import BadInput, CannotScore
 from podeval.models.dnsmos_network import (
     MaxPool,
@@ -150,6 +151,7 @@ class Dnsmos:
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
                 if ready:
                     rated.append(pool.submit(self._rate, *map(torch.stack, pictures)))
+                progress.report("DNSMOS", min(first + BLOCK_SECONDS, blocks.stop), blocks.stop)
             results = [future.result() for future in rated]
         raw, p808 = zip(*results, strict=True)
         return _scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
@@ -177,7 +179,7 @@ class Dnsmos:
         bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
         features = log_power(self._p835.transform, block, HOP)
         shared = run_seamed(self._shared, seamless(features, bounds[:-1], bounds[1:]))
-        kept = shared.whole[:, int(shared.starts[0]) : int(shared.ends[-1])]
+        kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
         seconds = torch.stack(kept.tensor_split(BLOCK_SECONDS, dim=1))
         return seconds, shared.heads, shared.tails
 

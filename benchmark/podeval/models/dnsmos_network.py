@@ -149,7 +149,7 @@ class Seamed:
     """A running signal inside a stack of layers, and what differs from it at the ends of windows.
 
     Attributes:
-        whole: (channels, frames, bins) as if the signal had no ends.
+        whole: (1, channels, frames, bins) as if the signal had no ends.
         heads: (windows, channels, n, bins), what a window has in place of its first n frames.
         tails: (windows, channels, n, bins), what a window has in place of its last n frames.
         starts: frames of `whole` at which the windows of `heads` start.
@@ -164,10 +164,13 @@ class Seamed:
 
 
 def seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
-    """Wraps features that no window's end has touched yet."""
-    channels, _, bins = whole.shape
+    """Wraps features, (1, channels, frames, bins), that no window's end has touched yet."""
+    import torch
+
+    _, channels, _, bins = whole.shape
     return Seamed(
-        whole,
+        # One channel is first and last at once: unless told, torch takes the slow layout and keeps to it.
+        whole.to(memory_format=torch.channels_last),
         whole.new_empty((len(starts), channels, 0, bins)),
         whole.new_empty((len(ends), channels, 0, bins)),
         starts,
@@ -200,7 +203,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     heads, tails = ends.tensor_split([len(signal.starts)])
     # A strip's inner edge has met zeros that are not there in the signal: its last row is cut away again.
     return Seamed(
-        run_stack((layer,), signal.whole[None])[0],
+        run_stack((layer,), signal.whole),
         heads[:, :, : changed + 1],
         tails[:, :, 1:],
         signal.starts,
@@ -212,7 +215,7 @@ def _pool(signal: Seamed) -> Seamed:
     fill = signal.heads.shape[2] % 2
     layer = (MaxPool(),)
     return Seamed(
-        run_stack(layer, signal.whole[None])[0],
+        run_stack(layer, signal.whole),
         run_stack(layer, _with_inner(signal, fill, head=True)),
         run_stack(layer, _with_inner(signal, fill, head=False)),
         signal.starts // 2,
@@ -226,7 +229,7 @@ def _with_inner(signal: Seamed, count: int, *, head: bool) -> Tensor:
 
     changed = signal.heads.shape[2]
     first = signal.starts + changed if head else signal.ends - changed - count
-    inner = signal.whole[:, first[:, None] + torch.arange(count)].transpose(0, 1)
+    inner = signal.whole[0][:, first[:, None] + torch.arange(count)].transpose(0, 1)
     return torch.cat([signal.heads, inner] if head else [inner, signal.tails], dim=2)
 
 
@@ -276,11 +279,11 @@ def log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
         hop: samples from frame to frame.
 
     Returns:
-        (1, frames, bins).
+        (1, 1, frames, bins).
     """
     spectrum = samples.unfold(0, transform.shape[1], hop) @ transform.T
     real, imaginary = spectrum.chunk(2, dim=1)
-    return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None]
+    return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None, None]
 
 
 def mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:

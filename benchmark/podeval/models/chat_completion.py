@@ -1,0 +1,99 @@
+"""A chat completion of the OpenAI API: how a schema is asked for, and what an answer holds; however it came."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from podeval.models.chat import ChatAnswer, ChatBusy
+
+_LONGEST_BODY = 20_000_000
+
+T = TypeVar("T")
+
+
+def within(seconds: float, call: Callable[[], T], whom: str) -> T:
+    """The call's result, or `ChatBusy` when the wall clock says so; the call is then left to end by itself."""
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(call())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, daemon=True, name="podeval-judge-call")
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise ChatBusy(late(whom, seconds))
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def late(whom: str, seconds: float) -> str:
+    """That an answer did not come in time."""
+    return f"{whom} did not answer within {seconds:g} s"
+
+
+def response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The field of a request that asks for a schema in this form, None for `text`."""
+    if form == "json_schema":
+        return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
+    return {"type": "json_object"} if form == "json_object" else None
+
+
+def read_completion(body: str, form: str) -> ChatAnswer:
+    """The answer in a response's body.
+
+    Raises:
+        ChatBusy: it is not what the API says, which another call may mend.
+    """
+    if len(body) > _LONGEST_BODY:
+        raise ChatBusy(f"the response is {len(body) / 1e6:.0f} MB long, which no judgement is", crowded=False)
+    try:
+        data = json.loads(body)
+    except ValueError:
+        raise ChatBusy(f"the response is not JSON: {body[:80]!r}", crowded=False) from None
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise ChatBusy(f"the response holds no choice: {body[:80]!r}", crowded=False)
+    message = choices[0].get("message")
+    message = message if isinstance(message, dict) else {}
+    usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
+    return ChatAnswer(
+        text=_text_of(message.get("content")),
+        finish=_string(choices[0].get("finish_reason")),
+        refusal=_string(message.get("refusal")),
+        tools=_tools(message.get("tool_calls")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        answer_tokens=_count(usage.get("completion_tokens")),
+        model=" ".join(filter(None, (_string(data.get("model")), _string(data.get("system_fingerprint"))))) or None,
+        form=form,
+        raw=data,
+    )
+
+
+def _text_of(content: Any) -> str | None:
+    """The text, of a string or of a list of parts."""
+    if isinstance(content, list):
+        parts = [part.get("text") for part in content if isinstance(part, dict)]
+        return "".join(part for part in parts if isinstance(part, str)) or None
+    return _string(content)
+
+
+def _tools(calls: Any) -> tuple[str, ...]:
+    if not isinstance(calls, list):
+        return ()
+    functions = (call.get("function") if isinstance(call, dict) else None for call in calls)
+    return tuple(str(f.get("name")) if isinstance(f, dict) else "?" for f in functions)
+
+
+def _string(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,119 @@
+"""A chat model from a local GGUF file, in this process, through xllamacpp (llama.cpp).
+
+It keeps to a JSON schema by construction: only what fits can be said. One call at a time, without what earlier calls
+left in the cache, so that the same question has the same answer in any order.
+"""
+
+import functools
+import importlib.util
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import ModelMissing
+from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
+from podeval.models.chat_completion import read_completion, response_format, within
+from podeval.models.threads import threads
+
+CONTEXT = 16_384
+"""Tokens of question and answer, where nothing is said: an hour's script fits, and 8 GB of memory."""
+
+
+class GgufChat:
+    """A model from a GGUF file; see `podeval.models.chat.ChatModel`.
+
+    Args:
+        path: of the file.
+        context: tokens of question and answer at most.
+
+    Raises:
+        ModelMissing: xllamacpp is not installed.
+        ChatRefused: the file cannot be loaded.
+    """
+
+    at_once: int | None = 1
+
+    def __init__(self, path: Path, context: int) -> None:
+        if importlib.util.find_spec("xllamacpp") is None:
+            raise ModelMissing("a GGUF model needs xllamacpp; run `pip install 'podeval[gguf]'`")
+        import xllamacpp
+
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(path)
+        parameters.n_ctx = context
+        parameters.n_parallel = 1
+        parameters.cache_prompt = False
+        parameters.warmup = False
+        parameters.verbosity = -1
+        parameters.cpuparams.n_threads = threads()
+        # The library also listens on loopback: with a key that nobody knows, nobody can ask there.
+        parameters.api_keys = [secrets.token_hex(32)]
+        try:
+            self._server = xllamacpp.Server(parameters)
+        except RuntimeError as error:
+            raise ModelMissing(f"{path} cannot be loaded ({error}); get the file anew, or a newer xllamacpp") from None
+        self._path = path
+        self._context = context
+
+    def chat(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
+    ) -> ChatAnswer:
+        """One answer; see `podeval.models.chat.ChatModel`."""
+        if any(not isinstance(message["content"], str) for message in messages):
+            raise ChatRefused(f"{self._path.name} hears no audio here; name another judge", for_all=False)
+        form = "json_schema" if schema is not None else "text"
+        body = {
+            "messages": [dict(message) for message in messages],
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+            "max_tokens": sampling.max_tokens,
+            "response_format": response_format(form, schema),
+            "cache_prompt": False,
+        }
+        question = json.dumps({key: value for key, value in body.items() if value is not None})
+        answer = within(timeout, lambda: self._asked(question), self._path.name)
+        if error := json.loads(answer).get("error"):
+            raise self._failure(error)
+        return read_completion(answer, form)
+
+    def _asked(self, question: str) -> str:
+        heard: list[str] = []
+        self._server.handle_chat_completions(question, lambda text: heard.append(_text(text)))
+        return heard[0] if heard else "{}"
+
+    def _failure(self, error: Any) -> Exception:
+        said = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+        kind = error.get("type", "") if isinstance(error, dict) else ""
+        if kind == "exceed_context_size_error":
+            return ChatRefused(
+                f"{self._path.name} is loaded for {self._context} tokens ({said}); raise context in the judge's YAML "
+                "file, as far as model and memory go",
+                for_all=False,
+            )
+        if isinstance(error, dict) and error.get("code", 500) < 500:
+            return ChatRefused(f"{self._path.name} does not take this: {said}", for_all=False)
+        return ChatBusy(f"{self._path.name} failed: {said}", crowded=False)
+
+
+def _text(answer: Any) -> str:
+    if isinstance(answer, bytes):
+        return answer.decode("utf-8", "replace")
+    return answer if isinstance(answer, str) else json.dumps(answer)
+
+
+def gguf_chat(path: Path, context: int | None) -> GgufChat:
+    """The model of a file, loaded once a process.
+
+    Raises:
+        ModelMissing: see `GgufChat`.
+    """
+    stat = path.stat()
+    return _loaded(path.resolve(), context or CONTEXT, stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(path: Path, context: int, size: int, modified: int) -> GgufChat:
+    return GgufChat(path, context)

@@ -1,0 +1,309 @@
+"""A chat model from the Hub, run here through transformers: text models, and models of the Qwen-Omni class that hear.
+
+Pinned to a commit; weights in safetensors only, and no code of the repo is run. Nothing is fetched when it is asked:
+`podeval judge install` brings the files. 16 bits on a GPU, 32 on a processor; one call at a time.
+
+Audio goes in as the models' own processors do it (16 kHz, Whisper's log-mel features, one token a 40 ms), without
+those processors, which need libraries for pictures and videos.
+"""
+
+import base64
+import contextlib
+import functools
+import io
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
+from podeval.models.hub_files import HubRepo
+from podeval.models.pretrained import preprocessor, pretrained, quiet
+
+RATE = 16_000
+
+_CONFIGURATION = (
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "merges.txt",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.json",
+    "chat_template.jinja",
+    "preprocessor_config.json",
+)
+_INDEX, _WHOLE = "model.safetensors.index.json", "model.safetensors"
+
+_HEARING = {
+    "qwen2_audio": "Qwen2AudioForConditionalGeneration",
+    "qwen2_5_omni": "Qwen2_5OmniThinkerForConditionalGeneration",
+    "qwen2_5_omni_thinker": "Qwen2_5OmniThinkerForConditionalGeneration",
+}
+"""Classes by the model type that a config names; of an Omni model, the part that thinks and writes."""
+_AUDIO_TOKEN = "<|AUDIO|>"  # noqa: S105
+
+
+class TransformersChat:
+    """A model from its folder; see `podeval.models.chat.ChatModel`.
+
+    Args:
+        folder: of its files.
+        name: for messages to people.
+        hears: whether it is to be sent audio.
+
+    Raises:
+        ModelMissing: it cannot be loaded, or cannot hear.
+    """
+
+    at_once: int | None = 1
+
+    def __init__(self, folder: Path, name: str, *, hears: bool) -> None:
+        import torch
+
+        from podeval.models.device import device
+
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        kind = _HEARING.get(config.get("model_type", ""))
+        if hears and kind is None:
+            raise ModelMissing(
+                f"{name} is of the type {config.get('model_type')!r}, of which podeval knows no model that hears; "
+                f"it knows {', '.join(_HEARING)}. Write hears: false into the judge's YAML file to use it on text"
+            )
+        self._name = name
+        self._lock = threading.Lock()
+        precision = torch.float32 if device() == "cpu" else torch.bfloat16
+        options = {"use_safetensors": True, "dtype": precision}
+        if kind:
+            # A whole Omni model holds a part that speaks beside the one that thinks.
+            options["key_mapping"] = {"^thinker\\.": ""}
+        try:
+            self._tokenizer = preprocessor("AutoTokenizer", folder)
+            self._features = preprocessor("WhisperFeatureExtractor", folder) if kind else None
+            self._model = pretrained(kind or "AutoModelForCausalLM", folder, **options)
+        except (OSError, ValueError, KeyError) as error:
+            first = str(error).strip().partition("\n")[0]
+            raise ModelMissing(f"{name} cannot be loaded ({first}); choose a model that transformers knows") from None
+        if self._tokenizer.chat_template is None:
+            raise ModelMissing(f"{name} has no chat template; choose a model that was made for instructions")
+
+    def chat(
+        self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None, timeout: float
+    ) -> ChatAnswer:
+        """One answer; the schema is asked for in words only."""
+        if not self._lock.acquire(timeout=timeout):
+            raise ChatBusy(f"{self._name} did not get to this within {timeout:g} s")
+        try:
+            return self._asked(messages, sampling, timeout)
+        finally:
+            self._lock.release()
+
+    def _asked(self, messages: Sequence[Message], sampling: Sampling, timeout: float) -> ChatAnswer:
+        import torch
+
+        inputs = self._inputs(messages)
+        asked = int(inputs["input_ids"].shape[1])
+        room = self._context() - asked
+        if room < 1:
+            raise ChatRefused(
+                f"the question has {asked} tokens and {self._name} reads {self._context()}", for_all=False
+            )
+        options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        if sampling.temperature is None or sampling.temperature > 0:
+            options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
+        began = time.monotonic()
+        with torch.inference_mode(), quiet(), _seeded(sampling.seed):
+            found = self._model.generate(
+                **inputs,
+                **options,
+                max_new_tokens=min(sampling.max_tokens or room, room),
+                max_time=timeout,
+                pad_token_id=self._tokenizer.pad_token_id or self._ends()[0],
+            )
+        answer = found[0, asked:].tolist()
+        whole = bool(answer) and answer[-1] in self._ends()
+        if not whole and time.monotonic() - began >= timeout:
+            raise ChatBusy(f"{self._name} did not answer within {timeout:g} s", crowded=False)
+        text = self._tokenizer.decode(answer, skip_special_tokens=True)
+        return ChatAnswer(
+            text=text or None,
+            finish="stop" if whole else "length",
+            prompt_tokens=asked,
+            answer_tokens=len(answer),
+            model=self._name,
+            form="text",
+            raw={"text": self._tokenizer.decode(answer, skip_special_tokens=False)},
+        )
+
+    def _inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
+        """What the model takes: tokens, and features of the audio with as many tokens in its place."""
+        conversation, clips = _conversation(messages)
+        text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
+        heard: dict[str, Any] = {}
+        if clips:
+            if self._features is None:
+                raise ChatRefused(f"{self._name} does not hear", for_all=False)
+            features = self._features(
+                clips,
+                sampling_rate=RATE,
+                padding="longest",
+                truncation=False,
+                return_attention_mask=True,
+                return_tensors="pt",
+            )
+            mask = features["attention_mask"]
+            heard = {"input_features": features["input_features"].to(self._model.dtype), "feature_attention_mask": mask}
+            text = _with_audio_tokens(text, [_tokens_of(int(length)) for length in mask.sum(-1)], self._name)
+        tokens = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")
+        found = {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"], **heard}
+        return {name: value.to(self._model.device) for name, value in found.items()}
+
+    def _context(self) -> int:
+        config = self._model.config.get_text_config()
+        return int(getattr(config, "max_position_embeddings", 0) or 32_768)
+
+    def _ends(self) -> list[int]:
+        """The tokens that end an answer."""
+        given = self._model.generation_config.eos_token_id
+        found = given if isinstance(given, list) else [given]
+        return [end for end in (*found, self._tokenizer.eos_token_id) if end is not None]
+
+
+def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Any]]:
+    """The messages as chat templates have them, and the clips in order, mono at `RATE`."""
+    import soundfile
+
+    from podeval.audio.resample import resample
+
+    clips = []
+    conversation = []
+    for message in messages:
+        content = message["content"]
+        if not isinstance(content, str):
+            parts: list[dict[str, Any]] = []
+            for part in content:
+                if part["type"] == "input_audio":
+                    file = io.BytesIO(base64.b64decode(part["input_audio"]["data"]))
+                    samples, rate = soundfile.read(file, dtype="float32", always_2d=True)
+                    clips.append(resample(np.ascontiguousarray(samples.mean(axis=1)), rate, RATE))
+                    parts.append({"type": "audio", "audio": "", "audio_url": ""})
+                else:
+                    parts.append(dict(part))
+            content = parts
+        conversation.append({"role": message["role"], "content": content})
+    return conversation, clips
+
+
+def _tokens_of(frames: int) -> int:
+    """Tokens of so many feature frames: two convolutions by two, as Qwen2-Audio and Qwen2.5-Omni have them."""
+    return int(((frames - 1) // 2 + 1 - 2) // 2 + 1)
+
+
+def _with_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
+    """Each audio token of the template as many times as its clip has tokens."""
+    pieces = text.split(_AUDIO_TOKEN)
+    if len(pieces) != len(counts) + 1:
+        raise ChatRefused(f"the chat template of {name} has no place for the audio", for_all=True)
+    joined = pieces[0]
+    for count, piece in zip(counts, pieces[1:], strict=True):
+        joined += _AUDIO_TOKEN * count + piece
+    return joined
+
+
+@contextlib.contextmanager
+def _seeded(seed: int | None) -> Any:
+    """Draws inside the block come from the seed; outside nothing changes."""
+    import torch
+
+    if seed is None:
+        yield
+        return
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
+    """Fetch a model's configuration, tokenizer and safetensors weights; what is there is not fetched again.
+
+    Raises:
+        BadInput: the Hub does not hand it out, or it has no weights in safetensors; says what to do.
+    """
+    HubRepo(repo, commit, ("config.json",)).install(progress)
+    for file in _CONFIGURATION:
+        _optional(repo, commit, file, progress)
+    shards: tuple[str, ...] = (_WHOLE,)
+    if _optional(repo, commit, _INDEX, progress):
+        shards = _shards(_folder(repo, commit))
+    try:
+        HubRepo(repo, commit, shards).install(progress)
+    except BadInput as refusal:
+        if shards == (_WHOLE,) and "has no file" in str(refusal):
+            raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has") from None
+        raise
+    return _folder(repo, commit)
+
+
+def _optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
+    """Fetch a file where the repo has it."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    if not HubRepo(repo, commit, (file,)).missing():
+        return True
+    try:
+        hf_hub_download(repo, file, revision=commit)
+    except LocalEntryNotFoundError as error:
+        raise BadInput(f"the Hub cannot be reached for {repo} ({error.__cause__ or error})") from None
+    except EntryNotFoundError:
+        return False
+    progress(f"{repo}: downloaded {file}")
+    return True
+
+
+def _shards(folder: Path) -> tuple[str, ...]:
+    """The files that an index of weights names."""
+    index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+    names = sorted(set(index["weight_map"].values()))
+    if not names or any(Path(name).name != name or not name.endswith(".safetensors") for name in names):
+        raise BadInput(f"{folder / _INDEX} names files that are no safetensors beside it; choose another model")
+    return tuple(names)
+
+
+def _folder(repo: str, commit: str) -> Path:
+    return HubRepo(repo, commit, ("config.json",)).folder(f"podeval judge install transformers:{repo}@{commit}")
+
+
+def transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersChat:
+    """The model of a repo at a commit, loaded once a process.
+
+    Raises:
+        ModelMissing: transformers or the files are not here; names the command that helps. Or see `TransformersChat`.
+    """
+    if importlib_missing := [name for name in ("torch", "transformers") if not _importable(name)]:
+        raise ModelMissing(
+            f"a local judge needs {' and '.join(importlib_missing)}; run `pip install 'podeval[judges]'`"
+        )
+    folder = _folder(repo, commit)
+    shards = _shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
+    HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
+    return _loaded(folder, f"{repo}@{commit[:12]}", hears)
+
+
+def _importable(package: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(package) is not None
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(folder: Path, name: str, hears: bool) -> TransformersChat:
+    return TransformersChat(folder, name, hears=hears)

@@ -1,0 +1,79 @@
+"""Checkpoints that others pickled: only their tensors are read, nothing in them is ever run.
+
+torch's restricted reader (`weights_only`) refuses a file in which there is any class it does not know, such as the
+state of a trainer beside the weights. Here every such class is read as an empty dictionary instead: no code of the
+checkpoint or of the class is imported or called, and whatever else the file holds is left on disk.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import ModelMissing
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class _Ignored:
+    """Stands for a class that holds no weights."""
+
+    def __new__(cls, *_: Any) -> Any:
+        # The one type on which the restricted reader sets both items and attributes.
+        return OrderedDict()
+
+
+class _IgnoredArray:
+    """Stands for a NumPy array or number, whose state is a tuple."""
+
+    def __init__(self, *_: Any) -> None:
+        pass
+
+    def __setstate__(self, state: Any) -> None:
+        pass
+
+
+def tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
+    """The tensors whose names begin with `prefix`, by the rest of their names, on the processor.
+
+    Args:
+        path: a file written by `torch.save`.
+        entry: the key of the checkpoint that holds the weights.
+        prefix: of the names, `model.` for instance.
+
+    Raises:
+        ModelMissing: it is no checkpoint, cannot be read without running code of its own, or has no such entry.
+    """
+    import torch
+    from torch.serialization import get_unsafe_globals_in_checkpoint, safe_globals
+
+    try:
+        # Files of before torch 1.6 are no archives; they are read whole, and only where they hold nothing unknown.
+        archive = zipfile.is_zipfile(path)
+        unknown = get_unsafe_globals_in_checkpoint(path) if archive else []
+        ignored = [(_IgnoredArray if name.startswith("numpy.") else _Ignored, name) for name in unknown]
+        with safe_globals(ignored):  # type: ignore[arg-type]
+            checkpoint = torch.load(path, map_location="cpu", weights_only=True, mmap=archive)
+    except (OSError, RuntimeError, ValueError, TypeError, LookupError, EOFError, pickle.UnpicklingError) as error:
+        raise ModelMissing(
+            f"{path} is damaged, or holds code beside its weights, so it was not opened; "
+            "delete it and install the model again"
+        ) from error
+    state = checkpoint.get(entry) if isinstance(checkpoint, dict) else None
+    if not isinstance(state, dict):
+        raise ModelMissing(f"{path.name} has no weights under {entry!r}; please report it")
+    return part({str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix)
+
+
+def part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The weights whose names begin with `prefix`, by the rest of their names."""
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def not_the_weights(file: str, model: str, error: Exception) -> ModelMissing:
+    """What to raise where a checkpoint could be read and does not hold what a model needs."""
+    return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")

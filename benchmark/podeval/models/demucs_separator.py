@@ -1,0 +1,144 @@
+"""Hybrid Transformer Demucs: speech apart from music and everything else, through the package demucs.
+
+The network estimates drums, bass, other and vocals of 7.8 s at a time; the vocals are the speech, the sum of the
+others the accompaniment. The two add up to the mix nearly, not exactly. As `demucs.api` does, the mix is brought to
+mean 0 and deviation 1 first, pieces overlap by a quarter and fade into one another; there is no random shift, so that
+a score is the same each time.
+Source: Rouard, Massa and Défossez, "Hybrid Transformers for Music Source Separation", ICASSP 2023.
+
+The values are those of `demucs.apply.apply_model` on the whole recording; only a few pieces are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podeval import progress
+from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
+from podeval.errors import CannotScore
+from podeval.models.device import device
+from podeval.models.jobs import Samples
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_CHANNELS = 2
+_BLOCK = 1 << 20
+_SILENCE = 1e-8
+_GPU_BATCH, _CPU_BATCH = 8, 1
+
+
+class HTDemucs:
+    """A separator.
+
+    Args:
+        files: the folder of the model, by its repo on the Hub.
+        weights: name of the file in it.
+        overlap: share of a piece that the next one covers too.
+    """
+
+    def __init__(self, files: dict[str, Path], *, weights: str, overlap: float) -> None:
+        from demucs.hf import load_safetensors_model
+
+        (folder,) = files.values()
+        self._device = device()
+        self._model: Any = load_safetensors_model(folder / weights).to(self._device).eval()
+        self._length = int(self._model.samplerate * self._model.segment)
+        self._stride = int((1 - overlap) * self._length)
+        self._batch = _CPU_BATCH if self._device == "cpu" else _GPU_BATCH
+
+    def separate(self, samples: Samples) -> tuple[Samples, Samples]:
+        """Speech and accompaniment.
+
+        Args:
+            samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap. A single channel
+                goes in as two equal ones and is the mean of what comes out.
+
+        Returns:
+            Two arrays of the shape of `samples`; memmaps of temporary files where they are large.
+
+        Raises:
+            CannotScore: there are other than one or two channels.
+        """
+        import torch
+        from torch.nn.functional import pad
+
+        if samples.ndim != 2 or samples.shape[1] not in (1, _CHANNELS):
+            raise CannotScore(
+                f"speech and music can be separated in one or two channels, not in an array of {samples.shape}; mix it "
+                "down to stereo or mono"
+            )
+        frames, channels = samples.shape
+        stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
+        level = _level(samples)
+        # What has been estimated from the present offset on, weighted, and the weights.
+        pending, weight = torch.zeros(2, channels, self._length), torch.zeros(self._length)
+        fade = _fade(self._length)
+        offsets = range(0, frames, self._stride)
+        with torch.inference_mode():
+            for first in range(0, len(offsets), self._batch):
+                batch = offsets[first : first + self._batch]
+                for offset, piece in zip(batch, self._estimates(samples, batch, level), strict=True):
+                    length, ready = (min(most, frames - offset) for most in (self._length, self._stride))
+                    pending[..., :length] += fade[:length] * piece[..., :length]
+                    weight[:length] += fade[:length]
+                    for stem, found in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
+                        stem.append(found.T.numpy())
+                    pending, weight = (pad(held[..., self._stride :], (0, self._stride)) for held in (pending, weight))
+                    progress.report("separating", offset + ready, frames)
+        return stems[0].finish(), stems[1].finish()
+
+    def _estimates(self, samples: Samples, offsets: range, level: tuple[float, float]) -> list[Tensor]:
+        """Speech and accompaniment of the pieces at these offsets, each of shape (2, channels, length).
+
+        A piece that reaches beyond the recording is moved back by half of what it lacks, and comes out shorter.
+        """
+        import torch
+
+        mean, deviation = level
+        back = [max(0, offset + self._length - len(samples)) // 2 for offset in offsets]
+        pieces = [
+            _stretch(samples, offset - moved, self._length, level) for offset, moved in zip(offsets, back, strict=True)
+        ]
+        sources = self._model(torch.stack(pieces).to(self._device)).cpu()
+        vocals = self._model.sources.index("vocals")
+        rest = [number for number in range(len(self._model.sources)) if number != vocals]
+        stems = torch.stack([sources[:, vocals], sources[:, rest].sum(dim=1)], dim=1) * deviation
+        stems += mean * torch.tensor([1, len(rest)])[:, None, None]
+        if samples.shape[1] == 1:
+            stems = stems.mean(dim=2, keepdim=True)
+        return [stem[..., moved:] for stem, moved in zip(stems, back, strict=True)]
+
+
+def _level(samples: Samples) -> tuple[float, float]:
+    """Mean and deviation of the mean of the channels, worked out a block at a time."""
+    total = squares = 0.0
+    for start in range(0, len(samples), _BLOCK):
+        block = samples[start : start + _BLOCK].mean(axis=1, dtype=np.float64)
+        total, squares = total + float(block.sum()), squares + float(block @ block)
+    mean = total / len(samples)
+    variance = max(0.0, squares - len(samples) * mean**2) / max(1, len(samples) - 1)
+    return mean, variance**0.5 + _SILENCE
+
+
+def _fade(length: int) -> Tensor:
+    """A triangle, highest in the middle."""
+    import torch
+
+    rising, falling = torch.arange(1, length // 2 + 1), torch.arange(length - length // 2, 0, -1)
+    triangle = torch.cat([rising, falling])
+    return triangle / triangle.max()
+
+
+def _stretch(samples: Samples, start: int, length: int, level: tuple[float, float]) -> Tensor:
+    """A piece of the mix at mean 0 and deviation 1, `(2, length)`; zeros where the recording has nothing."""
+    import torch
+
+    mean, deviation = level
+    inside = torch.from_numpy(np.array(samples[max(start, 0) : start + length].T, dtype=np.float32, order="C"))
+    inside = ((inside - mean) / deviation).expand(_CHANNELS, -1)
+    before = max(-start, 0)
+    return torch.nn.functional.pad(inside, (before, length - before - inside.shape[1]))

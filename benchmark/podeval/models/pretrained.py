@@ -1,0 +1,47 @@
+"""Loading what transformers can load from a folder: nothing is fetched, no code of the folder is run."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podeval.models.device import device
+
+
+def pretrained(kind: str, folder: Path, **options: Any) -> Any:
+    """A model of class `kind` from its folder, in evaluation mode, on the device that models run on.
+
+    Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
+    """
+    return _loaded(kind, folder, **options).to(device()).eval()
+
+
+def preprocessor(kind: str, folder: Path) -> Any:
+    """A tokenizer or feature extractor of class `kind` from its folder."""
+    return _loaded(kind, folder)
+
+
+def _loaded(kind: str, folder: Path, **options: Any) -> Any:
+    import transformers
+
+    with quiet():
+        return getattr(transformers, kind).from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, **options
+        )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without transformers' progress bars and advice on standard error."""
+    from transformers.utils import logging as transformers_logging
+
+    logging: Any = transformers_logging
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

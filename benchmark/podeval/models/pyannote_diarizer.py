@@ -1,0 +1,49 @@
+"""Diarisation by pyannote.audio's community-1 pipeline: segmentation every second, one embedding a local speaker, VBx.
+
+Source: Bredin, "pyannote.audio 2.1 speaker diarization pipeline", Interspeech 2023, and pyannote.audio 4.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval import progress
+from podeval.models.device import device
+from podeval.models.jobs import Samples, SpeakerTurn
+from podeval.models.pyannote_library import pyannote_audio
+
+RATE = 16_000
+
+
+class PyannoteDiarizer:
+    """Who speaks when, the number of speakers found, not told.
+
+    Args:
+        files: the folder of the pipeline, by its repo on the Hub.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+
+        (folder,) = files.values()
+        self._pipeline = pyannote_audio().Pipeline.from_pretrained(folder)
+        self._pipeline.to(torch.device(device()))
+
+    def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
+        """Turns in order of time, overlapping where speakers do, numbered as they appear; empty where none is found."""
+        import torch
+
+        waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
+        found = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
+        turns = sorted((turn.start, turn.end, label) for turn, _, label in found.itertracks(yield_label=True))
+        names: dict[str, str] = {}
+        for _, _, label in turns:
+            names.setdefault(label, f"SPEAKER_{len(names) + 1:02d}")
+        return tuple(SpeakerTurn(names[label], float(start), float(end)) for start, end, label in turns)
+
+
+def _report(step: str, _: Any, *, completed: int | None = None, total: int | None = None, **__: Any) -> None:
+    """What the pipeline tells of its work."""
+    if completed is not None and total:
+        progress.report(f"telling speakers apart ({step})", completed, total)

@@ -1,0 +1,91 @@
+"""Texts to vectors through a BERT of transformers: the vector of the first token, or the mean over tokens."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import CannotScore
+from podeval.models.device import device
+from podeval.models.pretrained import preprocessor, pretrained
+
+_GPU_BATCH, _CPU_BATCH = 128, 16
+
+
+class SentenceBert:
+    """A sentence encoder, one model a language, each loaded when first asked for.
+
+    Args:
+        files: folders of models, or the files of one, by name.
+        models: which of `files` reads which language.
+        pooling: `first` takes the vector of the token at the front, as PodEval does; `mean` the mean over all tokens.
+        longest: tokens a text is cut to.
+    """
+
+    def __init__(
+        self,
+        files: dict[str, Path],
+        *,
+        models: Mapping[str, str],
+        pooling: Literal["first", "mean"],
+        longest: int,
+    ) -> None:
+        self.languages = tuple(models)
+        self._folders = {language: _folder(files[name]) for language, name in models.items()}
+        self._pooling = pooling
+        self._longest = longest
+        self._loaded: dict[str, tuple[Any, Any]] = {}
+        self._loading = Lock()
+
+    def encode(self, texts: Sequence[str], language: str) -> NDArray[np.float32]:
+        """One embedding a text, shape (texts, dimensions), not normalised.
+
+        Raises:
+            CannotScore: there is no model for the language.
+        """
+        import torch
+
+        tokenizer, model = self._load(language)
+        size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+        found = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
+        # Texts of about one length share a batch, so that little of it is padding.
+        order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
+        with torch.inference_mode():
+            for start in range(0, len(texts), size):
+                batch = order[start : start + size]
+                tokens = tokenizer(
+                    [texts[number] for number in batch],
+                    padding=True,
+                    truncation=True,
+                    max_length=self._longest,
+                    return_tensors="pt",
+                ).to(model.device)
+                states = model(**tokens).last_hidden_state
+                found[batch] = self._pooled(states, tokens.attention_mask).cpu().numpy()
+        return found
+
+    def _pooled(self, states: Any, mask: Any) -> Any:
+        if self._pooling == "first":
+            return states[:, 0]
+        weights = mask.unsqueeze(-1).to(states.dtype)
+        return (states * weights).sum(dim=1) / weights.sum(dim=1)
+
+    def _load(self, language: str) -> tuple[Any, Any]:
+        import torch
+
+        if language not in self._folders:
+            raise CannotScore(f"this sentence encoder reads {', '.join(self.languages)}, not {language}")
+        with self._loading:
+            if language not in self._loaded:
+                folder = self._folders[language]
+                tokenizer = preprocessor("AutoTokenizer", folder)
+                model = pretrained("BertModel", folder, dtype=torch.float32, add_pooling_layer=False)
+                self._loaded[language] = tokenizer, model
+            return self._loaded[language]
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent

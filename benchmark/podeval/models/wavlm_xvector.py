@@ -1,0 +1,58 @@
+"""WavLM x-vectors (512 dimensions): the speaker encoder of LFS-Bench, through transformers.
+
+WavLM's layers, weighted as learned, go through a time-delay network whose mean and deviation over time make the
+vector. The clip goes in as the model's own feature extractor prepares it.
+Source: Chen et al., "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stack Speech Processing", 2022.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import CannotScore
+from podeval.models.batches import equal_lengths
+from podeval.models.device import device
+from podeval.models.jobs import Samples
+from podeval.models.pretrained import preprocessor, pretrained
+
+RATE = 16_000
+_SHORTEST = 5_600
+"""Samples, 0.35 s: the time-delay network looks at 15 frames of 20 ms at once, and a deviation needs two."""
+
+_GPU_BATCH, _CPU_BATCH = 64, 4
+
+
+class WavLMXVector:
+    """A speaker encoder.
+
+    Args:
+        files: the folder of the model, by its repo on the Hub.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+
+        (folder,) = files.values()
+        self._extractor = preprocessor("AutoFeatureExtractor", folder)
+        self._model = pretrained("WavLMForXVector", folder, dtype=torch.float32)
+        self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
+
+    def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """One embedding a clip; clips of equal length share a batch.
+
+        Raises:
+            CannotScore: a clip is shorter than 0.35 s.
+        """
+        import torch
+
+        if (shortest := min((len(clip) for clip in clips), default=_SHORTEST)) < _SHORTEST:
+            raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; 0.35 s are needed")
+        embeddings = np.empty((len(clips), self._model.config.xvector_output_dim), dtype=np.float32)
+        with torch.inference_mode():
+            for batch in equal_lengths([len(clip) for clip in clips], self._batch):
+                arrays = [np.ascontiguousarray(clips[number], dtype=np.float32) for number in batch]
+                values = self._extractor(arrays, sampling_rate=RATE, return_tensors="pt").input_values
+                embeddings[batch] = self._model(values.to(self._model.device)).embeddings.cpu().numpy()
+        return embeddings

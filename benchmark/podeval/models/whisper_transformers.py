@@ -1,0 +1,131 @@
+"""Whisper through transformers: words with times, greedy and deterministic.
+
+The recording is cut at its pauses into pieces that fit Whisper's window, as for the embedded Whisper; several are
+decoded at once, each on its own, in one pass without timestamp tokens. Where a word lies comes from the model's
+attention to the audio (`podeval.models.word_times`). 16 bits on a GPU, 32 on a processor.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.errors import CannotScore
+from podeval.models.device import device
+from podeval.models.jobs import Samples, Transcript, Word
+from podeval.models.pieces import RATE, pieces
+from podeval.models.pretrained import preprocessor, pretrained, quiet
+from podeval.models.word_times import STEP, TimedWord, timed_words
+
+_GPU_BATCH, _CPU_BATCH = 16, 2
+
+
+class WhisperTransformers:
+    """A transcriber.
+
+    Args:
+        files: the folder of the model, by its repo on the Hub.
+        num_beams: of the decoding; 1 is greedy.
+    """
+
+    def __init__(self, files: dict[str, Path], *, num_beams: int) -> None:
+        import torch
+
+        (folder,) = files.values()
+        self._beams = num_beams
+        self._processor = preprocessor("WhisperProcessor", folder)
+        # Only eager attention hands out its weights, which word times are made of.
+        self._model = pretrained(
+            "WhisperForConditionalGeneration",
+            folder,
+            dtype=torch.float32 if device() == "cpu" else torch.float16,
+            attn_implementation="eager",
+        )
+        self._codes = {number: token[2:-2] for token, number in self._model.generation_config.lang_to_id.items()}
+
+    def transcribe(self, samples: Samples, language: str | None) -> Transcript:
+        """Words with times; language `None` is detected once, on the first piece that has sound.
+
+        Raises:
+            CannotScore: the model does not know the language.
+        """
+        import torch
+
+        if language is not None and language not in self._codes.values():
+            raise CannotScore(f"Whisper does not know the language {language!r}; give its code, such as en or zh")
+        sounding = [piece for piece in pieces(samples) if np.any(samples[piece])]
+        if not sounding:
+            return Transcript("", language or "", ())
+        size = _CPU_BATCH if self._model.device.type == "cpu" else _GPU_BATCH
+        texts: list[str] = []
+        words: list[Word] = []
+        with torch.inference_mode(), quiet():
+            for start in range(0, len(sounding), size):
+                batch = sounding[start : start + size]
+                features = self._features([samples[piece] for piece in batch])
+                if language is None:
+                    language = self._codes[int(self._model.detect_language(features[:1])[0])]
+                for piece, (text, found) in zip(batch, self._heard(features, batch, language), strict=True):
+                    texts.append(text)
+                    words.extend(found)
+                    progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
+        return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
+
+    def _features(self, clips: Sequence[Samples]) -> Any:
+        """Mel spectrograms of 30 s each, shape (clips, bands, frames)."""
+        arrays = [np.ascontiguousarray(clip, dtype=np.float32) for clip in clips]
+        found = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
+        return found.input_features.to(self._model.device, self._model.dtype)
+
+    def _heard(self, features: Any, batch: Sequence[slice], language: str) -> Iterator[tuple[str, list[Word]]]:
+        """Of every piece, its text and its words."""
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        encoded = self._model.get_encoder()(features).last_hidden_state
+        sequences = self._model.generate(
+            features,
+            encoder_outputs=BaseModelOutput(last_hidden_state=encoded),
+            attention_mask=torch.ones(features.shape[0], features.shape[-1], device=features.device),
+            language=language,
+            task="transcribe",
+            return_timestamps=False,
+            num_beams=self._beams,
+            do_sample=False,
+        )
+        tokenizer = self._processor.tokenizer
+        for piece, hidden, sequence in zip(batch, encoded, sequences.tolist(), strict=True):
+            tokens = [token for token in sequence if token < tokenizer.eos_token_id]
+            text = tokenizer.decode(tokens, clean_up_tokenization_spaces=False).strip()
+            words: tuple[TimedWord, ...] = ()
+            if tokens:
+                attention = self._attention(hidden, tokens, language, piece.stop - piece.start)
+                words = timed_words(tokens, tokenizer, language, attention)
+            begin = piece.start / RATE
+            yield text, [Word(w.text, round(begin + w.start * STEP, 3), round(begin + w.end * STEP, 3)) for w in words]
+
+    def _attention(self, hidden: Any, tokens: list[int], language: str, samples: int) -> NDArray[np.float32]:
+        """What the aligned heads looked at in the piece while they predicted each token and the end."""
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        config = self._model.generation_config
+        prompt = [
+            config.decoder_start_token_id,
+            config.lang_to_id[f"<|{language}|>"],
+            config.task_to_id["transcribe"],
+            config.no_timestamps_token_id,
+        ]
+        found = self._model(
+            encoder_outputs=BaseModelOutput(last_hidden_state=hidden[None]),
+            decoder_input_ids=torch.tensor([prompt + tokens], device=self._model.device),
+            output_attentions=True,
+            use_cache=False,
+        ).cross_attentions
+        steps = max(1, round(samples / RATE / STEP))
+        heads = [found[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
+        attention: NDArray[np.float32] = torch.stack(heads).float().cpu().numpy()
+        return attention

@@ -1,0 +1,151 @@
+"""When each word was said, from a Whisper's attention to the audio while it wrote the words.
+
+Of the attention heads that follow the audio, the weights of every token over time are standardised, smoothed (median
+of 7 steps) and averaged; the way through them that only goes forward and gathers most (dynamic time warping) says
+where each token begins. Punctuation takes no part in a word's time, and a word that begins a sentence and is more than
+twice as long as the median begins later: what it has too much is the pause before it.
+
+Source: openai-whisper, `timing.py`; faster-whisper does the same.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+STEP = 0.02
+"""Seconds of one step of Whisper's encoder."""
+
+_SMOOTHED = 7
+_UNSPACED = ("zh", "ja", "th", "lo", "my", "yue")
+_SENTENCE_ENDS = ".。!！?？"
+_OPENING = "\"'“¿([{-"
+_CLOSING = "\"'.。,，!！?？:：”)]}、"
+_HIGHEST_MEDIAN = 35
+_BROKEN = "\ufffd"
+
+
+@dataclass(frozen=True)
+class TimedWord:
+    """A word, and when it was said, in steps of `STEP`."""
+
+    text: str
+    start: float
+    end: float
+
+
+def timed_words(
+    tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
+) -> tuple[TimedWord, ...]:
+    """The words that tokens make up, with their times.
+
+    Args:
+        tokens: of the text alone.
+        tokenizer: whose `decode` makes text of them.
+        language: code; in languages written without spaces, every character is a word.
+        attention: probabilities, shape (heads, tokens + 1, steps): of the audio's steps, while each token and then
+            the end was predicted.
+    """
+    starts = token_starts(attention)
+    parts = [
+        TimedWord(text, float(starts[first]), float(starts[past]))
+        for text, first, past in _parts(tokens, tokenizer, spaced=language not in _UNSPACED)
+    ]
+    return tuple(_with_punctuation(_without_pauses(parts)))
+
+
+def token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The step at which each token begins, the last one being the end; of attention as in `timed_words`."""
+    least = np.finfo(np.float32).tiny
+    weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
+    spread = weights.std(axis=-2, keepdims=True)
+    weights = (weights - weights.mean(axis=-2, keepdims=True)) / np.maximum(spread, least)
+    return _first_steps(_smoothed(weights).mean(axis=0))
+
+
+def _smoothed(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Running median over time, mirrored at both ends."""
+    reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
+    padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1, axis=-1)
+    smoothed: NDArray[np.float32] = np.median(windows, axis=-1)
+    return smoothed
+
+
+def _first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Dynamic time warping over (tokens, steps): where the best way forward enters each row.
+
+    The table is worked out a diagonal at a time, as none of its cells depends on another of them.
+    """
+    rows, columns = gains.shape
+    best = np.full((rows + 1, columns + 1), np.inf)
+    best[0, 0] = 0.0
+    came = np.zeros((rows + 1, columns + 1), dtype=np.int8)
+    for diagonal in range(2, rows + columns + 1):
+        row = np.arange(max(1, diagonal - columns), min(rows, diagonal - 1) + 1)
+        column = diagonal - row
+        both, down, along = best[row - 1, column - 1], best[row - 1, column], best[row, column - 1]
+        # A tie goes along, as in the original.
+        choice = np.where((both < down) & (both < along), 0, np.where((down < both) & (down < along), 1, 2))
+        best[row, column] = np.choose(choice, [both, down, along]) - gains[row - 1, column - 1]
+        came[row, column] = choice
+    starts = np.zeros(rows, dtype=np.int64)
+    at, step = rows, columns
+    while at > 0:
+        starts[at - 1] = max(step - 1, 0)
+        move = came[at, step] if step > 0 else 1
+        at, step = at - (move != 2), step - (move != 1)
+    return starts
+
+
+def _parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
+    """Words and signs between them, each with its first token and the token after its last."""
+    found: list[tuple[str, int, int]] = []
+    first = 0
+    for past in range(1, len(tokens) + 1):
+        text = tokenizer.decode(tokens[first:past], clean_up_tokenization_spaces=False)
+        if text.endswith(_BROKEN) and past < len(tokens):
+            continue
+        if found and spaced and not text[:1].isspace() and not _only(text, _OPENING + _CLOSING):
+            before, start, _ = found.pop()
+            found.append((before + text, start, past))
+        else:
+            found.append((text, first, past))
+        first = past
+    return [(text.strip(), start, past) for text, start, past in found if text.strip()]
+
+
+def _without_pauses(parts: list[TimedWord]) -> list[TimedWord]:
+    """The parts, of which those that begin a sentence are no longer than twice the median."""
+    lengths = [part.end - part.start for part in parts if part.end > part.start]
+    longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
+    found = []
+    for number, part in enumerate(parts):
+        begins = number == 0 or _only(parts[number - 1].text, _SENTENCE_ENDS)
+        cut = begins and part.end - part.start > longest and not _only(part.text, _OPENING + _CLOSING)
+        found.append(replace(part, start=part.end - longest) if cut else part)
+    return found
+
+
+def _with_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
+    """Words with the signs that belong to them; their times are those of the word alone."""
+    opening = ""
+    word: TimedWord | None = None
+    for part in parts:
+        if word and _only(part.text, _CLOSING):
+            word = replace(word, text=word.text + part.text)
+        elif _only(part.text, _OPENING):
+            opening += part.text
+        else:
+            if word:
+                yield word
+            word = replace(part, text=opening + part.text)
+            opening = ""
+    if word:
+        yield replace(word, text=word.text + opening)
+
+
+def _only(text: str, signs: str) -> bool:
+    return all(sign in signs for sign in text.strip())

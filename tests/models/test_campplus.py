@@ -1,0 +1,62 @@
+"""CAM++: what it needs in memory, and that clips are scored as if each were alone (within 1e-4 of their length)."""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, overload
+
+import numpy as np
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import registry
+from podeval.models.campplus import _BATCH, _FRAME, _HOP, CamPlusPlus, _filter_banks
+from podeval.models.jobs import Samples
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Any:
+    try:
+        return registry.load("speaker_encoder", "embedded")
+    except ModelMissing as missing:
+        pytest.skip(str(missing))
+
+
+class Handed(Sequence[Samples]):
+    """Clips made when they are asked for, of two lengths by turns; counts how many are held at once."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.held, self.most_held = count, 0, 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    @overload
+    def __getitem__(self, index: int) -> Samples: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Handed": ...
+    def __getitem__(self, index: int | slice) -> "Samples | Handed":
+        if isinstance(index, slice) or not 0 <= index < self.count:
+            raise IndexError(index)
+        clip = np.random.default_rng(index).normal(0, 0.1, 8000 + 4000 * (index % 2)).astype(np.float32)
+        self.held += 1
+        self.most_held = max(self.most_held, self.held)
+        weakref.finalize(clip, self._let_go)
+        return clip
+
+    def _let_go(self) -> None:
+        self.held -= 1
+
+
+def test_clips_are_taken_up_batch_by_batch(encoder: CamPlusPlus) -> None:
+    clips = Handed(3 * _BATCH)
+    embeddings = encoder.embed(clips)
+    assert embeddings.shape == (len(clips), 192)
+    assert clips.most_held <= _BATCH
+    alone = encoder.embed([clips[7], clips[50]])
+    np.testing.assert_allclose(embeddings[[7, 50]], alone, atol=1e-4 * np.linalg.norm(alone, axis=1).max())
+
+
+@pytest.mark.parametrize("samples", [1600, 1999, 2000, 47_999, 48_000, 48_001])
+def test_frames_are_counted_as_the_features_have_them(samples: int) -> None:
+    banks = _filter_banks(np.random.default_rng(0).normal(0, 0.1, samples).astype(np.float32))
+    assert banks.shape == ((samples - _FRAME) // _HOP + 1, 80)

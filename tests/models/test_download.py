@@ -1,0 +1,106 @@
+"""A file from an address is kept when it is the pinned one; every other outcome is a sentence and leaves nothing."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.models import weights
+from podeval.models.weights import WeightFile, Weights
+
+CONTENT = bytes(range(256)) * 20_000
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Publisher(BaseHTTPRequestHandler):
+    sent = 0
+
+    def do_GET(self) -> None:
+        if self.path == "/gone":
+            self.send_error(404, "Not Found")
+            return
+        content = {"/file": CONTENT, "/short": CONTENT[:-1], "/other": CONTENT[::-1]}.get(self.path, CONTENT * 40)
+        self.send_response(200)
+        if self.path != "/endless":
+            self.send_header("Content-Length", str(len(CONTENT) if self.path == "/cut" else len(content)))
+        self.end_headers()
+        try:
+            for start in range(0, len(content), 1 << 16):
+                if self.path == "/cut" and start:
+                    return
+                self.wfile.write(content[start : start + (1 << 16)])
+                Publisher.sent = start
+        except ConnectionError:
+            pass
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def install(monkeypatch: pytest.MonkeyPatch, url: str, digest: str = DIGEST) -> tuple[dict[str, str], list[str]]:
+    file = WeightFile("model.pth", (), digest, url, len(CONTENT))
+    pinned = Weights("fake", "reference", "MIT", "here", (), (file,))
+    monkeypatch.setattr(weights, "lock", lambda: {"fake": pinned})
+    said: list[str] = []
+    return weights.install(["fake"], said.append), said
+
+
+def left(tmp_path: Path) -> list[str]:
+    return sorted(str(path.relative_to(tmp_path / "models")) for path in (tmp_path / "models").rglob("*"))
+
+
+def test_the_pinned_file_is_put_in_place_and_not_asked_for_again(
+    publisher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed, said = install(monkeypatch, f"{publisher}/file")
+    assert failed == {}
+    assert said[0] == f"fake: downloading {publisher}/file"
+    assert (weights.folder("fake") / "model.pth").read_bytes() == CONTENT
+    assert install(monkeypatch, f"{publisher}/gone") == ({}, ["fake: in place"])
+
+
+@pytest.mark.parametrize("path", ["other", "short", "cut"])
+def test_another_file_is_refused(publisher: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed, _ = install(monkeypatch, f"{publisher}/{path}")
+    assert "is not the pinned file" in failed["fake"] or "cannot be reached" in failed["fake"]
+    assert left(tmp_path) == []
+
+
+def test_no_more_than_the_pinned_size_is_taken(publisher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failed, _ = install(monkeypatch, f"{publisher}/endless")
+    assert f"more bytes of {len(CONTENT)}" in failed["fake"]
+    assert Publisher.sent < 39 * len(CONTENT)
+    assert left(tmp_path) == []
+
+
+def test_an_address_that_is_gone_or_out_of_reach_is_a_sentence(
+    publisher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed, _ = install(monkeypatch, f"{publisher}/gone")
+    assert failed["fake"].startswith("127.0.0.1 answered 404 Not Found for ")
+    failed, _ = install(monkeypatch, "http://127.0.0.1:9/file")
+    assert failed["fake"].startswith("127.0.0.1 cannot be reached for model.pth (")
+    assert left(tmp_path) == []
+
+
+def test_a_refusal_of_fetch_is_bad_input(publisher: str, tmp_path: Path) -> None:
+    from podeval.models.download import fetch
+
+    with pytest.raises(BadInput, match="not the pinned file"):
+        fetch(f"{publisher}/file", tmp_path / "model.pth", len(CONTENT), "0" * 64)

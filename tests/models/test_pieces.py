@@ -1,0 +1,27 @@
+"""Pieces of a recording: they cover it, fit Whisper's window, and are cut in pauses."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from podeval.models.pieces import RATE, pieces
+
+
+@pytest.mark.parametrize("seconds", [0.2, 28.9, 29.1, 30, 52, 57.9, 60, 91, 1200.5])
+def test_pieces_cover_the_recording_and_fit_whisper_s_window(seconds: float) -> None:
+    samples = np.random.default_rng(0).normal(size=int(seconds * RATE)).astype(np.float32)
+    found = list(pieces(samples))
+    assert found[0].start == 0
+    assert found[-1].stop == len(samples)
+    assert all(a.stop == b.start for a, b in itertools.pairwise(found))
+    assert all(0 < piece.stop - piece.start <= 29 * RATE for piece in found)
+    assert len(found) <= seconds / 16 + 1
+
+
+def test_a_cut_falls_into_the_pause() -> None:
+    samples = np.random.default_rng(0).normal(size=40 * RATE).astype(np.float32)
+    samples[int(21.3 * RATE) : int(21.9 * RATE)] = 0
+    first, second = pieces(samples)
+    assert 21.3 * RATE < first.stop < 21.9 * RATE
+    assert second.start == first.stop

@@ -1,0 +1,115 @@
+"""pyannote's diarizer and speaker encoder through the real loading, equal to the library called directly.
+
+pyannote.audio needs torchaudio, which this environment must not hold: all runs in one other process that sees the
+folder of independent packages, on tiny models made there.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import registry
+
+TESTS = Path(__file__).parents[1]
+
+PROGRAM = """
+import dataclasses, json, sys, warnings
+warnings.simplefilter("ignore")
+sys.path.insert(0, {tests!r})
+import tiny_models, tiny_pyannote
+tiny_pyannote.make_importable({packages!r})
+import numpy as np
+from pathlib import Path
+from podeval.models import installing, registry
+from podeval.models.pyannote_library import pyannote_audio
+
+pyannote_audio()
+XVECTOR = "reference,speaker_encoder=pyannote/embedding"
+tiny_pyannote.diarizer(Path({diarizer!r}))
+tiny_pyannote.embedding(Path({embedding!r}))
+
+def unpinned(card):
+    # These weights cannot have the pinned content; what unpickles the real checkpoint's trainer is not needed.
+    hub = tuple(dataclasses.replace(repo, sha256={{}}) for repo in card.hub)
+    return dataclasses.replace(card, hub=hub, packages=("pyannote.audio",))
+
+pinned = [registry.card("diarizer", "reference"), registry.card("speaker_encoder", XVECTOR)]
+registry.CARDS = tuple(unpinned(card) if card in pinned else card for card in registry.CARDS)
+assert installing.install("reference", ["diarizer"], lambda line: None) == {{}}
+assert installing.install(XVECTOR, ["speaker_encoder"], lambda line: None) == {{}}
+
+samples = np.concatenate([tiny_models.voice(1.2, 0), np.zeros(3_200, np.float32), 0.2 * tiny_models.voice(1.2, 1)])
+ours = registry.load("diarizer", "reference").diarize(samples)
+clips = [tiny_models.voice(seconds, seed) for seed, seconds in enumerate((1, 0.6, 1))]
+vectors = registry.load("speaker_encoder", XVECTOR).embed(clips)
+
+import torch
+from pyannote.audio import Model, Pipeline
+from pyannote.audio.telemetry.metrics import is_metrics_enabled
+found = Pipeline.from_pretrained({diarizer!r})({{"waveform": torch.from_numpy(samples)[None], "sample_rate": 16_000}})
+direct = Model.from_pretrained({embedding!r}).eval()
+with torch.no_grad():
+    expected = torch.cat([direct(torch.from_numpy(clip)[None, None]) for clip in clips]).numpy()
+try:
+    registry.load("speaker_encoder", XVECTOR).embed([clips[0][:300]])
+    refused = ""
+except Exception as error:
+    refused = f"{{type(error).__name__}}: {{error}}"
+print(json.dumps({{
+    "ours": [[turn.speaker, turn.start, turn.end] for turn in ours],
+    "direct": [[label, turn.start, turn.end] for turn, _, label in
+               found.speaker_diarization.itertracks(yield_label=True)],
+    "apart": float(np.abs(vectors - expected).max() / np.abs(expected).max()),
+    "shape": vectors.shape,
+    "refused": refused,
+    "reports": is_metrics_enabled(),
+}}))
+"""
+
+
+@pytest.fixture
+def found(
+    run_python: Callable[..., str], reference_packages: Path, loopback_hub: Any, tmp_path: Path
+) -> dict[str, Any]:
+    """What the other process says; the Hub it installs from serves the folders that it fills."""
+    if not (reference_packages / "pyannote" / "core").is_dir():
+        pytest.skip(f"no pyannote.core in {reference_packages}; `make reference-packages` gets it")
+    folders = {"diarizer": tmp_path / "diarizer", "embedding": tmp_path / "embedding"}
+    for profile, job, name in (
+        ("reference", "diarizer", "diarizer"),
+        ("reference,speaker_encoder=pyannote/embedding", "speaker_encoder", "embedding"),
+    ):
+        (repo,) = registry.card(job, profile).hub
+        loopback_hub.publish(repo.id, repo.revision, folders[name])
+    program = PROGRAM.format(
+        tests=str(TESTS), packages=str(reference_packages), **{name: str(folder) for name, folder in folders.items()}
+    )
+    told = run_python(program, HF_ENDPOINT=loopback_hub.url, HF_HOME=str(tmp_path / "home"), HF_HUB_DISABLE_XET="1")
+    answer: dict[str, Any] = json.loads(told.splitlines()[-1])
+    return answer
+
+
+def test_both_models_equal_the_library(found: dict[str, Any]) -> None:
+    """Turns exactly, speakers numbered as they appear; embeddings within 1e-5 of their peak."""
+    assert len(found["direct"]) > 3
+    direct = sorted([start, end, label] for label, start, end in found["direct"])
+    assert [[start, end] for _, start, end in found["ours"]] == [[start, end] for start, end, _ in direct]
+    names = {label: ours for (ours, _, _), (_, _, label) in zip(found["ours"], direct, strict=True)}
+    assert [ours for ours, _, _ in found["ours"]] == [names[label] for _, _, label in direct]
+    assert list(dict.fromkeys(ours for ours, _, _ in found["ours"])) == sorted(set(names.values()))
+    assert "SPEAKER_01" in names.values()
+    assert found["shape"] == [3, 512]
+    assert found["apart"] < 1e-5
+    assert found["refused"].startswith("CannotScore: a voice of 0.02 s is too short")
+    # A lab's recordings are nobody's business.
+    assert found["reports"] is False
+
+
+def test_without_the_library_the_command_is_named() -> None:
+    registry._build.cache_clear()
+    with pytest.raises(ModelMissing, match=r"pyannote community-1 needs pyannote\.audio; run `pip install 'podeval\["):
+        registry.load("diarizer", "reference")

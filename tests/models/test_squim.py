@@ -1,0 +1,135 @@
+"""SQUIM's PESQ against torchaudio's own forward pass on the same weights, loaded as users load it."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.errors import ModelMissing
+from podeval.models import installing, registry, weights
+
+FILE = "squim_objective_dns2020.pth"
+
+# torchaudio's network, small and with the sizes of the published one, random weights that tell inputs apart.
+REFERENCE = """
+import importlib.util, sys
+import numpy as np, torch
+
+references, folder = {references!r}, {folder!r}
+spec = importlib.util.spec_from_file_location("objective", references + "/torchaudio/models/squim/objective.py")
+objective = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(objective)
+torch.manual_seed(0)
+small = objective.squim_objective_model(16, 64, 16, 4, 8, 2, "LSTM", 71)
+windows = dict(np.load(folder + "/windows.npz"))
+answers = {{}}
+for name, network in (("small", small), ("published", objective.squim_objective_base())):
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.copy_(2 * weight + 0.1 * torch.randn_like(weight))
+    network.eval()
+    torch.save(network.state_dict(), f"{{folder}}/{{name}}.pth")
+    with torch.inference_mode():
+        for key, samples in windows.items():
+            if name == "small" or key == "short":
+                answers[f"{{name}} {{key}}"] = network(torch.from_numpy(samples)[None])[1].item()
+np.savez(folder + "/answers.npz", **answers)
+"""
+
+
+@pytest.fixture(scope="module")
+def reference(run_python: Any, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("squim")
+    random = np.random.default_rng(0)
+    time = np.arange(80_000) / 16_000
+    windows = {
+        "noise": random.normal(0, 0.1, 80_000),
+        "tone": 0.5 * np.sin(2 * np.pi * 220 * time) * (time < 3),
+        "rise": random.normal(0, 1e-3, 80_000) * time**2,
+        "short": random.normal(0, 0.1, 16_123) + np.sin(2 * np.pi * 500 * time[:16_123]),
+    }
+    np.savez(folder / "windows.npz", **{key: w.astype(np.float32) for key, w in windows.items()})
+    run_python(REFERENCE.format(references=str(reference_packages), folder=str(folder)))
+    return folder
+
+
+Install = Callable[[str], Any]
+
+
+@pytest.fixture
+def install(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Fetch a file from its address on loopback and load the reference profile's model from it."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(reference)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
+    pinned = weights.lock()["squim-objective"]
+
+    def install_and_load(name: str) -> Any:
+        content = (reference / f"{name}.pth").read_bytes()
+        file = replace(
+            pinned.files[0],
+            url=f"http://127.0.0.1:{server.server_port}/{name}.pth",
+            size=len(content),
+            sha256=hashlib.sha256(content).hexdigest(),
+        )
+        lock = {"squim-objective": replace(pinned, files=(file,))}
+        monkeypatch.setattr(weights, "lock", lambda: lock)
+        assert installing.install("reference", ["pesq_estimator"], print) == {}
+        return registry.load("pesq_estimator", "reference")
+
+    registry._build.cache_clear()
+    yield install_and_load
+    registry._build.cache_clear()
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_every_window_has_torchaudio_s_estimate(install: Install, reference: Path) -> None:
+    """Reference: torchaudio 2.11.0's own forward pass of a small network, 1e-5; windows of two lengths in one call."""
+    model = install("small")
+    windows, answers = dict(np.load(reference / "windows.npz")), np.load(reference / "answers.npz")
+    expected = [float(answers[f"small {key}"]) for key in windows]
+    np.testing.assert_allclose(model.score(list(windows.values())), expected, atol=1e-5)
+    model._batch = 1
+    np.testing.assert_allclose(model.score(list(windows.values())), expected, atol=1e-5)
+    assert max(expected) - min(expected) > 0.01
+
+
+def test_the_published_sizes_have_torchaudio_s_estimate(install: Install, reference: Path) -> None:
+    short = np.load(reference / "windows.npz")["short"]
+    expected = float(np.load(reference / "answers.npz")["published short"])
+    assert install("published").score([short])[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_other_weights_are_refused_with_a_reason(install: Install, reference: Path) -> None:
+    import torch
+
+    state = torch.load(reference / "small.pth", weights_only=True)
+    del state["branches.1.1.alpha"]
+    torch.save(state, reference / "other.pth")
+    with pytest.raises(ModelMissing, match=r"does not hold SQUIM's objective model .*alpha.*; please report it"):
+        install("other")
+
+
+def test_the_published_weights_are_pinned_by_size_and_hash() -> None:
+    (file,) = weights.lock()["squim-objective"].files
+    assert file.to == FILE
+    assert file.url == f"https://download.pytorch.org/torchaudio/models/{FILE}"
+    assert (file.size, len(file.sha256)) == (29_584_237, 64)
+    card = registry.card("pesq_estimator", "reference")
+    assert card.packages == ("torch",)
+    assert card.identity["sha256"] == {FILE: file.sha256[:16]}
