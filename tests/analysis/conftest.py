@@ -35,6 +35,10 @@ class Counting:
         self.heard.append(samples)
         return (Span(0.0, len(samples) / 16_000),)
 
+    def music(self, samples: Samples) -> tuple[Span, ...]:
+        self.asked["music"] += 1
+        return ()
+
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         self.asked[f"transcribe {language}"] += 1
         words = SPOKEN.split()

@@ -48,7 +48,7 @@ def test_all_metrics_share_each_fact(file: Path, cache: Cache, models: Any) -> N
     inputs = {"recording": recording, "script": SCRIPT, "reference_text": SCRIPT.text}
     for name in ("wer", "sptd", "timbre_consistency", "dnsmos", "wer", "sptd", "loudness"):
         assert isinstance(catalogue.get(name)(inputs), Score), name
-    assert models.asked == {"transcribe en": 1, "embed": 1, "speech": 1, "score": 1}
+    assert models.asked == {"music": 1, "transcribe en": 1, "embed": 1, "speech": 1, "score": 1}
 
 
 def test_a_second_recording_of_the_same_content_asks_the_disk_and_loads_nothing(

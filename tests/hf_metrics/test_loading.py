@@ -45,7 +45,7 @@ def expected(names: tuple[str, ...]) -> dict[str, Any]:
         name: [
             name.title().replace("_", ""),
             name,
-            ["predictions", "references"] if name == "wer" else ["predictions"],
+            ["predictions", *(["references"] if catalogue.get(name).reference else [])],
         ]
         for name in names
     }

@@ -32,8 +32,10 @@ def test_each_app_builds_a_page_with_what_the_metric_takes(name: str) -> None:
     assert isinstance(demo, gr.Interface)
     assert demo.title == catalogue.get(name).title
     kinds = [type(component) for component in demo.input_components]
-    first = gr.Audio if catalogue.get(name).inputs[0] == "recording" else gr.Textbox
-    assert kinds == [first, *([gr.Textbox] if name == "wer" else [])]
+    heard = {"recording", "reference_voices"}
+    metric = catalogue.get(name)
+    fields = [gr.Audio if name in heard else gr.Textbox for name in metric.inputs]
+    assert kinds == [*fields, *([gr.Textbox] if metric.asks else [])]
 
 
 def test_a_page_scores_a_file_and_a_text(tmp_path: Path, speech_like: np.ndarray[Any, Any]) -> None:
@@ -42,6 +44,7 @@ def test_a_page_scores_a_file_and_a_text(tmp_path: Path, speech_like: np.ndarray
     assert loudness["scored"] == 1
     assert "timeline" not in loudness["items"][0]
     assert demo_of("mattr").fn("a b a b")["mattr"] == 0.5
+    assert "no judge is named" in demo_of("script_quality").fn("Host 1: Hello.", "")["items"][0]["reason"]
 
 
 def test_a_page_answers_what_it_cannot_take_with_a_sentence(tmp_path: Path, speech_like: np.ndarray[Any, Any]) -> None:

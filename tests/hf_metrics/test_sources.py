@@ -13,11 +13,14 @@ from podeval.analysis.cache import Cache
 from podeval.hub_sources import hub_source
 from podeval.metric_scripts import extras, sources
 from podeval.metrics import catalogue
+from podeval.metrics.facts import own_profile
 from podeval.models import registry
 
 SPACES = Path(__file__).parents[2] / "hf_metrics"
-WITH_MODELS = tuple(name for name in catalogue.NAMES if catalogue.get(name).needs)
-WITHOUT_MODELS = tuple(name for name in catalogue.NAMES if not catalogue.get(name).needs)
+# The examples of metrics that ask a judge run in tests/judged, where there is one.
+UNJUDGED = tuple(name for name in catalogue.NAMES if not catalogue.get(name).asks)
+WITH_MODELS = tuple(name for name in UNJUDGED if catalogue.get(name).needs)
+WITHOUT_MODELS = tuple(name for name in UNJUDGED if not catalogue.get(name).needs)
 
 
 def blocks(card: str, language: str) -> list[str]:
@@ -64,9 +67,10 @@ def test_the_card_tells_keys_arguments_models_and_installation(name: str) -> Non
     for named in ("ci95", "scored", "unscored", "items", "protocol"):
         assert f"`{named}`" in text, named
     assert f"pip install 'podeval{extras(metric)}'" in text
-    assert ("podeval models install --profile embedded" in text) == bool(metric.needs)
+    assert (f"podeval models install --profile {own_profile(metric)}" in text) == bool(metric.needs)
+    assert ('profile="reference"' in text) == (own_profile(metric) == "reference")
     for job in metric.needs:
-        assert registry.card(job, "embedded").title in text
+        assert registry.card(job, own_profile(metric)).title in text
     # What is not in a table is not cut by the pipes of one.
     columns = {line.count("|") for line in text.splitlines() if line.startswith("|")}
     assert columns <= {4, 6}
@@ -114,12 +118,12 @@ def test_the_example_of_a_metric_with_models_runs_as_it_stands(
     name: str, tmp_path: Path, speech_like: np.ndarray[Any, Any], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     for job in catalogue.get(name).needs:
-        if missing := registry.card(job, "embedded").missing():
+        if missing := registry.card(job, own_profile(catalogue.get(name))).missing():
             pytest.skip(missing)
     # A cache of its own: the models run here.
     monkeypatch.setattr("podeval.analysis.recording.default_cache", lambda: Cache(tmp_path / "cache"))
     value, protocol = printed_by_example(name, tmp_path, speech_like, monkeypatch, capsys)
     assert protocol.startswith(f"{name}@")
     # A buzz has no words in common with the reference and no voice to compare.
-    low, high = {"wer": (0.8, np.inf), "dnsmos": (1, 5)}.get(name, (np.nan, np.nan))
+    low, high = {"wer": (0.8, np.inf), "dnsmos": (1, 5), "semantic_div": (0, 0.2)}.get(name, (np.nan, np.nan))
     assert value == "None" if np.isnan(low) else low <= float(value) <= high

@@ -130,7 +130,7 @@ def test_the_result_holds_the_keys_first_and_then_what_every_module_gives(loudne
     assert list(result["ci95"]) == LOUDNESS_KEYS
     assert result["ci95"]["integrated"] == pytest.approx([result["integrated"]] * 2)
     assert (result["scored"], result["unscored"]) == (2, 0)
-    assert {*LOUDNESS_KEYS, "notes", "timeline"} == set(result["items"][0])
+    assert {*LOUDNESS_KEYS, "notes", "drift", "timeline"} == set(result["items"][0])
     assert result["protocol"]["id"].startswith("loudness@")
     assert result["protocol"]["parameters"] == {"variant": "podeval"}
     assert result["protocol"]["provenance"]["profile"] == "embedded"
@@ -308,7 +308,7 @@ def test_the_module_describes_itself_from_the_declaration(name: str, tmp_path: P
     assert made.name == name
     assert made.description == metric.documentation
     assert all(parameter.name in made.inputs_description for parameter in metric.parameters)
-    assert list(made.features) == ["predictions", *(["references"] if name == "wer" else [])]
+    assert list(made.features) == ["predictions", *(["references"] if metric.reference else [])]
     assert {str(feature.dtype) for feature in made.features.values()} == {"string"}
 
 
@@ -316,3 +316,40 @@ def test_files_of_other_formats_pass_as_bytes(loudness: Any, beyond_full_scale: 
     flac = io.BytesIO()
     soundfile.write(flac, beyond_full_scale / 2, RATE, format="FLAC")
     assert loudness.compute(predictions=[flac.getvalue()])["scored"] == 1
+
+
+def test_a_generation_log_is_data_or_json(tmp_path: Path) -> None:
+    rtf = module("rtf")(cache_dir=str(tmp_path / "evaluate"))
+    log = {"wall_seconds": 5, "audio_seconds": 10, "hardware": "2 cores"}
+    result = rtf.compute(predictions=[log, [log, log], json.dumps(log)], hardware="2 cores")
+    assert [item["rtf"] for item in result["items"]] == [0.5, 0.5, 0.5]
+    assert result["protocol"]["parameters"] == {"hardware": "2 cores"}
+
+
+def test_reference_voices_travel_by_speaker_and_in_every_form_of_audio(
+    tmp_path: Path, wav: Path, beyond_full_scale: Samples, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is compared is not of interest here: the metric says the peaks of the voices that reached it."""
+    from dataclasses import replace
+
+    from podeval import evaluate_module
+    from podeval.metrics.score import Score
+
+    def peaks(recording: Any, reference_voices: Any, source: str, variant: str) -> Score:
+        return Score({"sim": 0.0}, {name: float(np.abs(v.samples).max()) for name, v in reference_voices.items()})
+
+    named = replace(catalogue.get("sim"), function=peaks)
+    monkeypatch.setattr(evaluate_module.catalogue, "get", lambda name: named)
+    sim = module("sim")(cache_dir=str(tmp_path / "evaluate"))
+    array = {"array": beyond_full_scale, "sampling_rate": RATE}
+    references: list[Any] = [wav, {"ANN": str(wav), "BEN": array}, array, json.dumps({"ANN": str(wav)})]
+    found = sim.compute(predictions=[str(wav)] * 4, references=references)["items"]
+    assert [list(item["notes"]) for item in found] == [[""], ["ANN", "BEN"], [""], ["ANN"]]
+    assert found[1]["notes"]["BEN"] == pytest.approx(np.abs(beyond_full_scale).max())
+
+
+def test_a_reference_voice_that_cannot_be_read_is_not_the_system_s_fault(tmp_path: Path, wav: Path) -> None:
+    sim = module("sim")(cache_dir=str(tmp_path / "evaluate"))
+    item = sim.compute(predictions=[str(wav)], references=[str(tmp_path / "gone.wav")])["items"][0]
+    assert "gone.wav' does not exist" in item["reason"]
+    assert item["cause"] == "ours"

@@ -57,7 +57,7 @@ def test_dnsmos_meets_the_original_in_both_window_modes(
     # A cache of its own: the values are computed here, not read from an earlier run.
     recording = Recording.open(shared_data / name, cache=Cache(tmp_path))
     expected = golden[name] if windows == "upstream" else golden["_dnsmos_exact_windows"]["values"][name]
-    found = score("dnsmos", {"recording": recording}, windows=windows)
+    found = score("dnsmos", {"recording": recording}, windows=windows, source="mix")
     for key, original in DNSMOS_KEYS.items():
         assert found.values[key] == pytest.approx(expected[original], abs=1e-3), key
     assert found.notes["windows"] == expected["n_windows"]
@@ -78,8 +78,9 @@ def test_wer_meets_the_original_on_podeval_s_own_transcript(golden: dict[str, An
     lines = (podeval / "real_pod/example_processed/Arts_19/transcription.txt").read_text(encoding="utf-8").splitlines()
     heard = " ".join(re.sub(r"^\[[\d.]+-[\d.]+\]:", "", line).strip() for line in lines)
     recording = SimpleNamespace(
-        rate=16_000, require_sound=lambda: None, transcript=lambda language: Transcript(heard, language, ())
+        rate=16_000, notes={}, require_sound=lambda: None, transcript=lambda language: Transcript(heard, language, ())
     )
+    recording.speech_track = lambda source: recording
     inputs = {"recording": recording, "reference_text": Script.parse(dialogue).text}
     found = score("wer", inputs, normaliser="basic")
     assert found.values["wer_raw"] == pytest.approx(golden["_wer_Arts_19"]["wer_raw"], abs=1e-9)

@@ -86,3 +86,11 @@ def test_a_text_without_tokens_is_unscored_by_the_system_s_cause(name: str) -> N
 def test_a_window_that_holds_no_n_gram_is_refused() -> None:
     with pytest.raises(BadInput, match="window"):
         catalogue.get("distinct_n")({"text": "a b c d"}, {"n": 3, "window": 2})
+
+
+@pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
+def test_punctuation_alone_is_no_text(name: str) -> None:
+    found = catalogue.get(name)({"text": "… — !!! ( ) " * 50}, {})
+    assert isinstance(found, Unscored)
+    assert found.reason == "the text holds no words, only punctuation; give the words of the script"
+    assert isinstance(catalogue.get(name)({"text": "… 42 !!!"}, {}), Score), "a number is said as words"

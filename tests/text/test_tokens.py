@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
-from podeval.text.tokens import detect_language, stop_words, tokenise
+from podeval.text.tokens import detect_language, is_foreign, stop_words, tokenise
 
 
 def test_english_words_are_lower_case_and_punctuation_is_kept() -> None:
@@ -108,3 +108,18 @@ def test_language_of_every_lfs_text_is_detected(shared: Path) -> None:
             if detect_language(text) != {"english": "en", "chinese": "zh"}[row["language"]]:
                 wrong.append(f"{path.name}:{number}")
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("Добрый вечер, друзья! Welcome to the show.", True),
+        ("สวัสดีครับ", True),
+        ("Bonsoir à tous, ça va très bien", False),
+        ("今天天气很好，我们出去走走", False),
+        ("The word Москва is written in Cyrillic letters", False),
+        ("42 !", False),
+    ],
+)
+def test_a_text_is_foreign_if_most_of_its_letters_are_neither_latin_nor_chinese(text: str, foreign: bool) -> None:
+    assert is_foreign(text) is foreign

@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from podeval.analysis.cache import Cache, default_cache
+from podeval.analysis.speech_track import has_music, speech_stem, through
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span, windows_over
@@ -37,9 +38,11 @@ MODEL_RATE = 16_000
 VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 """Windows over a speaker's speech, seconds."""
 
+SHORTEST_VOICE = 0.5
+"""Seconds of speech below which nothing is said of a voice."""
+
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
-_SHORTEST_VOICE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,7 @@ class Recording:
         profile: str = "embedded",
         cache: Cache | None = None,
         allow_upsampling: bool = False,
+        notes: dict[str, Any] | None = None,
     ) -> None:
         self.samples = samples
         self.rate = rate
@@ -96,7 +100,9 @@ class Recording:
         self.layout = layout
         self.profile = profile
         self.allow_upsampling = allow_upsampling
-        self._cache = cache or default_cache()
+        self.notes = notes or {}
+        """What a score on it has to say of how it was made; empty for a file as it is."""
+        self.cache = cache or default_cache()
         self._facts: dict[str, Any] = {}
 
     @classmethod
@@ -197,17 +203,53 @@ class Recording:
         Raises:
             CannotScore: the recording's rate is below `rate` and upsampling was not allowed.
         """
+        self.require_rate(rate)
+        made: Samples = self._once(f"mono {rate}", lambda: resample(mono(self.samples), self.rate, rate))
+        return made
+
+    def require_rate(self, rate: int) -> None:
+        """Refuse a recording that lacks what a model at `rate` listens to.
+
+        Raises:
+            CannotScore: its rate is lower, and upsampling was not allowed.
+        """
         if self.rate < rate and not self.allow_upsampling:
             raise CannotScore(
                 f"the recording has {self.rate} Hz, below the {rate} Hz this needs; what is missing cannot be "
                 "measured (--allow-upsampling, in Python allow_upsampling=True, scores it all the same)"
             )
-        made: Samples = self._once(f"mono {rate}", lambda: resample(mono(self.samples), self.rate, rate))
-        return made
 
     def speech(self) -> tuple[Span, ...]:
         """Stretches of speech."""
         return self._derived("voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono()))
+
+    def music(self) -> tuple[Span, ...]:
+        """Stretches of music, under speech or alone."""
+        return self._derived("music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono()))
+
+    def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
+        """What speech metrics score: with `mix` this recording; with `auto` its speech stem where there is music.
+
+        The stem's `notes` say what it is; `analysis/speech_track.py` says what counts as music.
+
+        Raises:
+            CannotScore: there is music and no speech; or the rate is too low, or the channels are too many, to tell.
+            ModelMissing: the music detector, or where there is music the separator, is not installed.
+        """
+        return self if source == "mix" or not has_music(self) else self.speech_stem()
+
+    def through(self, rate: int) -> "Recording":
+        """This recording as if it had been stored at `rate`, Hz; made once.
+
+        Raises:
+            CannotScore: its rate is below that of the speech models, as `mono` says.
+        """
+        self.require_rate(MODEL_RATE)
+        return self if rate == self.rate else self._once(f"through {rate}", lambda: through(self, rate))
+
+    def speech_stem(self) -> "Recording":
+        """Its speech, apart from music, as a recording of its own; raises as `speech_track` does."""
+        return self._once("speech stem", lambda: speech_stem(self))
 
     def stems(self) -> Stems:
         """Speech apart from music and everything else; made when first asked for, not kept on disk.
@@ -253,9 +295,9 @@ class Recording:
         """Speaker embeddings of clips, each one or more stretches joined end to end; shape (clips, dimensions)."""
         samples = self.mono()
         bounds = [[(round(span.start * MODEL_RATE), round(span.end * MODEL_RATE)) for span in clip] for clip in clips]
-        return self._derived_array(
+        return self.array_from(
             "speaker_encoder",
-            lambda model: model.embed([_joined(samples, clip) for clip in bounds]),
+            lambda model: model.embed(_Clips(samples, bounds)),
             clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
         )
 
@@ -272,7 +314,7 @@ class Recording:
         clips = {
             speaker: windows_over(own, VOICE_WINDOW, VOICE_STRIDE) or [tuple(own)]
             for speaker, own in spans.items()
-            if seconds[speaker] >= _SHORTEST_VOICE
+            if seconds[speaker] >= SHORTEST_VOICE
         }
         vectors = iter(self.embeddings([clip for own in clips.values() for clip in own]) if clips else ())
         return tuple(
@@ -287,7 +329,7 @@ class Recording:
             found = model.score(self.mono(), windows=windows)
             return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
 
-        return self._derived_array("speech_quality", stacked, windows=windows)
+        return self.array_from("speech_quality", stacked, windows=windows)
 
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
@@ -305,7 +347,14 @@ class Recording:
         """A fact from a model: from memory, from disk, or computed and kept in both."""
         return self._kept(job, form.validate_json, form.dump_json, ask, parameters)
 
-    def _derived_array(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
+    def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
+        """What a job's model says of this recording as an array, kept in memory and on disk.
+
+        Args:
+            job: whose model is loaded, where the answer is not known yet.
+            ask: gets the model, gives the array.
+            parameters: all that can change the answer beside the recording and the model.
+        """
         return self._kept(job, _array_from_bytes, _array_to_bytes, ask, parameters)
 
     def _kept(
@@ -321,12 +370,12 @@ class Recording:
         key = Cache.key(self.content, job, model=identity, upsampled=upsampled, **parameters)
 
         def make() -> T:
-            if (payload := self._cache.get(key)) is not None:
+            if (payload := self.cache.get(key)) is not None:
                 # Whole, but written in a form of another version: it is computed anew.
                 with contextlib.suppress(ValueError, EOFError):
                     return read(payload)
             value = ask(registry.load(job, self.profile))
-            self._cache.put(key, write(value))
+            self.cache.put(key, write(value))
             return value
 
         return self._once(key, make)
@@ -338,8 +387,23 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     return array / half if bounds.min else array / half - 1.0
 
 
-def _joined(samples: Samples, bounds: list[tuple[int, int]]) -> Samples:
-    return np.concatenate([samples[start:end] for start, end in bounds])
+class _Clips(Sequence[Samples]):
+    """Stretches of samples joined to clips, each when it is asked for: together they are longer than the recording."""
+
+    def __init__(self, samples: Samples, bounds: list[list[tuple[int, int]]]) -> None:
+        self._samples, self._bounds = samples, bounds
+
+    def __len__(self) -> int:
+        return len(self._bounds)
+
+    @overload
+    def __getitem__(self, index: int) -> Samples: ...
+    @overload
+    def __getitem__(self, index: slice) -> "_Clips": ...
+    def __getitem__(self, index: int | slice) -> "Samples | _Clips":
+        if isinstance(index, slice):
+            return _Clips(self._samples, self._bounds[index])
+        return np.concatenate([self._samples[start:end] for start, end in self._bounds[index]])
 
 
 def _array_to_bytes(array: NDArray[Any]) -> bytes:

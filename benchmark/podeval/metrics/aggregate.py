@@ -45,8 +45,21 @@ def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] |
     keys = [*(key for key in declared if key in found), *(key for key in found if key not in declared)] or declared
     intervals: dict[str, Interval | None] = {}
     for key in keys:
-        present = [(value, group) for score, group in scored if (value := score.values.get(key)) is not None]
-        intervals[key] = mean_ci([v for v, _ in present], [g for _, g in present]) if present else None
+        present = [
+            (value, group, score.weights.get(key))
+            for score, group in scored
+            if (value := score.values.get(key)) is not None
+        ]
+        weights = [1.0 if weight is None else weight for _, _, weight in present]
+        intervals[key] = (
+            mean_ci(
+                [value for value, _, _ in present],
+                [group for _, group, _ in present],
+                weights=weights if any(weight is not None for _, _, weight in present) else None,
+            )
+            if present
+            else None
+        )
     return Aggregate(
         intervals=intervals,
         scored=len(scored),

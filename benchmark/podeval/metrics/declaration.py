@@ -11,18 +11,32 @@ import re
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
-from podeval.errors import BadInput, CannotScore, ModelMissing
+from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.metrics.judged import NO_JUDGE, Asks
 from podeval.metrics.score import Result, Score, Unscored
+
+if TYPE_CHECKING:
+    from podeval.judges.conversation import Asked, Conversation
 
 Better = Literal["higher", "lower", "in range", "informative"]
 INPUTS = {
     "recording": "audio to measure",
     "text": "a script or plain text",
+    "passage": "a script or plain text",
     "reference_text": "the words that should be heard",
-    "script": "the script with its speakers, which tells who speaks when",
+    "script": "a script with its speakers; beside audio it tells who speaks when",
+    "reference_voices": "a recording of the voice each speaker should have",
+    "reference_script": "the script it is compared with, which counts as zero",
+    "request": "what was asked for: a text, or an object with `instruction` and `sources`",
+    "dialogue": "a spoken dialogue: what the user and the system say, turn by turn, with its criteria",
+    "generation_log": "how long it took to generate how much audio",
+    "system": "the name of the system to score",
+    "reference_votes": "the votes on all systems, as JSON lines or a file of them",
+    "reference_marks": "the marks of all listeners, as JSON lines or a file of them",
+    "reference_answers": "the answers of all listeners, as JSON lines or a file of them",
 }
 """What a metric may ask for, by parameter name."""
 
@@ -76,7 +90,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Metric:
-    """A named measurement; call it with an item's inputs to get a score or an unscored."""
+    """A named measurement; call it with an item's inputs to get a score or an unscored.
+
+    The function of a metric that `asks` a judge returns a conversation.
+    """
 
     name: str
     title: str
@@ -85,10 +102,11 @@ class Metric:
     keys: tuple[Key, ...]
     needs: tuple[str, ...]
     paper: str
-    function: Callable[..., Result]
+    function: "Callable[..., Result | Conversation[Result]]"
     inputs: tuple[str, ...]
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
+    asks: Asks | None = None
 
     @property
     def about(self) -> str:
@@ -99,6 +117,20 @@ class Metric:
     def documentation(self) -> str:
         """The docstring of the metric's file: formula, units, source, how it differs from the original."""
         return inspect.getdoc(inspect.getmodule(self.function)) or ""
+
+    def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
+        """The model jobs that can change its values under these choices.
+
+        A recording that is scored as it is (`source="mix"`) is not looked at for music, so that the same network in two
+        profiles is one protocol.
+        """
+        unused = ("music_detector", "separator") if parameters.get("source") == "mix" else ()
+        return tuple(job for job in self.needs if job not in unused)
+
+    @property
+    def reference(self) -> str | None:
+        """The input that every item is compared with or measured against, where there is one."""
+        return self.inputs[1] if len(self.inputs) > 1 else None
 
     @property
     def headline(self) -> Key:
@@ -124,19 +156,62 @@ class Metric:
             for name, parameter in known.items()
         }
 
-    def __call__(self, inputs: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> Result:
-        """Score one item; what cannot be scored comes back as unscored, with whose cause it is."""
+    def __call__(
+        self,
+        inputs: Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+        asked: "Asked | None" = None,
+    ) -> Result:
+        """Score one item; what cannot be scored comes back as unscored, with whose cause it is.
+
+        Args:
+            inputs: the item's, by name.
+            parameters: the choices that are not at their default.
+            asked: the judge, for a metric that asks one.
+        """
         chosen = self.read_parameters(parameters or {})
+        if self.asks:
+            if asked is None:
+                return Unscored(NO_JUDGE, "ours")
+            from podeval.judges.conversation import hold
+
+            return self.settled(hold([self.conversation(inputs, chosen)], asked)[0], inputs)
+        try:
+            return self.settled(self.function(**self._taken(inputs), **chosen), inputs)  # type: ignore[arg-type]
+        except (CannotScore, ModelMissing) as error:
+            return self.settled(error, inputs)
+
+    def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
+        """What a metric that asks a judge has to say about one item, to be held with others of its kind."""
+        return self.function(**self._taken(inputs), **chosen)  # type: ignore[return-value]
+
+    def settled(self, found: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
+        """The result of what was found, or of the error that ended it.
+
+        Raises:
+            PodevalError: it is none that makes an item unscored.
+        """
+        if isinstance(found, CannotScore):
+            return Unscored(str(found), "system")
+        if isinstance(found, PodevalError):
+            from podeval.judges.conversation import NoAnswer
+
+            if isinstance(found, ModelMissing | NoAnswer):
+                return Unscored(str(found), "ours")
+            raise found
+        return self._checked(found, inputs.get("recording"))
+
+    def _taken(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs it uses.
+
+        Raises:
+            BadInput: one is missing.
+        """
         taken = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
         missing = [INPUTS[name] for name in self.inputs if name not in taken]
         if missing:
             raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
-        try:
-            return self._checked(self.function(**taken, **chosen), inputs.get("recording"))
-        except CannotScore as refusal:
-            return Unscored(str(refusal), "system")
-        except ModelMissing as absence:
-            return Unscored(str(absence), "ours")
+        return taken
 
     def _checked(self, result: Result, recording: Any) -> Result:
         """The result if it is numbers, saying so where the recording was upsampled for a model."""
@@ -162,7 +237,8 @@ def metric(
     keys: tuple[Key, ...],
     paper: str,
     needs: tuple[str, ...] = (),
-) -> Callable[[Callable[..., Result]], Metric]:
+    asks: Asks | None = None,
+) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
     Args:
@@ -173,9 +249,10 @@ def metric(
         keys: the values it gives, the headline first.
         paper: where it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
+        asks: what it asks of a judge, if it does.
     """
 
-    def declare(function: Callable[..., Result]) -> Metric:
+    def declare(function: "Callable[..., Result | Conversation[Result]]") -> Metric:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function)
         described = _described_arguments(inspect.getdoc(function) or "")
@@ -196,6 +273,7 @@ def metric(
                 for p in signature.parameters.values()
                 if p.kind is p.KEYWORD_ONLY
             ),
+            asks=asks,
         )
         _registered[name] = declared
         return declared

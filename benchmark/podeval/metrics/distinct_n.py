@@ -15,7 +15,7 @@ from typing import Literal
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.text import richness
-from podeval.text.tokens import detect_language, tokenise
+from podeval.text.tokens import detect_language, require_words, tokenise
 
 
 @metric(
@@ -52,6 +52,7 @@ def distinct_n(
         variant: `podeval` scores a text shorter than the window 0.
     """
     tokens = tokenise(text, detect_language(text) if language == "auto" else language)
+    require_words(tokens)
     found = richness.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
         values={f"distinct_{n}": found.value},

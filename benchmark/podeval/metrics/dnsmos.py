@@ -4,7 +4,7 @@ Mean opinion scores of 1 to 5 predicted by two networks on windows of 9.01 s eve
 overall (OVRL), speech (SIG) and background (BAK) by the P.835 network, overall (P808) by the P.808 network. Higher is
 better. Clean speech rarely passes 3.6, and a robot's voice scores little below a person's: read it as a
 measure of noise and distortion, not of naturalness. Distance and reverberation count as distortion, so far-field
-recordings of meetings score 1 to 3, and so does speech under music.
+recordings of meetings score 1 to 3. Music does too, so where there is any the speech stem is scored.
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from podeval.analysis import Recording
+from podeval.analysis import Recording, speech_track
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
@@ -26,7 +26,7 @@ SHORTEST = 0.5
 @metric(
     name="dnsmos",
     title="DNSMOS",
-    version="1.0",
+    version="1.1",
     dimension="speech.quality",
     keys=(
         Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
@@ -34,22 +34,29 @@ SHORTEST = 0.5
         Key("bak", "higher", "MOS", (1, 5), about="absence of background noise (P.835)"),
         Key("p808", "higher", "MOS", (1, 5), about="overall quality (P.808)"),
     ),
-    needs=("speech_quality",),
+    needs=(*speech_track.NEEDS, "speech_quality"),
     paper="PodEval",
 )
-def dnsmos(recording: Recording, *, windows: Literal["exact", "upstream"] = "exact") -> Score:
+def dnsmos(
+    recording: Recording,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    windows: Literal["exact", "upstream"] = "exact",
+) -> Score:
     """Score one recording.
 
     Args:
         recording: speech; channels are averaged, 16 kHz.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         windows: `exact` scores every window; `upstream` loses those the reference code loses.
     """
     recording.require_sound(SHORTEST)
-    found = recording.speech_quality(windows)
+    track = recording.speech_track(source)
+    found = track.speech_quality(windows)
     starts, columns = found[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), found[:, 1:].T, strict=True))
     return Score(
         values={key: float(np.mean(columns[key])) for key in ("ovrl", "sig", "bak", "p808")},
-        notes={"windows": len(starts)},
+        notes={"windows": len(starts), **track.notes},
         timeline=Timeline(
             starts=[float(start) for start in starts],
             window=9.01,

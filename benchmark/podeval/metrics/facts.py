@@ -6,7 +6,9 @@ from typing import Any
 
 from podeval.errors import ModelMissing
 from podeval.metrics.declaration import INPUTS, Key, Metric, Parameter
+from podeval.metrics.judged import ARGUMENTS
 from podeval.models import registry
+from podeval.models.card import PROFILES, Profile
 
 
 @dataclass(frozen=True)
@@ -21,10 +23,9 @@ class Argument:
 def arguments(metric: Metric) -> tuple[Argument, ...]:
     """What `compute` of the metric's module takes, inputs first."""
     first = metric.inputs[0]
-    forms = _AUDIO_FORMS if first == "recording" else "each a string, or a script as data or JSON"
-    found = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {forms}")]
-    if "reference_text" in metric.inputs:
-        about = f"{INPUTS['reference_text']}; one entry an item, each a string, or a script as data or JSON"
+    found = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
+    if compared := metric.reference:
+        about = f"{INPUTS[compared]}; one entry an item, {_FORMS[compared]}"
         found.append(Argument("references", "required", about))
     if "script" in metric.optional_inputs:
         found.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
@@ -32,8 +33,11 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
     found.append(
         Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
     )
+    if metric.asks:
+        found += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
-        found.append(Argument("profile", _listed(registry.PROFILES), "whose models to use"))
+        found.append(Argument("profile", _listed(PROFILES), "whose models to use"))
+    if metric.needs and first == "recording":
         found.append(
             Argument("allow_upsampling", _listed((False, True)), "score recordings below a model's rate all the same")
         )
@@ -66,8 +70,13 @@ def facts(metric: Metric) -> dict[str, Any]:
             {"name": p.name, "default": p.default, "choices": list(p.choices), "about": p.about}
             for p in metric.parameters
         ],
-        "models": {profile: {job: _model(job, profile) for job in metric.needs} for profile in registry.PROFILES},
+        "models": {profile: {job: _model(job, profile) for job in metric.needs} for profile in PROFILES},
     }
+
+
+def own_profile(metric: Metric) -> Profile:
+    """The profile to begin with: `embedded`, or the first that has a model for all the metric needs."""
+    return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 
 def range_text(key: Key) -> str:
@@ -84,6 +93,8 @@ def _between(low: float | None, high: float | None) -> str:
 
 
 def _choices(parameter: Parameter) -> str:
+    if parameter.default == "":
+        return "optional"
     return _listed((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
 
 
@@ -91,9 +102,26 @@ def _listed(values: Iterable[Any]) -> str:
     return ", ".join(f"`{value}`" for value in values)
 
 
-_AUDIO_FORMS = (
-    "each a path, the bytes of a file, `{'array', 'sampling_rate'}`, or what an `Audio` column of `datasets` yields"
-)
+_AUDIO = "a path, the bytes of a file, `{'array', 'sampling_rate'}`, or what an `Audio` column of `datasets` yields"
+_SCRIPT = "each a string, or a script as data or JSON"
+_LINES = "each a path, or a list of `{}` as data or JSON; the same one for every system"
+_FORMS = {
+    "recording": f"each {_AUDIO}",
+    "text": _SCRIPT,
+    "passage": _SCRIPT,
+    "reference_text": _SCRIPT,
+    "script": _SCRIPT,
+    "reference_script": _SCRIPT,
+    "request": "each a string, or an object `{'instruction', 'sources', 'language', 'speakers', 'minutes'}` as data "
+    "or JSON",
+    "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
+    "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them",
+    "system": "each a string",
+    "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
+    "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),
+    "reference_answers": _LINES.format("{'rater', 'item', 'system', 'question', 'mark', 'reason'}"),
+}
 
 
 def _model(job: str, profile: str) -> str | None:

@@ -14,7 +14,7 @@ from typing import Literal
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.text.richness import information_density
-from podeval.text.tokens import detect_language, stop_words, tokenise
+from podeval.text.tokens import detect_language, require_words, stop_words, tokenise
 
 
 @metric(
@@ -36,5 +36,7 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
         language: of the text; `auto` tells Chinese from English by its characters.
     """
     spoken = detect_language(text) if language == "auto" else language
-    found = information_density(tokenise(text, spoken), stop_words(spoken))
+    tokens = tokenise(text, spoken)
+    require_words(tokens)
+    found = information_density(tokens, stop_words(spoken))
     return Score(values={"info_dens": found.bits, "info_dens_norm": found.normalised}, notes={"tokens": found.tokens})

@@ -14,7 +14,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_timeline
 from podeval.metrics.score import Score
 from podeval.text import richness
-from podeval.text.tokens import detect_language, tokenise
+from podeval.text.tokens import detect_language, require_words, tokenise
 
 
 @metric(
@@ -34,6 +34,7 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
         language: of the text; `auto` tells Chinese from English by its characters.
     """
     tokens = tokenise(text, detect_language(text) if language == "auto" else language)
+    require_words(tokens)
     found = richness.mattr(tokens, window)
     return Score(
         values={"mattr": found.value},

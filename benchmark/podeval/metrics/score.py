@@ -7,18 +7,35 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from podeval.stats.drift import drift
+
 Cause = Literal["system", "ours"]
 """`system`: the output is missing, silent, has too few speakers. `ours`: a model is absent, a judge unreadable."""
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """A windowed metric over time (or tokens): `values[key][i]` holds for the window that begins at `starts[i]`."""
+    """A windowed metric over time (or tokens): `values[key][i]` holds for the window that begins at `starts[i]`.
+
+    Where windows differ in length, as segments of speech do, `window` is the longest.
+    """
 
     starts: Sequence[float]
     window: float
     values: Mapping[str, Sequence[float | None]]
     unit: str = "s"
+
+    @property
+    def drift(self) -> dict[str, Any]:
+        """How each key changes over the recording: `slope` per `per`, and its `ci95`; no keys where it is too short."""
+        per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
+        found = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
+        slopes = {
+            key: {"slope": trend.slope * units, "ci95": [trend.low * units, trend.high * units]}
+            for key, trend in found.items()
+            if trend
+        }
+        return {"per": per, **slopes}
 
 
 @dataclass(frozen=True)
@@ -28,19 +45,24 @@ class Score:
     values: Mapping[str, float | None]
     notes: Mapping[str, Any] = field(default_factory=dict)
     timeline: Timeline | None = None
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """How much a value counts in the mean over items, by key; 1 where nothing is said."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the keys first, then `notes` and `timeline` where there are any."""
+        """Plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
         data: dict[str, Any] = dict(self.values)
         if self.notes:
             data["notes"] = dict(self.notes)
         if self.timeline:
+            data["drift"] = self.timeline.drift
             data["timeline"] = {
                 "starts": list(self.timeline.starts),
                 "window": self.timeline.window,
                 "unit": self.timeline.unit,
                 "values": {key: list(column) for key, column in self.timeline.values.items()},
             }
+        if self.weights:
+            data["weights"] = dict(self.weights)
         return data
 
 
@@ -58,6 +80,8 @@ class Unscored:
 
 Result = Score | Unscored
 
+_BESIDE_VALUES = ("notes", "drift", "timeline", "weights")
+
 
 def result_from_json(data: Mapping[str, Any]) -> Result:
     """The result that `to_json` wrote."""
@@ -65,7 +89,8 @@ def result_from_json(data: Mapping[str, Any]) -> Result:
         return Unscored(data["unscored"], data["cause"])
     timeline = data.get("timeline")
     return Score(
-        values={key: value for key, value in data.items() if key not in ("notes", "timeline")},
+        values={key: value for key, value in data.items() if key not in _BESIDE_VALUES},
         notes=data.get("notes", {}),
         timeline=Timeline(**timeline) if timeline else None,
+        weights=data.get("weights", {}),
     )

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording
+from podeval.analysis import Recording, speech_track
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
@@ -26,29 +26,35 @@ from podeval.text.tokens import detect_language
 @metric(
     name="sptd",
     title="SPTD",
-    version="1.0",
+    version="1.1",
     dimension="speech.timbre_difference",
     keys=(
         Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices"),
         Key("speakers", "informative", "speakers", (2, None), about="speakers the pairs are made of"),
     ),
-    needs=("transcriber", "diarizer", "speaker_encoder"),
+    needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="PodEval",
 )
 def sptd(
-    recording: Recording, script: Script | None = None, *, variant: Literal["paper", "podeval"] = "paper"
+    recording: Recording,
+    script: Script | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["paper", "podeval"] = "paper",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech of two or more people, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
     """
     recording.require_sound()
     asked = len(script.speakers) if script else None
-    turns = recording.turns(script, detect_language(script.text)) if script else recording.turns()
-    voices = recording.voices(turns)
+    track = recording.speech_track(source)
+    turns = track.turns(script, detect_language(script.text)) if script else track.turns()
+    voices = track.voices(turns)
     if len(voices) < 2:
         found = "no speaker" if not voices else "one speaker"
         raise CannotScore(f"needs at least two speakers, found {found}" + (f" of {asked}" if asked else ""))
@@ -58,6 +64,7 @@ def sptd(
         notes={
             "seconds": {voice.speaker: round(voice.seconds, 2) for voice in voices},
             **({"speakers_asked": asked} if asked else {}),
+            **track.notes,
         },
     )
 

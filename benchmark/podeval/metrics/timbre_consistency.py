@@ -6,8 +6,8 @@ better (LFS-Bench calls values above 0.93 superior, with another encoder). LFS-B
 Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
 flatters consistency; the two are different protocols.
 
-Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes);
-`variant="lfs"` keeps them.
+Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
+not resampling to 24 kHz first; `variant="lfs"` does as the paper does.
 """
 
 from typing import Literal
@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, Voice
+from podeval.analysis import Recording, Voice, speech_track
 from podeval.analysis.recording import VOICE_WINDOW
-from podeval.audio.windows import overlap
+from podeval.analysis.sounding import sounding
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
@@ -25,36 +25,45 @@ from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
 
-MOST_SILENCE = 0.6
+LFS_RATE = 24_000
+"""Hz; LFS-Bench brings all audio to it before anything else."""
 
 
 @metric(
     name="timbre_consistency",
     title="Timbre consistency",
-    version="1.0",
+    version="1.1",
     dimension="acoustics.timbre",
     keys=(Key("timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"),),
-    needs=("transcriber", "diarizer", "voice_activity", "speaker_encoder"),
+    needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
 )
 def timbre_consistency(
-    recording: Recording, script: Script | None = None, *, variant: Literal["default", "lfs"] = "default"
+    recording: Recording,
+    script: Script | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["default", "lfs"] = "default",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech, at least 5 s of each speaker that counts, 16 kHz.
         script: the words with their speakers, which then tell who speaks when.
-        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
     """
     recording.require_sound(VOICE_WINDOW)
-    voices = _voices(recording, script)
-    speech = recording.speech() if variant == "default" else ()
+    track = recording.speech_track(source)
+    if variant == "lfs":
+        track = track.through(LFS_RATE)
+    voices = _voices(track, script)
+    speech = track.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        heard = [variant == "lfs" or overlap(clip, speech) >= (1 - MOST_SILENCE) * VOICE_WINDOW for clip in voice.clips]
+        heard = sounding(voice.clips, speech, VOICE_WINDOW) | (variant == "lfs")
         kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
@@ -71,6 +80,7 @@ def timbre_consistency(
             "speakers_too_short": len(voices) - len(consistency),
             "windows": len(drift),
             "windows_left_out": left_out,
+            **track.notes,
         },
         timeline=Timeline(
             starts=[round(start, 3) for start, _ in drift],

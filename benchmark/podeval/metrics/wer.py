@@ -3,7 +3,8 @@
 (substitutions + deletions + insertions) / words of the reference, 0 is best, above 1 is possible; CER is the same over
 characters, and the headline for Chinese. Both texts are normalised (Whisper's normaliser for English; simplified
 characters without punctuation for Chinese); the raw values stand beside them, None where a language has no words
-to count.
+to count. A text in another language is compared with what the transcriber hears in the language it decides on, by
+`basic` in place of Whisper's normaliser, as Whisper's own evaluation does; the score says which language that was.
 
 Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
 
@@ -13,17 +14,17 @@ Differs from PodEval's code, which counts case and punctuation as errors: `wer_r
 
 from typing import Literal
 
-from podeval.analysis import Recording
+from podeval.analysis import Recording, speech_track
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.text.tokens import detect_language
+from podeval.text.tokens import detect_language, is_foreign
 from podeval.text.word_errors import word_errors
 
 
 @metric(
     name="wer",
     title="WER",
-    version="1.0",
+    version="1.2",
     dimension="speech.accuracy",
     keys=(
         Key("wer", "lower", "", (0, None), about="word error rate, normalised"),
@@ -31,37 +32,46 @@ from podeval.text.word_errors import word_errors
         Key("wer_raw", "lower", "", (0, None), about="word error rate of the texts as they stand"),
         Key("cer_raw", "lower", "", (0, None), about="character error rate of the texts as they stand"),
     ),
-    needs=("transcriber",),
+    needs=(*speech_track.NEEDS, "transcriber"),
     paper="PodEval, LFS-Bench",
 )
 def wer(
     recording: Recording,
     reference_text: str,
     *,
+    source: Literal["auto", "mix"] = "auto",
     normaliser: Literal["whisper", "basic", "lfs", "none"] = "whisper",
-    language: Literal["auto", "en", "zh"] = "auto",
+    language: Literal["auto", "en", "zh", "other"] = "auto",
 ) -> Score:
     """Score one recording.
 
     Args:
         recording: speech, 16 kHz.
         reference_text: the words that should be heard, as text or a script.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         normaliser: what both texts go through before they are compared.
-        language: of the reference; `auto` tells Chinese from English by its characters.
+        language: of the reference; `auto` tells Chinese, English and texts in other than Latin letters by their
+            characters; `other` lets the transcriber decide.
     """
     recording.require_sound()
-    spoken = detect_language(reference_text) if language == "auto" else language
-    heard = recording.transcript(spoken)
-    errors = word_errors(reference_text, heard.text, spoken, normaliser)
+    other = language == "other" or (language == "auto" and is_foreign(reference_text))
+    written = "en" if other else detect_language(reference_text) if language == "auto" else language
+    if other and normaliser == "whisper":
+        normaliser = "basic"
+    track = recording.speech_track(source)
+    heard = track.transcript(None if other else written)
+    errors = word_errors(reference_text, heard.text, written, normaliser)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
-            "language": spoken,
+            "language": heard.language if other else written,
+            "normaliser": normaliser,
             "unit": errors.unit,
             "hits": errors.hits,
             "substitutions": errors.substitutions,
             "insertions": errors.insertions,
             "deletions": errors.deletions,
+            **track.notes,
             "transcript": heard.text,
         },
     )

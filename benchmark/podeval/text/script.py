@@ -40,6 +40,13 @@ class Script:
         return " ".join(turn.text for turn in self.turns)
 
     @property
+    def lines(self) -> str:
+        """One line a turn, `speaker: text`; the words alone where there is but one turn."""
+        if len(self.turns) == 1:
+            return self.turns[0].text
+        return "\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns)
+
+    @property
     def speakers(self) -> tuple[str, ...]:
         """Names of the speakers, in order of first appearance."""
         return tuple(dict.fromkeys(turn.speaker for turn in self.turns))

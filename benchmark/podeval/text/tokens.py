@@ -14,11 +14,12 @@ Chinese is jieba with its standard dictionary and HMM; whitespace is not a token
 """
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, CannotScore
 
 Language = Literal["en", "zh"]
 
@@ -27,6 +28,8 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
+_FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def check_language(language: str) -> Language:
@@ -50,6 +53,24 @@ def detect_language(text: str) -> Language:
     right.
     """
     return "zh" if len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text)) else "en"
+
+
+def is_foreign(text: str) -> bool:
+    """Whether most letters are neither Latin nor Chinese, so that the text is in neither of the two languages.
+
+    A language in Latin letters cannot be told from English in this way.
+    """
+    return 2 * len(_FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text))
+
+
+def require_words(tokens: Sequence[str]) -> None:
+    """Refuse a text of punctuation alone.
+
+    Raises:
+        CannotScore: there are tokens, and no letter or digit in them.
+    """
+    if tokens and not any(character.isalnum() for token in tokens for character in token):
+        raise CannotScore("the text holds no words, only punctuation; give the words of the script")
 
 
 def tokenise(text: str, language: str = "en") -> list[str]:

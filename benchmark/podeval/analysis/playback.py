@@ -1,0 +1,234 @@
+"""What a page plays: copies of recordings that tell nothing but their sound, and their peaks, kept while there is room.
+
+A copy is FLAC of 48 kHz, two channels and 16 bits without tags, whatever its source was: a listener who looks at the
+bytes finds no name, no encoder of the system, no rate or number of channels that gives it away, and no length but that
+of the stretch. Two copies that are compared can be brought to one loudness: that of the target, or less where one of
+them would pass -1 dBTP, so that neither is clipped and both are equal.
+"""
+
+import contextlib
+import json
+import math
+import os
+import threading
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis.cache import Cache, default_cache
+from podeval.audio.decode import content_hash, decode
+from podeval.audio.resample import resample
+from podeval.errors import BadInput, CannotScore, PodevalError
+
+RATE = 48_000
+"""Of every copy, Hz."""
+
+PEAKS = 600
+"""Of a copy, for a picture of it."""
+
+CEILING = -1.0
+"""True peak that a gain may reach, dBTP (EBU R 128)."""
+
+ROOM = 8 * 2**30
+"""Bytes of copies that are kept; the longest unused go first."""
+
+_STEP = 0.5
+"""LU between the levels to which sides are brought that cannot be as loud as the target."""
+
+_BLOCK = 2**18
+_SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
+_PRUNE_EVERY = 20
+_LOCKS = 64
+_SHORT = 600.0
+"""Seconds of a stretch that is read by itself, without decoding what lies before it."""
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A part of a recording, in seconds; to its end where that is None. `content`: SHA-256 of its file, if known."""
+
+    source: Path
+    start: float = 0.0
+    end: float | None = None
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Integrated loudness (LUFS, None where there is none to measure) and true peak (dBTP) of a copy."""
+
+    loudness: float | None
+    true_peak: float
+
+
+class Playback:
+    """Copies in a folder; used by any number of threads and processes.
+
+    Args:
+        folder: where they are kept; safe to delete at any time.
+        room: bytes that are kept.
+    """
+
+    def __init__(self, folder: Path, room: int = ROOM) -> None:
+        self._cache = Cache(folder, room)
+        self._written = 0
+        self._locks = [threading.Lock() for _ in range(_LOCKS)]
+
+    @classmethod
+    def default(cls) -> "Playback":
+        """In this user's cache."""
+        return cls(default_cache().folder.parent / "playback")
+
+    def copy(self, stretch: Stretch, gain: float = 0.0) -> Path:
+        """The file of a stretch, made where it is not there yet.
+
+        Args:
+            stretch: of which recording, from where to where.
+            gain: dB.
+
+        Raises:
+            BadInput: there is no such recording or stretch.
+            PodevalError: there is no room for the copy.
+        """
+        key = self._key(stretch, "copy", gain=round(gain, 2))
+        path = self._path(key, "flac")
+        with self._alone(key):
+            if not (path.is_file() and self._path(key, "json").is_file()):
+                self._write(path, self._path(key, "json"), standard(stretch), gain)
+        with contextlib.suppress(OSError):
+            os.utime(path)
+        return path
+
+    def peaks(self, stretch: Stretch, gain: float = 0.0) -> list[float]:
+        """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
+        path = self.copy(stretch, gain).with_suffix(".json")
+        found: list[float] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    def level(self, stretch: Stretch) -> Level:
+        """How loud a stretch is in its copy without gain.
+
+        Raises:
+            BadInput: there is no such recording or stretch.
+        """
+        key = self._key(stretch, "level")
+        path = self._path(key, "json")
+        with self._alone(key), contextlib.suppress(OSError, ValueError, TypeError):
+            return Level(*json.loads(path.read_text(encoding="utf-8")))
+        found = level_of(standard(stretch))
+        with contextlib.suppress(OSError):
+            _put(path, json.dumps([found.loudness, found.true_peak]))
+        return found
+
+    def _key(self, stretch: Stretch, fact: str, **more: float) -> str:
+        content = stretch.content or content_hash(stretch.source)
+        end = None if stretch.end is None else round(stretch.end, 4)
+        return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
+
+    def _path(self, key: str, ending: str) -> Path:
+        return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
+
+    def _alone(self, key: str) -> threading.Lock:
+        """One thread makes a copy, the others wait for it (and, rarely, for another one)."""
+        return self._locks[int(key[:8], 16) % _LOCKS]
+
+    def _write(self, path: Path, peaks: Path, samples: Samples, gain: float) -> None:
+        import soundfile
+
+        heights = peaks_of(samples)
+        # A stretch that was not measured (the whole beside its excerpt) is not clipped by the gain of what was.
+        factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
+        partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
+                for start in range(0, len(samples), _BLOCK):
+                    block = np.asarray(samples[start : start + _BLOCK]) * factor
+                    file.write(np.clip(np.rint(block * 2**15), -(2**15), 2**15 - 1).astype(np.int16))
+            _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
+            partial.replace(path)
+        except (OSError, soundfile.SoundFileError) as error:
+            raise PodevalError(
+                f"the copy of a recording cannot be written below {self._cache.folder} ({error}); is the disk full?"
+            ) from error
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+        self._written += 1
+        if self._written % _PRUNE_EVERY == 1:
+            self._cache.prune()
+
+
+def standard(stretch: Stretch) -> Samples:
+    """A stretch at 48 kHz in two channels, `(frames, 2)` float32; more channels are mixed to both by their mean.
+
+    Raises:
+        BadInput: there is no such recording, or the stretch lies outside it.
+    """
+    samples, rate = _read(stretch)
+    if not len(samples):
+        raise BadInput(f"{stretch.source} has no sound from {stretch.start:.2f} s on")
+    if samples.shape[1] > 2:
+        samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
+    found = resample(samples, rate, RATE)
+    return np.broadcast_to(found, (len(found), 2)) if found.shape[1] == 1 else found
+
+
+def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:
+    """Highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
+    bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
+    return [float(np.abs(samples[first:last]).max()) for first, last in pairwise(bounds)]
+
+
+def level_of(samples: Samples) -> Level:
+    """The level of `(frames, 2)` samples at 48 kHz."""
+    from podeval.audio import loudness
+
+    try:
+        measured = loudness.measure(samples, RATE, "stereo")
+    except CannotScore:
+        return Level(None, 0.0)
+    return Level(measured.integrated, measured.true_peak)
+
+
+def matched_gains(a: Level, b: Level, target: float) -> tuple[float, float]:
+    """Gains in dB that bring two stretches to one loudness; none where one of them has no loudness.
+
+    Args:
+        a: of one.
+        b: of the other.
+        target: LUFS; less where one of them would pass `CEILING`.
+    """
+    if a.loudness is None or b.loudness is None:
+        return 0.0, 0.0
+    most = min(side.loudness + CEILING - side.true_peak for side in (a, b) if side.loudness is not None)
+    # In steps where a peak sets the limit: else every pair would need copies of its own.
+    common = target if target <= most else math.floor(most / _STEP) * _STEP
+    return common - a.loudness, common - b.loudness
+
+
+def _read(stretch: Stretch) -> tuple[Samples, int]:
+    import soundfile
+
+    if stretch.end is not None and stretch.end - stretch.start <= _SHORT:
+        with contextlib.suppress(soundfile.SoundFileError), soundfile.SoundFile(stretch.source) as file:
+            if file.format in _SEEKABLE:
+                first, last = round(stretch.start * file.samplerate), round(stretch.end * file.samplerate)
+                file.seek(min(first, file.frames))
+                found = file.read(max(0, last - first), dtype="float32", always_2d=True)
+                return np.nan_to_num(found, posinf=1.0, neginf=-1.0), int(file.samplerate)
+    decoded = decode(stretch.source)
+    last = decoded.frames if stretch.end is None else round(stretch.end * decoded.rate)
+    return decoded.samples[round(stretch.start * decoded.rate) : last], decoded.rate
+
+
+def _put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".partial-{os.getpid()}-{threading.get_ident()}-{path.name}")
+    partial.write_text(text, encoding="utf-8")
+    partial.replace(path)

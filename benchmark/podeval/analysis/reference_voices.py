@@ -1,0 +1,98 @@
+"""Reference voices: for each speaker of a dialogue, a recording of the voice it should have."""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis.recording import SHORTEST_VOICE, Recording
+from podeval.errors import BadInput, CannotScore
+from podeval.models.jobs import SpeakerTurn
+
+ONLY = ""
+"""The name of a voice that was given without one."""
+
+
+class ReferenceVoices(Mapping[str, Recording]):
+    """Recordings by speaker; a single one may stand without a name, for whoever speaks."""
+
+    def __init__(self, recordings: Mapping[str, Recording]) -> None:
+        if not recordings:
+            raise BadInput("no reference voice is given; name a recording of the voice, or one for each speaker")
+        self._recordings = dict(recordings)
+
+    @classmethod
+    def read(cls, source: Any, **options: Any) -> "ReferenceVoices":
+        """Voices from a path, or from paths by speaker (a mapping, the same as JSON text, or a `.json` file of it).
+
+        Args:
+            source: what names the recordings; paths in a file are relative to it.
+            options: of `Recording.open`.
+
+        Raises:
+            BadInput: not such a thing, or a file that cannot be read.
+        """
+        if isinstance(source, Mapping):
+            return cls({str(name): cls._opened(name, path, options) for name, path in source.items()})
+        text = str(source)
+        if text.lstrip().startswith("{"):
+            return cls.read(_parsed(text, "the reference voices"), **options)
+        if text.lower().endswith(".json"):
+            try:
+                named = _parsed(Path(text).read_text(encoding="utf-8"), text)
+            except (OSError, UnicodeDecodeError) as error:
+                raise BadInput(f"{text} cannot be read ({error})") from None
+            return cls.read({name: str(Path(text).parent / str(path)) for name, path in named.items()}, **options)
+        return cls({ONLY: Recording.open(text, **options)})
+
+    @staticmethod
+    def _opened(name: Any, path: Any, options: Mapping[str, Any]) -> Recording:
+        if not isinstance(path, str | Path):
+            raise BadInput(f"the reference voice of {name} must be the path of a recording, not {type(path).__name__}")
+        return Recording.open(path, **options)
+
+    @cached_property
+    def embeddings(self) -> dict[str, NDArray[np.float32]]:
+        """Of every voice the mean embedding over windows of its recording.
+
+        Raises:
+            CannotScore: a reference recording is silent, too short or holds no speech.
+        """
+        return {name: self._embedding(name, recording) for name, recording in self._recordings.items()}
+
+    @staticmethod
+    def _embedding(name: str, recording: Recording) -> NDArray[np.float32]:
+        of = f"the reference voice of {name}" if name else "the reference voice"
+        try:
+            recording.require_sound()
+        except CannotScore as refusal:
+            raise CannotScore(f"{of} cannot be used: {refusal}") from None
+        if recording.duration < SHORTEST_VOICE:
+            raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
+        if not recording.speech():
+            raise CannotScore(f"{of} cannot be used: no speech is heard in it")
+        (voice,) = recording.voices((SpeakerTurn("1", 0.0, recording.duration),))
+        return voice.embedding
+
+    def __getitem__(self, name: str) -> Recording:
+        return self._recordings[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._recordings)
+
+    def __len__(self) -> int:
+        return len(self._recordings)
+
+
+def _parsed(text: str, name: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{name} must hold a recording by speaker, such as {{'HOST': 'host.wav'}}")
+    return found

@@ -1,0 +1,95 @@
+"""What speech metrics listen to: a recording as it is, or its speech stem where there is music; brought through a rate.
+
+Music counts in stretches of at least 3 s, and matters from a twentieth of the recording. In this way no music is
+found in speech of any kind that was tried (read, spoken by machines, over the telephone, far from the microphone, in
+noise and hum, reverberant, distorted, faster and slower: 130 recordings, one hour), and in speech 0 to 15 dB over
+instruments from 72 % of the time to all of it (20 dB: from 24 %). Bare drums are found up to 5 dB below speech, for
+13 % to 83 % of the time. Steady tones are taken for music. Measured in November 2026 with FireRedVAD.
+
+Where music lies under speech, the stem scores nearer to the speech alone than the mix does at every level tried (0 to
+30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that of far-field speech loses up to
+0.4 DistillMOS; hence the threshold, below which a jingle is not worth a separation.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from podeval.audio.resample import resample
+from podeval.errors import CannotScore
+from podeval.models import registry
+
+if TYPE_CHECKING:
+    from podeval.analysis.recording import Recording
+    from podeval.audio.windows import Span
+
+NEEDS = ("music_detector", "separator", "voice_activity")
+"""The jobs whose models decide what is scored, and make it."""
+
+SHORTEST_MUSIC = 3.0
+"""Seconds from which a stretch of music counts; half of a recording shorter than twice that."""
+
+LEAST_SHARE = 0.05
+"""Of the recording that has to be music for its stem to be scored."""
+
+SHORTEST_SPEECH = 0.5
+"""Seconds of speech below which a stem holds none."""
+
+
+def lasting_music(recording: Recording) -> tuple[Span, ...]:
+    """The stretches of music that are long enough to count."""
+    shortest = min(SHORTEST_MUSIC, recording.duration / 2)
+    return tuple(span for span in recording.music() if span.duration >= shortest)
+
+
+def has_music(recording: Recording) -> bool:
+    """Whether there is enough music for the speech stem to be scored."""
+    return sum(span.duration for span in lasting_music(recording)) >= LEAST_SHARE * recording.duration
+
+
+def speech_stem(recording: Recording) -> Recording:
+    """The speech of a recording as a recording of its own, at the separator's rate, with notes that say so.
+
+    Raises:
+        CannotScore: the stem holds no speech, or the recording has more than two channels.
+        ModelMissing: the separator or the voice activity detector is not installed.
+    """
+    stems = recording.stems()
+    made_by: dict[str, Any] = {
+        "separator": registry.card("separator", recording.profile).identity,
+        "rate": stems.rate,
+    }
+    content = json.dumps([recording.content, "speech stem", made_by], sort_keys=True)
+    music = sum(span.duration for span in lasting_music(recording))
+    stem = type(recording)(
+        stems.speech,
+        stems.rate,
+        hashlib.sha256(content.encode()).hexdigest(),
+        name=recording.name,
+        layout=recording.layout,
+        profile=recording.profile,
+        cache=recording.cache,
+        allow_upsampling=recording.allow_upsampling,
+        notes={"scored": "speech stem", "music_seconds": round(music, 2)},
+    )
+    if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
+        raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
+    return stem
+
+
+def through(recording: Recording, rate: int) -> Recording:
+    """The recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
+    content = json.dumps([recording.content, "through", rate])
+    return type(recording)(
+        resample(recording.samples, recording.rate, rate),
+        rate,
+        hashlib.sha256(content.encode()).hexdigest(),
+        name=recording.name,
+        layout=recording.layout,
+        profile=recording.profile,
+        cache=recording.cache,
+        allow_upsampling=recording.allow_upsampling,
+        notes={**recording.notes, "through_rate": rate},
+    )

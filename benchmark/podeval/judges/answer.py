@@ -1,0 +1,31 @@
+"""What every answer of a judge shares: keys beyond the asked ones are passed over, values never bent to fit."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+
+class Answer(BaseModel):
+    """What a prompt asks for."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+
+
+def _half_step(score: float) -> float:
+    if score * 2 != round(score * 2):
+        raise ValueError(f"scores go in steps of 0.5, so {score} is none")
+    return score
+
+
+HalfStep = Annotated[float, Field(ge=1, le=5), AfterValidator(_half_step)]
+"""1 to 5 in steps of one half."""
+
+
+def _grade(score: float) -> float:
+    if score not in (0, 0.5, 1):
+        raise ValueError(f"an item is met (1), met in part (0.5) or not met (0), never {score}")
+    return score
+
+
+Grade = Annotated[float, AfterValidator(_grade), Field(json_schema_extra={"enum": [0, 0.5, 1]})]
+"""Not met, met in part, met."""

@@ -1,0 +1,113 @@
+"""What a judge is shown: texts, and clips of audio in the form that endpoints take, within bounds."""
+
+import base64
+import functools
+import hashlib
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput, CannotScore
+
+Text = str
+
+FORMATS = ("wav", "flac", "mp3")
+
+SECONDS = 1800.0
+"""The longest clip that is sent: half an hour, what the longest-hearing public models take."""
+BYTES = 20_000_000
+"""The largest clip that is sent, encoded: what endpoints take in one request, base64 and all, is 20 to 30 MB."""
+
+
+@dataclass(frozen=True)
+class AudioLimits:
+    """What of audio a judge takes.
+
+    Args:
+        format: `wav` (16 bits, what every endpoint takes), `flac` (the same samples, smaller) or `mp3`.
+        seconds: the longest clip.
+        bytes: the largest clip, encoded, before base64.
+    """
+
+    format: str = "wav"
+    seconds: float = SECONDS
+    bytes: int = BYTES
+
+
+@dataclass(frozen=True, eq=False)
+class AudioClip:
+    """A clip for a judge to hear.
+
+    Args:
+        samples: mono float32, shape (frames,).
+        rate: frames a second.
+
+    Raises:
+        CannotScore: it is empty or holds samples that are no numbers.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+
+    def __post_init__(self) -> None:
+        if self.samples.ndim != 1:
+            raise ValueError(f"a clip for a judge is mono, shape (frames,), not {self.samples.shape}")
+        if not self.samples.size:
+            raise CannotScore("an empty clip cannot be judged")
+        if not np.isfinite(self.samples).all():
+            raise CannotScore("the clip holds samples that are no numbers (NaN or infinite)")
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return len(self.samples) / self.rate
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """Digest of rate and samples: what the clip is called in records and cache keys."""
+        digest = hashlib.sha256(f"{self.rate}:".encode())
+        digest.update(np.ascontiguousarray(self.samples, dtype="<f4").tobytes())
+        return digest.hexdigest()
+
+    def part(self, limits: AudioLimits) -> dict[str, Any]:
+        """The `input_audio` part of a message.
+
+        Raises:
+            BadInput: the clip is longer or larger than the judge takes.
+        """
+        if self.seconds > limits.seconds:
+            raise BadInput(
+                f"the clip lasts {self.seconds:.0f} s and the judge is sent at most {limits.seconds:.0f} s; "
+                "judge an excerpt, or raise audio.seconds in the judge's YAML file if it hears longer ones"
+            )
+        data = self.encoded(limits.format)
+        if len(data) > limits.bytes:
+            smaller = " (audio.format: flac or mp3 makes it smaller)" if limits.format == "wav" else ""
+            raise BadInput(
+                f"the clip takes {len(data) / 1e6:.1f} MB as {limits.format} and the judge is sent at most "
+                f"{limits.bytes / 1e6:.1f} MB; judge an excerpt or a lower sampling rate{smaller}"
+            )
+        return {
+            "type": "input_audio",
+            "input_audio": {"data": base64.b64encode(data).decode("ascii"), "format": limits.format},
+        }
+
+    def encoded(self, kind: str) -> bytes:
+        """The clip as a file. Beyond full scale it is turned down as a whole: clipping would be heard as a fault."""
+        import soundfile
+
+        peak = float(np.abs(self.samples).max())
+        samples = self.samples / peak if peak > 1 else self.samples
+        subtype = "MPEG_LAYER_III" if kind == "mp3" else "PCM_16"
+        file = io.BytesIO()
+        try:
+            soundfile.write(file, samples, self.rate, format=kind.upper(), subtype=subtype)
+        except (soundfile.LibsndfileError, ValueError) as error:
+            raise BadInput(
+                f"audio at {self.rate} Hz cannot be written as {kind} ({error}); "
+                f"choose audio.format {' or '.join(f for f in FORMATS if f != kind)} in the judge's YAML file"
+            ) from None
+        return file.getvalue()

@@ -1,0 +1,329 @@
+"""A judge: which model, where, in which revision, and how its answers are drawn.
+
+Written on a command line as
+- `MODEL@https://host/v1`: any OpenAI-compatible endpoint,
+- `gguf:/path/model.gguf`: a local model in this process, through xllamacpp,
+- `transformers:REPO@COMMIT`: a local model through transformers, on the GPU where there is one,
+- `records:FOLDER`: nobody; answers come from records only,
+- the path of a YAML file with all fields.
+
+The key of an endpoint comes from the environment alone: `PODEVAL_JUDGE_KEY`, and for Hugging Face's router
+`HF_TOKEN` where that is not set. It is part of no judge, no record and no message.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pydantic
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.judges.inputs import FORMATS, AudioLimits
+from podeval.models.chat import ChatModel, Sampling
+
+__all__ = ["Judge", "Price", "Sampling", "judge_named"]
+
+BACKENDS = ("endpoint", "gguf", "transformers", "records")
+ROUTER = "router.huggingface.co"
+KEY = "PODEVAL_JUDGE_KEY"
+
+_WAYS = (
+    "write MODEL@https://host/v1, gguf:/path/model.gguf, transformers:REPO@COMMIT, records:FOLDER, "
+    "or the path of a YAML file"
+)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a million tokens cost, in any one currency."""
+
+    prompt: float
+    answer: float
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model that judges.
+
+    Args:
+        backend: `endpoint`, `gguf`, `transformers` or `records`.
+        model: its name at the endpoint, file, repo, or for `records` the recorded judge's model.
+        revision: commit or content hash; None where an endpoint does not say.
+        endpoint: base URL, for `records` the folder.
+        sampling: how answers are drawn.
+        trial: whether it is a trial model, whose scores are unfit for publication whatever its audit says.
+        hears: whether it takes audio; taken for granted of an endpoint that is named without a file.
+        audio: what of audio it takes.
+        extra: more fields of the request body, such as `reasoning_effort`.
+        timeout: seconds a call may take.
+        context: tokens that a local model reads at most; None for what the model was made for.
+        price: of its tokens, where one is paid.
+        recorded: with `records`, the id of the judge whose answers they are.
+    """
+
+    backend: str
+    model: str
+    revision: str | None = None
+    endpoint: str | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    trial: bool = False
+    hears: bool = False
+    audio: AudioLimits = field(default_factory=AudioLimits)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 180.0
+    context: int | None = None
+    price: Price | None = None
+    recorded: str | None = None
+
+    @functools.cached_property
+    def id(self) -> str:
+        """Model, revision and a hash of everything that changes an answer; the recorded judge's, where it replays."""
+        if self.recorded:
+            return self.recorded
+        place = None if self.backend == "gguf" else self.endpoint
+        changing: list[Any] = [self.backend, self.model, self.revision, place, asdict(self.sampling)]
+        changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
+        text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        return f"{self.model}@{(self.revision or 'unpinned')[:12]}#{digest}"
+
+    @property
+    def replays(self) -> bool:
+        """Whether it only reads what was recorded."""
+        return self.backend == "records"
+
+    def described(self) -> dict[str, Any]:
+        """Plain data for records and protocols: every field but those about money and patience."""
+        fields = asdict(self)
+        kept = {name: value for name, value in fields.items() if name not in ("timeout", "price", "recorded")}
+        if self.backend == "gguf":
+            # The folder is this machine's affair; the file's name and content say which model it is.
+            kept["endpoint"] = Path(str(self.endpoint)).name
+        return {"id": self.id, **kept}
+
+    def model_to_ask(self) -> ChatModel:
+        """The backend.
+
+        Raises:
+            ModelMissing: what it runs with is not installed, or the model is not here; says the command that helps.
+        """
+        if self.backend == "endpoint":
+            from podeval.models.chat_endpoint import EndpointChat
+
+            return EndpointChat(self.model, str(self.endpoint), key=key_for(str(self.endpoint)), extra=self.extra)
+        if self.backend == "gguf":
+            from podeval.models.chat_gguf import gguf_chat
+
+            return gguf_chat(Path(str(self.endpoint)), context=self.context)
+        if self.backend == "transformers":
+            from podeval.models.chat_transformers import transformers_chat
+
+            return transformers_chat(self.model, str(self.revision), hears=self.hears)
+        raise ModelMissing(
+            f"{self.endpoint} holds records of {self.recorded} and nobody answers anew; "
+            "name the judge itself to ask for what is missing"
+        )
+
+
+def key_for(endpoint: str) -> str | None:
+    """The key of an endpoint, from the environment; Hugging Face's token goes to Hugging Face's router only."""
+    if key := os.environ.get(KEY):
+        return key
+    return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None
+
+
+def judge_named(text: str) -> Judge:
+    """The judge that is meant by a name or a file.
+
+    Raises:
+        BadInput: it is none of the ways to name one, or its file is wrong; says what to write.
+        ModelMissing: a local model's file is not there.
+    """
+    kind, _, rest = text.partition(":")
+    if kind == "gguf" and rest:
+        return _gguf(Path(rest))
+    if kind == "transformers" and rest:
+        return _transformers(rest)
+    if kind == "records" and rest:
+        return _recorded(rest)
+    if found := re.fullmatch("(.*)@(https?://.*)", text):
+        return _at_endpoint(found[1], found[2])
+    if Path(text).suffix.lower() in (".yaml", ".yml"):
+        return _from_file(Path(text))
+    raise BadInput(f"{text!r} names no judge; {_WAYS}")
+
+
+def _at_endpoint(model: str, endpoint: str) -> Judge:
+    if not model:
+        raise BadInput(f"name the model at {_without_secrets(endpoint)}: write MODEL@{_without_secrets(endpoint)}")
+    return Judge("endpoint", model, endpoint=_checked_endpoint(endpoint), hears=True)
+
+
+def _checked_endpoint(endpoint: str) -> str:
+    """Without a slash at its end.
+
+    Raises:
+        BadInput: it is not a web address, or holds what may be a secret.
+    """
+    parts = urlsplit(endpoint)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise BadInput("an endpoint is a web address such as https://host/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(
+            f"the endpoint {_without_secrets(endpoint)} carries a user, a password or a query, which would stand "
+            f"in every record; give the key in the environment as {KEY}"
+        )
+    return endpoint.rstrip("/").removesuffix("/chat/completions")
+
+
+def _without_secrets(endpoint: str) -> str:
+    parts = urlsplit(endpoint)
+    return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+
+def _gguf(path: Path, **fields: Any) -> Judge:
+    if not path.is_file():
+        raise ModelMissing(f"there is no model file {path}; give the path of a .gguf file")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise BadInput(f"{path} is not a GGUF file; give the path of a model in that format")
+    stat = path.stat()
+    revision = _file_digest(str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    if fields.setdefault("revision", revision) != revision:
+        raise BadInput(f"{path} has the SHA-256 {revision}, not {fields['revision']}; get the file that is meant")
+    return Judge("gguf", fields.pop("model", path.name), endpoint=str(path), **fields)
+
+
+@functools.lru_cache(maxsize=16)
+def _file_digest(path: str, size: int, modified: int) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _transformers(text: str, **fields: Any) -> Judge:
+    repo, _, commit = text.partition("@")
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo) or not re.fullmatch(r"[0-9a-f]{40}", commit):
+        raise BadInput(
+            f"transformers:{text} does not name a commit; write transformers:OWNER/NAME@ and the 40 digits of the "
+            "commit, which the repo's page on the Hub shows under 'History'"
+        )
+    fields.setdefault("hears", bool(re.search("omni|audio|speech", repo, re.IGNORECASE)))
+    return Judge("transformers", repo, revision=commit, **fields)
+
+
+def _recorded(text: str) -> Judge:
+    from podeval.judges.records import Records
+
+    folder, _, wanted = text.partition("#")
+    if not Path(folder).is_dir():
+        raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
+    known = Records(Path(folder)).judges()
+    chosen = [found for found in known if found["id"] == wanted] if wanted else known
+    if len(chosen) != 1:
+        ids = ", ".join(f"records:{folder}#{found['id']}" for found in known) or "none"
+        raise BadInput(f"{folder} holds the records of {len(known)} judges; name one of: {ids}")
+    (one,) = chosen
+    return Judge(
+        "records",
+        one["model"],
+        revision=one["revision"],
+        endpoint=folder,
+        sampling=Sampling(**one["sampling"]),
+        trial=one["trial"],
+        hears=one["hears"],
+        audio=AudioLimits(**one["audio"]),
+        extra=one["extra"],
+        context=one["context"],
+        recorded=one["id"],
+    )
+
+
+class _SamplingFields(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    temperature: float | None = pydantic.Field(0.0, ge=0, le=2)
+    top_p: float | None = pydantic.Field(None, gt=0, le=1)
+    seed: int | None = 0
+    max_tokens: int | None = pydantic.Field(4096, ge=16)
+
+
+class _AudioFields(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    format: str = pydantic.Field("wav", pattern="|".join(f"^{name}$" for name in FORMATS))
+    seconds: float = pydantic.Field(AudioLimits().seconds, gt=0)
+    bytes: int = pydantic.Field(AudioLimits().bytes, gt=0)
+
+
+class _PriceFields(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    prompt: float = pydantic.Field(ge=0)
+    answer: float = pydantic.Field(ge=0)
+
+
+class _JudgeFields(pydantic.BaseModel):
+    """A judge's YAML file."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+    backend: str = pydantic.Field(pattern="^endpoint$|^gguf$|^transformers$|^records$")
+    model: str = pydantic.Field("", max_length=500)
+    revision: str | None = None
+    endpoint: str | None = None
+    sampling: _SamplingFields = pydantic.Field(default_factory=lambda: _SamplingFields.model_validate({}))
+    trial: bool = False
+    hears: bool = False
+    audio: _AudioFields = pydantic.Field(default_factory=lambda: _AudioFields.model_validate({}))
+    extra: dict[str, Any] = pydantic.Field(default_factory=dict)
+    timeout: float = pydantic.Field(180.0, gt=0)
+    context: int | None = pydantic.Field(None, ge=256)
+    price: _PriceFields | None = None
+
+
+def _from_file(path: Path) -> Judge:
+    """A judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
+    import yaml
+
+    try:
+        read = _JudgeFields.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise BadInput(f"there is no file {path}; {_WAYS}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+    except pydantic.ValidationError as error:
+        # Without the value: somebody may have put a key there.
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise BadInput(f"{path}: {place}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}") from None
+    fields: dict[str, Any] = {
+        "sampling": Sampling(**read.sampling.model_dump()),
+        "trial": read.trial,
+        "hears": read.hears,
+        "audio": AudioLimits(**read.audio.model_dump()),
+        "extra": read.extra,
+        "timeout": read.timeout,
+        "context": read.context,
+        "price": Price(**read.price.model_dump()) if read.price else None,
+    }
+    _refuse_secrets(read.extra, path)
+    if read.backend == "records":
+        return _recorded(str(path.parent / str(read.endpoint)))
+    if read.backend == "gguf":
+        named = {"model": read.model} if read.model else {}
+        pinned = {"revision": read.revision} if read.revision else {}
+        return _gguf(path.parent / str(read.endpoint), **named, **pinned, **fields)
+    if read.backend == "transformers":
+        return _transformers(f"{read.model}@{read.revision or ''}", **fields)
+    if not read.model or not read.endpoint:
+        raise BadInput(f"{path}: an endpoint judge needs model and endpoint, such as endpoint: https://host/v1")
+    return Judge("endpoint", read.model, revision=read.revision, endpoint=_checked_endpoint(read.endpoint), **fields)
+
+
+def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:
+    for name in extra:
+        if re.search(r"key|token$|secret|authori[sz]ation|password", name, re.IGNORECASE):
+            raise BadInput(f"{path}: extra.{name} looks like a secret; give the key in the environment as {KEY}")

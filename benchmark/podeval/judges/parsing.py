@@ -1,0 +1,389 @@
+"""Reading an answer: tolerant of how it is written, strict about what it says.
+
+Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
+commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
+number is due and 45 is its maximum, numbers as strings, 0 and 1 for no and yes. Not tolerated: an answer that breaks
+off, several answers that differ, a key twice with two values, NaN, a value out of range. What cannot be read is an
+`UnreadableAnswer` with a sentence; nothing is ever made up for it.
+"""
+
+import json
+import re
+import typing
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+import pydantic
+
+from podeval.errors import PodevalError
+from podeval.models.chat import ChatAnswer
+
+Answer = TypeVar("Answer", bound=pydantic.BaseModel)
+
+
+class UnreadableAnswer(PodevalError):
+    """An answer that is none; says why, in words that the judge can act on."""
+
+
+def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
+    """The typed answer.
+
+    Raises:
+        UnreadableAnswer: there is none, or it does not fit.
+    """
+    text = _without_thinking(answer.text or "")
+    if not text.strip():
+        raise UnreadableAnswer(_why_empty(answer))
+    if answer.refusal:
+        raise UnreadableAnswer(f"the judge refused: {_short(answer.refusal)}")
+    try:
+        return parse(text, model)
+    except UnreadableAnswer as problem:
+        if answer.finish == "length":
+            raise UnreadableAnswer(f"the answer was cut off at the longest that is allowed; {problem}") from None
+        if answer.finish == "content_filter":
+            raise UnreadableAnswer(f"a content filter stopped the answer; {problem}") from None
+        raise
+
+
+def parse(text: str, model: type[Answer]) -> Answer:
+    """The typed answer in a text.
+
+    Raises:
+        UnreadableAnswer: see `read_answer`.
+    """
+    try:
+        return _parsed(text, model)
+    except RecursionError:
+        raise UnreadableAnswer("the answer is nested deeper than any answer that was asked for") from None
+
+
+def _parsed(text: str, model: type[Answer]) -> Answer:
+    found: list[Any] = []
+    problem: UnreadableAnswer | None = None
+    for span in _objects(_without_thinking(text)):
+        try:
+            data = _load(span)
+        except ValueError as error:
+            problem = problem or UnreadableAnswer(f"the answer is not valid JSON: {error}")
+            continue
+        if data not in found:
+            found.append(data)
+    valid: list[Answer] = []
+    for data in found:
+        try:
+            value = _validated(data, model)
+        except UnreadableAnswer as error:
+            problem = error
+            continue
+        if value not in valid:
+            valid.append(value)
+    if len(valid) == 1:
+        return valid[0]
+    if valid:
+        raise UnreadableAnswer(f"there are {len(valid)} different answers; give one")
+    raise problem or UnreadableAnswer(f"the answer holds no JSON object; it begins {_short(text)!r}")
+
+
+def _why_empty(answer: ChatAnswer) -> str:
+    if answer.refusal:
+        return f"the judge refused: {_short(answer.refusal)}"
+    if answer.tools:
+        return f"instead of an answer the judge called the tool {', '.join(answer.tools)}; answer with the JSON object"
+    if answer.finish == "content_filter":
+        return "a content filter stopped the answer"
+    if answer.finish == "length":
+        return "the answer was cut off at the longest that is allowed before it began; think less, then answer"
+    return "the answer is empty; answer with the JSON object"
+
+
+_TAG = re.compile(r"<(/?)(think|thinking|thought|reasoning|reflection|seed:think)>", re.IGNORECASE)
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s*<\|message\|>")
+
+
+_ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
+
+
+def _without_thinking(text: str) -> str:
+    """What follows the thinking; a thought that never ends leaves nothing. In a whole answer, tags are words."""
+    alone = _ONLY_FENCED.fullmatch(text)
+    try:
+        if isinstance(json.loads(alone[1] if alone else text), dict):
+            return text
+    except (ValueError, RecursionError):
+        pass
+    text = _without_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
+    text = text[_last_end(tag for tag in _TAG.finditer(text) if tag[1]) :]
+    begin = _TAG.search(text)
+    return text[: begin.start()] if begin else text
+
+
+def _without_whole_thoughts(text: str) -> str:
+    """Without what stands between an opening tag and the next closing one of its name; in one pass."""
+    tags = list(_TAG.finditer(text))
+    ends: dict[str, re.Match[str] | None] = {}
+    closing: list[re.Match[str] | None] = []
+    for tag in reversed(tags):
+        name = tag[2].casefold()
+        closing.append(ends.get(name))
+        if tag[1]:
+            ends[name] = tag
+    kept, position = [], 0
+    for tag, end in zip(tags, reversed(closing), strict=True):
+        if not tag[1] and end is not None and tag.start() >= position:
+            kept.append(text[position : tag.start()])
+            position = end.end()
+    return "".join([*kept, text[position:]])
+
+
+def _last_end(found: Iterable[re.Match[str]]) -> int:
+    """Where the last of some matches ends; 0 where there is none."""
+    return max((match.end() for match in found), default=0)
+
+
+_FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+
+
+def _objects(text: str) -> Iterator[str]:
+    """The outermost {...} of the text; of its fenced blocks where those hold any.
+
+    Raises:
+        UnreadableAnswer: one breaks off.
+    """
+    fenced = [block for block in _FENCED.findall(text) if "{" in block]
+    for part in fenced or [text]:
+        position = part.find("{")
+        while position >= 0:
+            end = _closing(part, position)
+            if end is None:
+                raise UnreadableAnswer("the answer breaks off before its JSON object ends")
+            yield part[position:end]
+            position = part.find("{", end)
+
+
+def _closing(text: str, start: int) -> int | None:
+    """The place after the brace that closes the one at `start`; braces inside strings do not count."""
+    depth, in_string, escaped = 0, False, False
+    for place in range(start, len(text)):
+        sign = text[place]
+        if in_string:
+            if escaped:
+                escaped = False
+            elif sign == "\\":
+                escaped = True
+            elif sign == '"':
+                in_string = False
+        elif sign == '"':
+            in_string = True
+        elif sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                return place + 1
+    return None
+
+
+def _load(text: str) -> Any:
+    """JSON, as written or mended."""
+    try:
+        return _decoded(text)
+    except json.JSONDecodeError as error:
+        try:
+            return _decoded(_mended(text))
+        except json.JSONDecodeError:
+            raise ValueError(
+                f"{error.msg} at character {error.pos}, near {text[error.pos : error.pos + 20]!r}"
+            ) from None
+
+
+def _decoded(text: str) -> Any:
+    # Line breaks inside strings are no harm.
+    return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_once)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no value")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found and found[key] != value:
+            raise ValueError(f"the key {key!r} stands there twice, with different values")
+        found[key] = value
+    return found
+
+
+_PIECES = re.compile(
+    r'(?P<string>"(?:[^"\\]|\\.)*(?:"|\Z))|(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))|(?P<other>.)', re.DOTALL
+)
+_HALF_WIDTH = str.maketrans("：，", ":,")
+
+
+def _mended(text: str) -> str:
+    """Without comments and trailing commas, with ASCII punctuation; strings are left as they are."""
+    pieces: list[str] = []
+    for found in _PIECES.finditer(text):
+        if found["comment"]:
+            continue
+        pieces.append(found["string"] or found["other"].translate(_HALF_WIDTH))
+    kept: list[str] = []
+    following = ""
+    for piece in reversed(pieces):
+        if piece == "," and following in ("}", "]"):
+            continue
+        kept.append(piece)
+        if not piece.isspace():
+            following = piece
+    return "".join(reversed(kept))
+
+
+_REPAIRS = 200
+"""More slips of form than any real answer holds."""
+
+
+def _validated(data: Any, model: type[Answer]) -> Answer:
+    """The answer by pydantic's strict rules, after slips of form were put right where pydantic found them.
+
+    Raises:
+        UnreadableAnswer: names up to five places and what is wrong there.
+    """
+    schema = model.model_json_schema()
+    data = _with_canonical_keys(data, model)
+    for _ in range(_REPAIRS):
+        try:
+            return model.model_validate_json(json.dumps(data), strict=True)
+        except pydantic.ValidationError as error:
+            problems = error.errors(include_url=False, include_context=False)
+            # Each is tried: what cannot be put right at once may be when another is.
+            if not any([_repair(data, problem, schema) for problem in problems]):
+                raise UnreadableAnswer(_sentence(problems)) from None
+    raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
+
+
+def _sentence(problems: list[Any]) -> str:
+    said = []
+    for problem in problems[:5]:
+        place = ".".join(str(part) for part in problem["loc"]) or "the answer"
+        given = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
+        said.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}{given}")
+    more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+    return "; ".join(said) + more
+
+
+_NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
+_NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*(?:[/／]\s*(\d+(?:\.\d+)?))?\s*")
+_TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "no": False, "0": False, "否": False}
+
+
+def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
+    """Put one slip of form right in `data`; False where it is none."""
+    *path, last = problem["loc"] or (None,)
+    holder = _at(data, tuple(path))
+    if isinstance(holder, dict):
+        if last not in holder:
+            return False
+    elif not (isinstance(holder, list) and isinstance(last, int) and last < len(holder)):
+        return False
+    value = holder[last]
+    mended: Any = None
+    if problem["type"] in _NUMBERS:
+        mended = _number(value, _node(schema, problem["loc"]))
+    elif problem["type"] in ("bool_type", "bool_parsing") and str(value).strip().casefold() in _TRUTHS:
+        mended = _TRUTHS[str(value).strip().casefold()]
+    if mended is None or (mended == value and type(mended) is type(value)):
+        return False
+    holder[last] = mended
+    return True
+
+
+def _number(value: Any, node: dict[str, Any]) -> int | float | None:
+    """The number that was meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value) if value == int(value) and isinstance(value, float) else None
+    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        return None
+    if found[2] is not None and float(found[2]) != node.get("maximum"):
+        return None
+    number = float(found[1])
+    return int(number) if number == int(number) else number
+
+
+def _with_canonical_keys(data: Any, kind: Any) -> Any:
+    """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
+
+    Raises:
+        UnreadableAnswer: two keys mean the same field.
+    """
+    models = _models(kind)
+    if isinstance(data, list):
+        return [_with_canonical_keys(item, kind) for item in data]
+    if not isinstance(data, dict) or len(models) != 1:
+        return data
+    (model,) = models
+    names: dict[str, tuple[str, Any]] = {}
+    for field, about in model.model_fields.items():
+        names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
+    found: dict[str, Any] = {}
+    for key, value in data.items():
+        name, annotation = names.get(_plain(key), (key, None))
+        if name in found:
+            raise UnreadableAnswer(f"the answer says {name} twice; say it once")
+        found[name] = _with_canonical_keys(value, annotation)
+    return found
+
+
+def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
+    """The models that a type is, lists or may be."""
+    if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+        return [kind]
+    found = [model for part in typing.get_args(kind) for model in _models(part)]
+    return list(dict.fromkeys(found))
+
+
+def _aliases(field: str, about: pydantic.fields.FieldInfo) -> list[str]:
+    """Names a field is known by; first the one that the schema has."""
+    given = about.validation_alias
+    choices = list(given.choices) if isinstance(given, pydantic.AliasChoices) else [given]
+    found = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
+    return list(dict.fromkeys(found))
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[\W_]+", "", key).casefold()
+
+
+def _at(data: Any, path: tuple[Any, ...]) -> Any:
+    for step in path:
+        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = data[step]
+        # Otherwise a step names which type of a union was tried, and is no place in the data.
+    return data
+
+
+def _node(schema: dict[str, Any], path: tuple[Any, ...]) -> dict[str, Any]:
+    """The part of a JSON schema that is about a place; empty where it cannot be told."""
+    node: Any = schema
+    for step in (*path, None):
+        while isinstance(node, dict) and "$ref" in node:
+            node = schema.get("$defs", {}).get(str(node["$ref"]).rpartition("/")[2], {})
+        if step is None or not isinstance(node, dict):
+            break
+        if isinstance(step, int) and "items" in node:
+            node = node["items"]
+        elif step in node.get("properties", {}):
+            node = node["properties"][step]
+        elif isinstance(node.get("additionalProperties"), dict):
+            node = node["additionalProperties"]
+        else:
+            node = {}
+    return node if isinstance(node, dict) else {}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 120 else line[:117] + "..."

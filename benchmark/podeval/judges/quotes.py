@@ -1,0 +1,71 @@
+"""Evidence: whether what a judge puts in quotation marks stands in the text it judges.
+
+Only letters and digits are compared, without case and in compatibility form, so that spacing, punctuation and the kind
+of quotation marks do not matter. `…` or `...` inside a quote leaves words out; what is around it must occur in order.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from podeval.text.script import Script
+from podeval.text.tokens import HAN
+
+_GAP = re.compile(r"\.{3,}|…+|\[…\]|\[\.{3}\]")
+_LEAST = 4
+"""Letters and digits a quote needs to say anything; a Chinese character counts as two."""
+
+
+def unfound(quotes: Iterable[str], script: Script) -> list[str]:
+    """The quotes that do not occur in the script, with or without its speakers' names; and those that quote nothing."""
+    texts = [letters(script.lines), letters(script.text)]
+    return [
+        quote for quote in quotes if not any(_occurs(quote, text) for text in texts) and not _said_by(quote, script)
+    ]
+
+
+def require_found(
+    quotes: Iterable[str], script: Script, advice: str = "Copy the words exactly as they are there."
+) -> None:
+    """Refuse evidence that is none.
+
+    Args:
+        quotes: what a judge put in quotation marks.
+        script: where it should stand.
+        advice: to the judge, what to do about it.
+
+    Raises:
+        ValueError: a quote is not in the script; names it, for the judge.
+    """
+    if missing := unfound(quotes, script):
+        shown = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
+        raise ValueError(f"these quotes do not stand in the script: {shown}. {advice}")
+
+
+def _said_by(quote: str, script: Script) -> bool:
+    """Whether it is a speaker's name, a colon, and words from inside one of that speaker's turns."""
+    name, *words = re.split("[:：]", quote, maxsplit=1)
+    turns = (turn for turn in script.turns if words and letters(turn.speaker) == letters(name))
+    return any(_occurs(words[0], letters(turn.text)) for turn in turns)
+
+
+def _occurs(quote: str, text: str) -> bool:
+    parts = [part for piece in _GAP.split(quote) if (part := letters(piece))]
+    if sum(map(_weight, parts)) < _LEAST:
+        return False
+    place = 0
+    for part in parts:
+        found = text.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return True
+
+
+def letters(text: str) -> str:
+    """Letters and digits alone, without case and in compatibility form."""
+    return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
+
+
+def _weight(part: str) -> int:
+    return len(part) + len(re.findall(f"[{HAN}]", part))

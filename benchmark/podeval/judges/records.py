@@ -1,0 +1,244 @@
+"""Every exchange with a judge, as it was: append-only lines of JSON from which scoring can be repeated.
+
+A folder holds `records.jsonl`. A line is of one `kind`: `judge` (who was asked, once a judge), `exchange` (what was
+sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer). No line holds a
+key: keys never leave the process but in the request's header.
+
+An exchange is found again by its key: prompt, inputs, judge and seed. What is kept is what the judge said, not what
+was made of it; reading happens each time, by the parser of the day.
+"""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput, PodevalError
+from podeval.models.chat import ChatAnswer
+
+FILE = "records.jsonl"
+VERSION = 1
+
+
+def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
+    """The name under which an exchange is found again: ids of prompt and judge, digest of the inputs, seed."""
+    return hashlib.sha256(json.dumps([VERSION, prompt, inputs, judge, seed]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A question and what came back.
+
+    Args:
+        key: what it is found by.
+        series: rises when an answer is asked for anew on purpose.
+        attempt: 1 for the first; later ones were told what was wrong with the one before.
+        prompt, judge, seed, inputs: what the key is made of; `inputs` maps a name to the hash of a text or clip.
+        messages: what was sent, audio by its SHA-256.
+        answer: what came back.
+        asked: when, UTC, ISO 8601.
+        seconds: how long the answer took.
+        problem: why it could not be used when it came; None when it could.
+    """
+
+    key: str
+    series: int
+    attempt: int
+    prompt: str
+    judge: str
+    seed: int
+    inputs: Mapping[str, Any]
+    messages: Sequence[Mapping[str, Any]]
+    answer: ChatAnswer
+    asked: str
+    seconds: float
+    problem: str | None
+
+    @property
+    def id(self) -> str:
+        """What a result refers to."""
+        return f"{self.key[:16]}-{self.series}-{self.attempt}"
+
+    def to_json(self) -> dict[str, Any]:
+        """A line of the records."""
+        return {"kind": "exchange", "version": VERSION, "id": self.id, **asdict(self)}
+
+    @classmethod
+    def from_json(cls, line: Mapping[str, Any]) -> "Exchange":
+        """From a line of the records."""
+        fields = {name: line[name] for name in cls.__dataclass_fields__}
+        answer = dict(fields["answer"])
+        answer["tools"] = tuple(answer["tools"])
+        return cls(**fields | {"answer": ChatAnswer(**answer)})
+
+
+class Records:
+    """The records of a folder, or of this process only where there is none. For several threads and processes.
+
+    Raises:
+        BadInput: a line is damaged; says which.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._kept: list[bytes] = []
+        self._places: dict[str, list[tuple[int, int, int]]] = {}
+        self._judges: dict[str, dict[str, Any]] = {}
+        self._forms: dict[str, str] = {}
+        for place, line in self._read():
+            self._index(place, line)
+
+    @property
+    def path(self) -> Path | None:
+        """The file."""
+        return self.folder / FILE if self.folder else None
+
+    def judges(self) -> list[dict[str, Any]]:
+        """Who was asked, as `Judge.described`."""
+        return list(self._judges.values())
+
+    def form(self, judge: str) -> str | None:
+        """How this judge was last asked for a schema, None where it was not."""
+        return self._forms.get(judge)
+
+    def series(self, key: str) -> int:
+        """The newest series under a key, -1 where there is none."""
+        return max((series for series, _, _ in self._places.get(key, ())), default=-1)
+
+    def exchanges(self, key: str) -> list[Exchange]:
+        """Those of the newest series under a key, by attempt."""
+        with self._lock:
+            newest = self.series(key)
+            places = [place for series, _, place in sorted(self._places.get(key, ())) if series == newest]
+        return [Exchange.from_json(json.loads(self._line_at(place))) for place in places]
+
+    def all_exchanges(self) -> Iterator[Exchange]:
+        """Every exchange in the order recorded, also those that a newer series replaced."""
+        for _, line in self._read():
+            if line["kind"] == "exchange":
+                yield Exchange.from_json(line)
+
+    def failures(self) -> Iterator[dict[str, Any]]:
+        """Every call without an answer."""
+        for _, line in self._read():
+            if line["kind"] == "failure":
+                yield line
+
+    def add_judge(self, described: Mapping[str, Any]) -> None:
+        """Note who is asked, where that is not known yet or was described otherwise."""
+        known = self._judges.get(described["id"])
+        if json.dumps(known, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
+            self._append({"kind": "judge", "version": VERSION, **described})
+
+    def add(self, exchange: Exchange) -> None:
+        """Keep an exchange, synced to the disk before this returns."""
+        self._append(exchange.to_json())
+
+    def add_failure(self, key: str, prompt: str, judge: str, reason: str, asked: str, seconds: float) -> None:
+        """Keep that a call brought no answer."""
+        said = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": asked, "seconds": seconds}
+        self._append({"kind": "failure", "version": VERSION, **said})
+
+    def _index(self, place: int, line: Mapping[str, Any]) -> None:
+        if line["kind"] == "judge":
+            self._judges[line["id"]] = {key: value for key, value in line.items() if key not in ("kind", "version")}
+        elif line["kind"] == "exchange":
+            self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], place))
+            self._forms[line["judge"]] = line["answer"]["form"]
+
+    def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Every whole line with its place; a half-written last one is not one."""
+        if self.path is None:
+            yield from ((place, json.loads(line)) for place, line in enumerate(list(self._kept)))
+            return
+        try:
+            opened = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise BadInput(f"cannot read {self.path}: {error.strerror}; name another folder for records") from None
+        with opened as file:
+            place = 0
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                if line.strip():
+                    yield place, _parsed(line, self.path, number)
+                place += len(line)
+
+    def _line_at(self, place: int) -> bytes:
+        if self.path is None:
+            return self._kept[place]
+        with self.path.open("rb") as file:
+            file.seek(place)
+            return file.readline()
+
+    def _append(self, data: Mapping[str, Any]) -> None:
+        line = (json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n").encode("utf-8", "replace")
+        with self._lock:
+            if self.path is None:
+                place = len(self._kept)
+                self._kept.append(line)
+            else:
+                place = _appended(self.path, line)
+            self._index(place, data)
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        data = json.loads(line)
+        if data["kind"] == "exchange":
+            Exchange.from_json(data)
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(
+            f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "
+            "what it held is asked anew"
+        ) from None
+    return dict(data)
+
+
+def _appended(path: Path, line: bytes) -> int:
+    """Append a line, synced, and give its place; what a killed process left half-written is cut off first."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a+b", buffering=0) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            end = _end_of_last_line(file.fileno())
+            file.truncate(end)
+            try:
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[file.write(rest) :]
+                os.fsync(file.fileno())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.truncate(path, end)
+                raise
+            return end
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise PodevalError(
+                f"the disk is full, or a quota is used up, while writing {path}; every answer so far is kept: "
+                "free some space and run the same command again"
+            ) from error
+        raise BadInput(f"cannot write {path}: {error.strerror}; choose a folder that you can write to") from error
+
+
+def _end_of_last_line(file: int) -> int:
+    """Offset after the last newline; only the tail is read."""
+    end = os.lseek(file, 0, os.SEEK_END)
+    while end > 0:
+        start = max(0, end - 65536)
+        newline = os.pread(file, end - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        end = start
+    return 0

@@ -1,0 +1,92 @@
+"""The arena's rating of a system: what all blind comparisons imply, on Elo's scale.
+
+Bradley–Terry with ties (Davidson 1970): 400 points are odds of ten to one, the mean of all systems is 1000; higher is
+better. The 95 % interval treats a voter's votes as dependent; ranks are those the intervals of differences allow. Tie
+and both bad count as ties. MTalk-Bench section 5.1.
+
+Differs from the paper, whose Elo (from 1000, K = 4, scale 400, ties skipped) depends on the order of the votes and has
+no interval: that is variant "mtalk". Variant "elo" is the same with ½ for a tie and for both bad.
+"""
+
+from functools import lru_cache
+from typing import Literal
+
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.stats.battles import Battles
+from podeval.stats.bradley_terry import Ratings, rate
+from podeval.stats.elo import Elo, elo
+
+
+@metric(
+    name="arena",
+    title="Arena",
+    version="1.0",
+    dimension="human.preference",
+    keys=(
+        Key("rating", "higher", "Elo points", about="Bradley–Terry strength; the mean of all systems is 1000"),
+        Key("rating_low", "higher", "Elo points", about="lower end of its 95 % interval, clustered by voter"),
+        Key("rating_high", "higher", "Elo points", about="upper end of the interval"),
+        Key("rank_best", "lower", "", (1, None), about="best rank that the votes allow"),
+        Key("rank_worst", "lower", "", (1, None), about="worst rank that the votes allow"),
+        Key("wins", "informative", "", (0, None), about="battles won"),
+        Key("battles", "informative", "", (0, None), about="battles fought, ties and both bad among them"),
+    ),
+    paper="MTalk-Bench",
+)
+def arena(
+    system: str,
+    reference_votes: Battles,
+    *,
+    variant: Literal["default", "elo", "mtalk"] = "default",
+    position: bool = False,
+) -> Score:
+    """Rate one system by the votes on all of them.
+
+    Args:
+        system: its name.
+        reference_votes: all votes, in recorded order.
+        variant: default is Bradley–Terry; elo and mtalk are Elo, the latter as the paper has it.
+        position: take out what being heard first does, and show it in the notes.
+    """
+    if variant == "default":
+        ratings = _rated(reference_votes, position)
+        found = next((rating for rating in ratings.systems if rating.system == system), None)
+        if found is None:
+            raise CannotScore(f"{system} was in no battle")
+        return Score(
+            values={
+                "rating": found.rating,
+                "rating_low": found.low,
+                "rating_high": found.high,
+                "rank_best": found.best,
+                "rank_worst": found.worst,
+                "wins": found.wins,
+                "battles": found.battles,
+            },
+            notes={
+                "losses": found.losses,
+                "ties": found.ties,
+                "both_bad": found.both_bad,
+                "votes": ratings.votes,
+                "voters": ratings.voters,
+                "effects": {e.name: {"points": e.points, "ci95": [e.low, e.high]} for e in ratings.effects},
+            },
+        )
+    counted = _elo(reference_votes, variant).get(system)
+    if counted is None:
+        raise CannotScore(f"{system} was in no battle")
+    fought = counted.wins + counted.losses + counted.ties + counted.both_bad
+    return Score(values={"rating": counted.rating, "wins": counted.wins, "battles": fought})
+
+
+@lru_cache(maxsize=4)
+def _rated(votes: Battles, position: bool) -> Ratings:
+    """All systems are rated at once; the next system of the same votes finds them rated."""
+    return rate(votes, position=position)
+
+
+@lru_cache(maxsize=4)
+def _elo(votes: Battles, variant: Literal["elo", "mtalk"]) -> dict[str, Elo]:
+    return elo(votes, "mtalk" if variant == "mtalk" else "default")

@@ -1,0 +1,136 @@
+"""CASP: how well music and sound effects fit the speech over them.
+
+Mean cosine, over stretches of 10 s, of the vectors that two networks trained on podcasts give to the speech and to
+everything else, after separation. −1 to 1, higher is better. PodEval, section 4.3, with the model of Tian et al.
+(DualDub, ACM MM 2025), 16 kHz; both stems are brought to a peak of 1 over the recording and mixed to mono, and the
+last stretch is looped to 10 s.
+
+Differs from the public code, which counts every stretch of every recording and maps the mean cosine x to (x + 1) / 2
+(`variant="podeval"`; the paper states no scale, the original work reports x). Here only stretches count in which at
+least 1 s of speech and 1 s of music that lasts for 3 s are heard, and a recording without music is not scored: what a
+separator leaves of clean speech is no music, although it is often louder than −60 LUFS, the level below which an
+accompaniment is taken to be none.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording
+from podeval.analysis.speech_track import lasting_music
+from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer
+from podeval.audio.loudness import measure
+from podeval.audio.resample import mono, resample
+from podeval.audio.windows import Span, seconds_inside
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+from podeval.models import registry
+from podeval.models.jobs import Samples
+
+RATE = 16_000
+CLIP_SECONDS = 10.0
+CLIP = round(CLIP_SECONDS * RATE)
+
+SHORTEST = 3.0
+"""Seconds below which looping the sound to fill a clip says nothing."""
+
+LEAST = 1.0
+"""Seconds of speech, and of music, in a stretch that counts."""
+
+NO_MUSIC = -60.0
+"""LUFS of an accompaniment that is none, by PodEval's rule for the speech-to-music ratio."""
+
+
+@metric(
+    name="casp",
+    title="CASP",
+    version="1.0",
+    dimension="audio.harmony",
+    keys=(Key("casp", "higher", "cosine", (-1, 1), about="harmony of speech and what sounds under it"),),
+    needs=("harmony", "separator", "music_detector", "voice_activity"),
+    paper="PodEval",
+)
+def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "default") -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech with music or sound effects, 16 kHz, one or two channels.
+        variant: `podeval` counts every stretch and gives (x + 1) / 2 for a mean cosine x.
+    """
+    recording.require_sound(SHORTEST)
+    # Nothing is looked for or separated where there is no model for what follows.
+    registry.card("harmony", recording.profile)
+    if variant == "default" and not lasting_music(recording):
+        raise CannotScore("no music is heard in the recording, so there is nothing to fit its speech")
+    separator = registry.card("separator", recording.profile).identity
+    cosines = recording.array_from(
+        "harmony", lambda model: _cosines(model, recording), separator=separator, clip=CLIP_SECONDS
+    ).astype(np.float64)
+    if variant == "podeval":
+        cosines, kept = (cosines + 1) / 2, np.full(len(cosines), True)
+    else:
+        kept = _counted(recording, len(cosines))
+    return Score(
+        values={"casp": float(cosines[kept].mean())},
+        notes={"windows": int(kept.sum()), "windows_left_out": int((~kept).sum())},
+        timeline=Timeline(
+            starts=[float(index * CLIP_SECONDS) for index in np.flatnonzero(kept)],
+            window=CLIP_SECONDS,
+            values={"casp": [round(float(value), 4) for value in cosines[kept]]},
+        ),
+    )
+
+
+def _counted(recording: Recording, count: int) -> NDArray[np.bool_]:
+    """Of every stretch of 10 s whether it holds speech and music.
+
+    Raises:
+        CannotScore: none does.
+    """
+    clips = [(Span(index * CLIP_SECONDS, (index + 1) * CLIP_SECONDS),) for index in range(count)]
+    speech, music = (seconds_inside(clips, spans) for spans in (recording.speech(), lasting_music(recording)))
+    counted: NDArray[np.bool_] = (speech >= LEAST) & (music >= LEAST)
+    if not counted.any():
+        raise CannotScore(
+            f"speech and music are never heard within the same 10 s ({speech.sum():.1f} s of speech, "
+            f"{music.sum():.1f} s of music)"
+        )
+    return counted
+
+
+def _cosines(model: Any, recording: Recording) -> NDArray[np.float32]:
+    """The cosine of every stretch of 10 s, shape (stretches,).
+
+    Raises:
+        CannotScore: the accompaniment is too quiet to be any.
+    """
+    stems = recording.stems()
+    if _loudness(stems.accompaniment, stems.rate) < NO_MUSIC:
+        raise CannotScore(f"no music: after separation, what is not speech is below {NO_MUSIC:g} LUFS")
+    speech, music = (_clips(stem, stems.rate) for stem in (stems.speech, stems.accompaniment))
+    cosines: NDArray[np.float32] = model.harmony(speech, music)
+    return cosines
+
+
+def _loudness(stem: Samples, rate: int) -> float:
+    """Integrated loudness, LUFS; minus infinity for silence."""
+    try:
+        return measure(stem, rate).integrated
+    except CannotScore:
+        return -np.inf
+
+
+def _clips(stem: Samples, rate: int) -> list[Samples]:
+    """A stem in clips of 10 s at 16 kHz, mono, with a peak of 1; the last one looped to their length."""
+    samples = resample(mono(stem), rate, RATE)
+    blocks = [samples[start : start + BLOCK_FRAMES] for start in range(0, len(samples), BLOCK_FRAMES)]
+    peak = max(float(np.abs(block).max()) for block in blocks) or 1.0
+    levelled = SampleBuffer()
+    for block in blocks:
+        levelled.append(block / np.float32(peak))
+    whole = levelled.finish()
+    clips = [whole[start : start + CLIP] for start in range(0, len(whole), CLIP)]
+    clips[-1] = np.resize(clips[-1], CLIP)
+    return clips

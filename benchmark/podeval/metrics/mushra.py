@@ -1,0 +1,72 @@
+"""Naturalness as listeners mark it: the mean of a MUSHRA test, 0 to 100, higher is better.
+
+Mean over all marks of the listeners who pass the screening, with a 95 % interval clustered by listener. A listener
+stays who puts the low anchor last on more than 90 % of the pages and the high anchor among the top two on more than
+50 %, and who does not give one mark to all but the low anchor on more than half of the pages. PodEval section 5.
+
+Differs from the paper in saying what it leaves open, a tie: the low anchor is last if nothing is below it, and a place
+is one more than the number of stimuli above; and in leaving out by rule whom the paper found in box plots, the listener
+who marks all alike.
+"""
+
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.stats.intervals import mean_ci
+from podeval.stats.marks import Mark
+from podeval.stats.screening import HIGH, LOW, MushraRules, screen
+
+
+@metric(
+    name="mushra",
+    title="MUSHRA",
+    version="1.0",
+    dimension="human.naturalness",
+    keys=(
+        Key("mushra", "higher", "points", (0, 100), about="mean mark of the listeners who pass the screening"),
+        Key("mushra_low", "higher", "points", (0, 100), about="lower end of its 95 % interval, clustered by listener"),
+        Key("mushra_high", "higher", "points", (0, 100), about="upper end of the interval"),
+    ),
+    paper="PodEval",
+)
+def mushra(
+    system: str,
+    reference_marks: tuple[Mark, ...],
+    *,
+    screening: bool = True,
+    low_worst: float = 0.9,
+    high_top: float = 0.5,
+    alike: float = 0.5,
+) -> Score:
+    """Mean mark of one stimulus.
+
+    Args:
+        system: its name; the anchors HQ and LQ can be asked for too.
+        reference_marks: all marks of the test, those of the anchors among them.
+        screening: leave out listeners who do not hear the anchors.
+        low_worst: share of pages on more than which the low anchor has to be last.
+        high_top: share of pages on more than which the high anchor has to be among the top two.
+        alike: largest share of pages on which all but the low anchor may have one mark.
+    """
+    verdicts = screen(reference_marks, MushraRules(low_worst, high_top, alike=alike)) if screening else []
+    dropped = {verdict.rater: list(verdict.reasons) for verdict in verdicts if not verdict.kept}
+    own = [mark for mark in reference_marks if mark.stimulus == system and mark.rater not in dropped]
+    if not own:
+        marked = any(mark.stimulus == system for mark in reference_marks)
+        raise CannotScore(
+            f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
+        )
+    found = mean_ci([mark.value for mark in own], [mark.rater for mark in own])
+    return Score(
+        values={"mushra": found.mean, "mushra_low": _within(found.low), "mushra_high": _within(found.high)},
+        notes={
+            "marks": found.n,
+            "listeners": found.clusters,
+            "left_out": dropped,
+            "anchors": {"high": HIGH, "low": LOW} if screening else None,
+        },
+    )
+
+
+def _within(bound: float | None) -> float | None:
+    return None if bound is None else min(100.0, max(0.0, bound))

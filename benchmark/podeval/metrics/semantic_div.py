@@ -1,0 +1,79 @@
+"""Semantic diversity (Sem-Div): how far the parts of a text differ in meaning.
+
+The text is cut into windows of 100 tokens, end to end; a sentence encoder turns each into a vector; the score is the
+mean over all pairs of windows of 1 − cosine. Range 0 to 2, higher is more diverse; texts on one topic lie near 0.1
+with BERT, higher with encoders made to tell texts apart, so figures of different encoders are not comparable. The
+windows' tokens are joined by spaces, in Chinese by nothing. What is left after the last whole window is not looked at.
+
+Source: PodEval section 4; the reference profile has its encoders, BERT base (English, Chinese), first token's vector.
+
+Differs from the public code, which drops the last whole window where the text ends with it (`variant="podeval"`),
+scores a text of fewer than two windows 0, where this is unscored, and tokenises Chinese as English.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis.passage import Passage
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+from podeval.text.tokens import detect_language, require_words, tokenise
+
+WINDOW = 100
+"""Tokens."""
+
+
+@metric(
+    name="semantic_div",
+    title="Semantic diversity",
+    version="1.0",
+    dimension="script.semantic_diversity",
+    keys=(Key("semantic_div", "higher", "", (0, 2), about="mean distance in meaning between parts of 100 words"),),
+    needs=("sentence_encoder",),
+    paper="PodEval",
+)
+def semantic_div(
+    passage: Passage,
+    *,
+    variant: Literal["default", "podeval"] = "default",
+    language: Literal["auto", "en", "zh"] = "auto",
+) -> Score:
+    """Score one script or text.
+
+    Args:
+        passage: the words of a script, or plain text, at least 200 tokens.
+        variant: `default` uses every whole window; `podeval` drops the last where the text ends with it.
+        language: of the text; `auto` tells Chinese from English by its characters.
+    """
+    spoken = detect_language(passage.text) if language == "auto" else language
+    tokens = tokenise(passage.text, spoken)
+    require_words(tokens)
+    starts = range(0, len(tokens) - WINDOW + (variant == "default"), WINDOW)
+    if len(starts) < 2:
+        raise CannotScore(
+            f"the text has {len(tokens)} tokens; parts of {WINDOW} are compared, so at least two of them are needed"
+        )
+    separator = "" if spoken == "zh" else " "
+    windows = [separator.join(tokens[start : start + WINDOW]) for start in starts]
+    distances = _distances(passage.embeddings(windows, spoken))
+    return Score(
+        values={"semantic_div": float(distances.mean())},
+        notes={"tokens": len(tokens), "windows": len(windows), "language": spoken},
+        timeline=Timeline(
+            starts=list(starts),
+            window=WINDOW,
+            values={"semantic_div": [round(float(distance), 4) for distance in distances]},
+            unit="tokens",
+        ),
+    )
+
+
+def _distances(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of every vector, the mean of 1 − cosine to all others; their mean is the mean over distinct pairs."""
+    units = embeddings.astype(np.float64)
+    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    distances: NDArray[np.float64] = 1.0 - (units @ units.sum(axis=0) - 1.0) / (len(units) - 1)
+    return distances

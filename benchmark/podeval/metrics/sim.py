@@ -1,0 +1,133 @@
+"""Speaker similarity (SIM): whether the speakers have the voices they were given.
+
+Of every speaker, the cosine between the mean embedding of its speech and that of its reference recording (windows of
+3 s every 2 s, both); the mean over speakers. Range −1 to 1, higher is better. PodEval, section 5.
+With a script, speakers are matched by name and their turns come from aligning its words; without one, diarisation
+finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
+flatters: two protocols. A single reference without a name is for a recording of one voice.
+
+Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
+similar reference, and then fails.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording, Voice
+from podeval.analysis.recording import SHORTEST_VOICE
+from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.errors import BadInput, CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.models.jobs import SpeakerTurn
+from podeval.text.script import Script
+from podeval.text.tokens import detect_language
+
+NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
+
+
+@dataclass(frozen=True)
+class Match:
+    """A speaker with its reference voice's embedding."""
+
+    voice: Voice
+    reference: NDArray[np.float32]
+
+    @property
+    def cosine(self) -> float:
+        """Between the mean embeddings."""
+        return cosine(self.voice.embedding, self.reference)
+
+
+@metric(
+    name="sim",
+    title="SIM",
+    version="1.0",
+    dimension="speech.voice_fidelity",
+    keys=(Key("sim", "higher", "cosine", (-1, 1), about="likeness of each speaker to its reference voice"),),
+    needs=NEEDS,
+    paper="PodEval",
+)
+def sim(
+    recording: Recording,
+    reference_voices: ReferenceVoices,
+    script: Script | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["paper", "podeval"] = "paper",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        reference_voices: a recording of each speaker's voice.
+        script: the words with their speakers, which then tell who speaks when.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        variant: `paper` is the cosine; `podeval` maps it to 0…1 as the public code does.
+    """
+    recording.require_sound()
+    track = recording.speech_track(source)
+    found = matches(track, reference_voices, script)
+    value = float(np.mean([match.cosine for match in found]))
+    return Score(
+        values={"sim": (1 + value) / 2 if variant == "podeval" else value},
+        notes={**match_notes(found), **track.notes},
+    )
+
+
+def matches(recording: Recording, references: ReferenceVoices, script: Script | None) -> list[Match]:
+    """Every reference voice with the speaker that should have it.
+
+    Raises:
+        BadInput: the references' names are not those of the script's speakers.
+        CannotScore: no speech, or a speaker with a reference is not heard.
+    """
+    recording.require_sound(SHORTEST_VOICE)
+    if len(references) == 1 and (script is None or len(script.speakers) == 1):
+        if not recording.speech():
+            raise CannotScore("no speech is heard in the recording")
+        (voice,) = recording.voices((SpeakerTurn("1", 0.0, recording.duration),))
+        return [Match(voice, next(iter(references.embeddings.values())))]
+    if script is None:
+        return _assigned(recording.voices(recording.turns()), references)
+    named = [name for name in references if name in script.speakers]
+    if not named:
+        raise BadInput(
+            f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
+            f"({', '.join(script.speakers)})"
+        )
+    turns = recording.turns(script, detect_language(script.text))
+    heard = {voice.speaker: voice for voice in recording.voices(turns)}
+    if silent := [name for name in named if name not in heard]:
+        raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
+    return [Match(heard[name], references.embeddings[name]) for name in named]
+
+
+def _assigned(voices: Sequence[Voice], references: ReferenceVoices) -> list[Match]:
+    """Found speakers and references, matched so that the similarities add up to the most."""
+    from scipy.optimize import linear_sum_assignment
+
+    if len(voices) < len(references):
+        found = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
+        raise CannotScore(f"there are {len(references)} reference voices, {found} found in the recording")
+    targets = list(references.embeddings.values())
+    likeness = [[cosine(voice.embedding, target) for target in targets] for voice in voices]
+    rows, columns = linear_sum_assignment(likeness, maximize=True)
+    return [Match(voices[row], targets[column]) for row, column in zip(rows, columns, strict=True)]
+
+
+def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """Of the angle between two vectors."""
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def match_notes(found: Sequence[Match]) -> dict[str, dict[str, float]]:
+    """Similarity and seconds of speech by speaker."""
+    return {
+        "speakers": {match.voice.speaker: round(match.cosine, 4) for match in found},
+        "seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in found},
+    }

@@ -1,0 +1,95 @@
+"""Sound fidelity: the PESQ that speech would have against a clean recording of itself, estimated without one.
+
+SQUIM's estimate of wide-band PESQ (ITU-T P.862.2), averaged over windows of 5 s every 2.5 s, the last one ending
+with the recording. About 1 (bad) to 4.64 (no difference), higher is better. LFS-Bench, section 3 and appendix C.3;
+the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English sentences at 16 kHz; channels are averaged.
+
+Differs from the paper, which gives the model the whole file: its cost grows with the square of the length, and it was
+trained on 5 s. A shorter recording is scored whole. Windows more than 40 dB below the loudest are pauses, which have
+no PESQ: left out and counted. The range the paper names, −0.5 to 4.5, is that of narrow-band PESQ, which the model
+does not estimate.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording
+from podeval.analysis.speech_track import NEEDS
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.models import registry
+from podeval.models.jobs import Samples
+
+RATE = 16_000
+WINDOW, STRIDE = 5.0, 2.5
+SHORTEST = 1.0
+QUIET = -40.0
+"""Decibels below the loudest window."""
+
+
+@metric(
+    name="sound_fidelity",
+    title="Sound fidelity",
+    version="1.0",
+    dimension="acoustics.fidelity",
+    keys=(Key("pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it"),),
+    needs=("pesq_estimator", *NEEDS),
+    paper="LFS-Bench",
+)
+def sound_fidelity(
+    recording: Recording,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["default", "lfs"] = "default",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        variant: `lfs` goes through 24 kHz first, as the paper has all audio.
+    """
+    recording.require_sound(SHORTEST)
+    # Nothing is separated where there is no model for what follows.
+    registry.card("pesq_estimator", recording.profile)
+    track = recording.speech_track(source)
+    track.require_sound(SHORTEST)
+    if variant == "lfs":
+        track = track.through(LFS_RATE)
+    found = track.array_from(
+        "pesq_estimator", lambda model: _windows(model, track.mono(RATE)), window=WINDOW, stride=STRIDE, quiet=QUIET
+    )
+    starts, values = found[np.isfinite(found[:, 1])].T
+    return Score(
+        values={"pesq_estimate": float(values.mean())},
+        notes={"windows": len(values), "windows_left_out": len(found) - len(values), **track.notes},
+        timeline=Timeline(
+            starts=[round(float(start), 3) for start in starts],
+            window=min(WINDOW, round(track.duration, 3)),
+            values={"pesq_estimate": [round(float(value), 4) for value in values]},
+        ),
+    )
+
+
+def _windows(model: Any, samples: Samples) -> NDArray[np.float64]:
+    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2).
+
+    Raises:
+        CannotScore: all of it is silent.
+    """
+    size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
+    last = max(0, len(samples) - size)
+    starts = [*range(0, last, stride), last]
+    windows = [samples[start : start + size] for start in starts]
+    level = np.array([np.sqrt(np.mean(np.square(window, dtype=np.float64))) for window in windows])
+    if not level.any():
+        raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
+    loud = np.flatnonzero(level >= level.max() * 10 ** (QUIET / 20))
+    found = np.full((len(starts), 2), np.nan)
+    found[:, 0] = np.array(starts) / RATE
+    found[loud, 1] = model.score([windows[index] for index in loud])
+    return found

@@ -1,0 +1,94 @@
+"""Timbre similarity: whether a voice stays close to its reference voice from beginning to end.
+
+Mean cosine between the embedding of the reference recording and those of windows of 3 s every 2 s; with several
+speakers, each speaker's speech is joined and scored on its own, and the scores averaged. Range −1 to 1, higher is
+better. LFS-Bench, appendix F.3. Which speaker has which reference is found as in `sim`.
+
+Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
+not resampling to 24 kHz first; `variant="lfs"` does as the paper does.
+"""
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording
+from podeval.analysis.recording import VOICE_WINDOW
+from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.sounding import sounding
+from podeval.errors import CannotScore
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score, Timeline
+from podeval.metrics.sim import NEEDS, matches
+from podeval.metrics.timbre_consistency import LFS_RATE
+from podeval.text.script import Script
+
+
+@metric(
+    name="timbre_similarity",
+    title="Timbre similarity",
+    version="1.0",
+    dimension="acoustics.timbre",
+    keys=(Key("timbre_similarity", "higher", "cosine", (-1, 1), about="likeness to the reference voice over time"),),
+    needs=NEEDS,
+    paper="LFS-Bench",
+)
+def timbre_similarity(
+    recording: Recording,
+    reference_voices: ReferenceVoices,
+    script: Script | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["default", "lfs"] = "default",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        reference_voices: a recording of each speaker's voice.
+        script: the words with their speakers, which then tell who speaks when.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        variant: `default` leaves out windows that are mostly silence; `lfs` keeps them, and goes through 24 kHz first.
+    """
+    recording.require_sound()
+    track = recording.speech_track(source)
+    if variant == "lfs":
+        track = track.through(LFS_RATE)
+    similarity: dict[str, float] = {}
+    points: list[tuple[float, float]] = []
+    left_out = 0
+    for match in matches(track, reference_voices, script):
+        clips = match.voice.clips
+        heard = np.full(len(clips), True) if variant == "lfs" else sounding(clips, track.speech(), VOICE_WINDOW)
+        left_out += int((~heard).sum())
+        if heard.any():
+            likeness = _likeness(match.voice.embeddings[heard], match.reference)
+            similarity[match.voice.speaker] = float(likeness.mean())
+            kept = (clip for clip, sounds in zip(clips, heard, strict=True) if sounds)
+            points += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
+        else:
+            raise CannotScore(f"no window of 3 s of speaker {match.voice.speaker} is mostly speech")
+    points.sort()
+    return Score(
+        values={"timbre_similarity": float(np.mean(list(similarity.values())))},
+        notes={
+            "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
+            "windows": len(points),
+            "windows_left_out": left_out,
+            **track.notes,
+        },
+        timeline=Timeline(
+            starts=[round(start, 3) for start, _ in points],
+            window=VOICE_WINDOW,
+            values={"timbre_similarity": [round(value, 4) for _, value in points]},
+        ),
+    )
+
+
+def _likeness(embeddings: NDArray[np.float32], reference: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Of every window the cosine with the reference."""
+    windows = embeddings.astype(np.float64)
+    target = reference.astype(np.float64)
+    cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
+    return cosines

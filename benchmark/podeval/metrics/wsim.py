@@ -1,0 +1,55 @@
+"""Weighted speaker similarity (WSIM): SIM where a speaker counts by how long it speaks.
+
+The sum over speakers of seconds × cosine between its mean embedding and its reference voice's, over the sum of
+seconds. Range −1 to 1, higher is better. Everything else is as in `sim`.
+
+Differs from nothing that is published: PodEval's appendix A.7 has the name in a figure and does not define it, so the
+definition is podeval's own.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from podeval.analysis import Recording
+from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.metrics.sim import NEEDS, match_notes, matches
+from podeval.text.script import Script
+
+
+@metric(
+    name="wsim",
+    title="WSIM",
+    version="1.0",
+    dimension="speech.voice_fidelity",
+    keys=(Key("wsim", "higher", "cosine", (-1, 1), about="likeness to the reference voices, weighted by time"),),
+    needs=NEEDS,
+    paper="PodEval (own definition)",
+)
+def wsim(
+    recording: Recording,
+    reference_voices: ReferenceVoices,
+    script: Script | None = None,
+    *,
+    source: Literal["auto", "mix"] = "auto",
+    variant: Literal["paper", "podeval"] = "paper",
+) -> Score:
+    """Score one recording.
+
+    Args:
+        recording: speech, 16 kHz.
+        reference_voices: a recording of each speaker's voice.
+        script: the words with their speakers, which then tell who speaks when.
+        source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
+        variant: `paper` is the cosine; `podeval` maps it to 0…1 as that code does for SIM.
+    """
+    recording.require_sound()
+    track = recording.speech_track(source)
+    found = matches(track, reference_voices, script)
+    value = float(np.average([m.cosine for m in found], weights=[m.voice.seconds for m in found]))
+    return Score(
+        values={"wsim": (1 + value) / 2 if variant == "podeval" else value},
+        notes={**match_notes(found), **track.notes},
+    )

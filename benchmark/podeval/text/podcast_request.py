@@ -1,0 +1,197 @@
+"""A request for a podcast script, and what of it can be counted in the script: language, speakers, length.
+
+Accepted as plain text, or as an object with `instruction` and perhaps `sources` (or `content`), `language`, `speakers`
+(a number or several that are allowed), `minutes` and an approved `checklist`. A row of the dataset `podbench` is one.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from podeval.errors import BadInput
+from podeval.text.asked_length import length_asked
+from podeval.text.script import Script
+from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length
+from podeval.text.tokens import detect_language
+
+Kind = Literal["explicit", "implied"]
+
+TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
+"""Share of the asked length either way; the second where the request is strict, and always in PodBench's variant."""
+
+_STRICT = re.compile(r"\b(?:exactly|precisely|strictly|no more and no less)\b|严格|正好|恰好|刚好", re.IGNORECASE)
+_TEXT_KEYS = ("instruction", "request", "query", "text")
+_SOURCE_KEYS = ("sources", "content")
+
+
+@dataclass(frozen=True)
+class PodcastRequest:
+    """What was asked for; `language`, `speakers` and `minutes` are None where any will do or nothing says."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    language: str | None = None
+    speakers: tuple[int, ...] | None = None
+    minutes: Minutes | None = None
+    checklist: tuple[tuple[str, Kind], ...] = ()
+
+    @property
+    def strict(self) -> bool:
+        """Whether the request says that its length is meant exactly."""
+        return self.minutes is not None and _STRICT.search(self.text) is not None
+
+    @classmethod
+    def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
+        """A request from text, JSON or data; its length is read from the words where no field gives it.
+
+        Raises:
+            BadInput: no instruction, or a field that cannot be used.
+        """
+        if isinstance(source, PodcastRequest):
+            return source
+        data = _read(source) if isinstance(source, str) else source
+        text = next((data[key] for key in _TEXT_KEYS if isinstance(data.get(key), str) and data[key].strip()), None)
+        if text is None:
+            raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
+        return cls(
+            text=text,
+            sources=_texts(next((data[key] for key in _SOURCE_KEYS if data.get(key)), ())),
+            language=_language(data.get("language")),
+            speakers=_speakers(data.get("speakers")),
+            minutes=_minutes(data.get("minutes")) or length_asked(text),
+            checklist=tuple(_requirements(data.get("checklist") or ())),
+        )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What a script is, by counting, and whether it is as asked: None where nothing was asked."""
+
+    language: str
+    speakers: int
+    length: int
+    minutes: float
+    language_as_asked: bool | None
+    speakers_as_asked: bool | None
+    length_as_asked: bool | None
+    sentences: tuple[str, ...]
+    """The same in words, one fact a sentence."""
+
+
+def count(script: Script, request: PodcastRequest, tolerance: float | None = None) -> Counted:
+    """Count what was asked for.
+
+    Args:
+        script: with its speakers.
+        request: what was asked for.
+        tolerance: share of the length either way; None takes 20 %, or 5 % where the request is strict.
+    """
+    language = detect_language(script.text)
+    rate = PER_MINUTE[language]
+    words = count_length(script.text)
+    speakers = len(script.speakers)
+    allowed = tolerance if tolerance is not None else STRICT_TOLERANCE if request.strict else TOLERANCE
+    span = request.minutes
+    fits = None
+    if span is not None:
+        fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
+    return Counted(
+        language,
+        speakers,
+        words,
+        words / rate,
+        None if request.language is None else language == request.language,
+        None if request.speakers is None else speakers in request.speakers,
+        fits,
+        tuple(_sentences(language, speakers, words, request, allowed, fits)),
+    )
+
+
+def _sentences(
+    language: str, speakers: int, words: int, request: PodcastRequest, allowed: float, fits: bool | None
+) -> Iterator[str]:
+    asked = f"; {NAMES[request.language]} was asked for" if request.language else ""
+    yield f"The script is in {NAMES[language]}{asked}."
+    asked = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
+    yield f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{asked}."
+    rate = PER_MINUTE[language]
+    length = f"It has {words} {UNITS[language]}, {words / rate:.1f} minutes at {rate} a minute"
+    if request.minutes is None:
+        yield f"{length}; no length was asked for."
+        return
+    least, most = request.minutes.least, request.minutes.most
+    span = (
+        f"{least:g} minutes"
+        if least == most
+        else f"at least {least:g} minutes"
+        if most == float("inf")
+        else f"{least:g} to {most:g} minutes"
+        if least
+        else f"at most {most:g} minutes"
+    )
+    yield f"{length}; {span} asked for, which it is{'' if fits else ' not'} within {allowed:.0%}."
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    if not text.lstrip().startswith("{"):
+        return {"instruction": text}
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"the request looks like JSON but cannot be read as such: {error}") from None
+    return data if isinstance(data, Mapping) else {"instruction": text}
+
+
+def _texts(found: Any) -> tuple[str, ...]:
+    texts = [found] if isinstance(found, str) else found
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise BadInput("the sources of a request are a list of texts")
+    return tuple(texts)
+
+
+def _language(found: Any) -> str | None:
+    if found is None:
+        return None
+    named = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
+    language = named.get(str(found).lower(), str(found).lower()[:2])
+    if language not in NAMES:
+        raise BadInput(f"the language of a request is en or zh, not {found!r}")
+    return language
+
+
+def _speakers(found: Any) -> tuple[int, ...] | None:
+    if found is None:
+        return None
+    numbers = [found] if isinstance(found, int) else found
+    if (
+        not isinstance(numbers, Sequence)
+        or not numbers
+        or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
+    ):
+        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {found!r}")
+    return tuple(numbers)
+
+
+def _minutes(found: Any) -> Minutes | None:
+    if found is None:
+        return None
+    span = [found, found] if isinstance(found, int | float) and not isinstance(found, bool) else found
+    try:
+        least, most = (float(end) for end in span)
+    except (TypeError, ValueError):
+        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {found!r}") from None
+    if not 0 <= least <= most or most == 0:
+        raise BadInput(f"the minutes of a request are positive, the least first, not {found!r}")
+    return Minutes(least, most)
+
+
+def _requirements(found: Any) -> Iterator[tuple[str, Kind]]:
+    for number, entry in enumerate(found, 1):
+        entry = {"requirement": entry} if isinstance(entry, str) else entry
+        text = entry.get("requirement") if isinstance(entry, Mapping) else None
+        kind = entry.get("kind", "explicit") if isinstance(entry, Mapping) else None
+        if not isinstance(text, str) or not text.strip() or kind not in ("explicit", "implied"):
+            raise BadInput(f"item {number} of the checklist needs a requirement, and a kind: explicit or implied")
+        yield text, "implied" if kind == "implied" else "explicit"

@@ -1,0 +1,203 @@
+"""The written form of a podcast script, `Host 1: …`, and checks that a script has it.
+
+What can be counted is counted here and not left to a judge: whether turns have speakers, how many speakers there are,
+in which language they speak and how long it takes. A minute is 300 Chinese characters or 150 English words, with 20 %
+either way (PodBench, Appendix D; the paper's own tolerance, 5 %, is `tolerance=0.05`).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.text.script import Script, Turn
+from podeval.text.tokens import HAN, Language, check_language, detect_language
+
+PER_MINUTE = {"en": 150, "zh": 300}
+"""English words, Chinese characters."""
+
+LABELS = ("Host", "Speaker", "主持人", "说话人")
+"""What a speaker is called before the number."""
+
+UNITS = {"en": "words", "zh": "characters"}
+NAMES = {"en": "English", "zh": "Chinese"}
+
+_DECORATION = r"[\s*_>#\-]*"
+_TURN = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*(\d+)\s*[*_]*\s*[:：]\s*[*_]*(.*)", re.IGNORECASE)
+_NEARLY = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*\d+\s*[(（\[【*_][^:：]{{0,40}}[:：]", re.IGNORECASE)
+_OTHER_LABEL = re.compile(rf"{_DECORATION}([^\W\d_][\w .·'’]{{0,20}}?)[*_]*\s*[:：](?!//)")
+_MARKUP = re.compile(r"\s*(#{1,6}\s|```|\*\*|---+\s*$|\|.*\|\s*$)")
+_DIRECTION = re.compile(r"\s*[\[(（【][^\])）】]*[\])）】]\s*$")
+_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
+_REASONING = re.compile(r".*</think>", re.DOTALL)
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """How long a script is to be: from `least` to `most` minutes of speech, before any tolerance."""
+
+    least: float
+    most: float
+
+
+def without_reasoning(answer: str) -> str:
+    """A model's answer without its thoughts: what `<answer>` holds, else what follows `</think>`, else all of it."""
+    rest = _REASONING.sub("", answer, count=1)
+    found = _ANSWER.search(rest) or _ANSWER.search(answer)
+    return (found[1] if found else rest).strip()
+
+
+def read_script(text: str) -> Script:
+    """The turns of a script in the form `Host 1: …`; lines without a label go on with the turn before them.
+
+    Speakers are `1`, `2`, …
+
+    Raises:
+        BadInput: no line begins a turn, or no turn has words.
+    """
+    turns = tuple(Turn(number, words) for number, words in _turns(text) if words)
+    if not turns:
+        raise BadInput(f"no line of the script begins a turn with its speaker, such as {LABELS[0]} 1:")
+    return Script(turns)
+
+
+def any_script(source: Any) -> Script:
+    """A script in any form podeval reads, and as models write it: after their thoughts, with `Host 1:` and its like.
+
+    Raises:
+        BadInput: as `Script.parse`.
+    """
+    script = Script.parse(source)
+    if not isinstance(source, str) or len(script.turns) != 1 or script.turns[0].text != source.removeprefix("\ufeff"):
+        return script
+    text = without_reasoning(source)
+    if not text.strip():
+        raise BadInput("nothing follows the thoughts of the model; the script holds no words")
+    turns = tuple(Turn(number, words) for number, words in _turns(text) if words)
+    return Script(turns) if turns else Script.parse(text)
+
+
+def count_length(text: str) -> int:
+    """English words or Chinese characters; in mixed text each of both counts as one, and a number does."""
+    return len(_WORD.findall(text))
+
+
+def minutes_of(text: str) -> float:
+    """How long the words take to say, by the language they are in."""
+    return count_length(text) / PER_MINUTE[detect_language(text)]
+
+
+def script_problems(
+    text: str,
+    language: str,
+    speakers: int | Sequence[int] | None = None,
+    *,
+    minutes: float | Minutes | None = None,
+    tolerance: float = 0.2,
+) -> list[str]:
+    """What is wrong with a script's form, a sentence a problem; empty where it is as asked.
+
+    Args:
+        text: the script, one line or more a turn, each turn beginning with `Host 1:` or another of `LABELS`.
+        language: `en` or `zh`, which it should be in.
+        speakers: how many there should be, or the numbers allowed; None if any number will do.
+        minutes: how long it should be; None if any length will do.
+        tolerance: as a share of the length asked for, either way; 0 where the user was strict.
+
+    Raises:
+        BadInput: another language.
+    """
+    wanted = check_language(language)
+    if not text.strip():
+        return ["The script is empty."]
+    turns = list(_turns(text))
+    if not turns:
+        return [f"No line begins a turn with its speaker, such as {LABELS[0]} 1:."]
+    words = " ".join(said for _, said in turns)
+    return [
+        *_form(text, turns),
+        *_speakers(turns, speakers),
+        *_language(words, wanted),
+        *(_length(words, minutes, tolerance) if minutes is not None else ()),
+    ]
+
+
+def _turns(text: str) -> Iterator[tuple[str, str]]:
+    """Speaker number and words of every turn; lines before the first are left out."""
+    number, lines = "", [""]
+    for line in text.splitlines():
+        if match := _TURN.match(line):
+            if number:
+                yield number, " ".join(lines).strip()
+            number, lines = str(int(match[1])), [match[2].strip()]
+        elif line.strip():
+            lines.append(line.strip())
+    if number:
+        yield number, " ".join(lines).strip()
+
+
+def _form(text: str, turns: list[tuple[str, str]]) -> Iterator[str]:
+    lines = text.splitlines()
+    first = next(number for number, line in enumerate(lines) if _TURN.match(line))
+    if before := " ".join(" ".join(lines[:first]).split()):
+        yield f"Words stand before the first turn: {_shown(before)}."
+    for number, (speaker, words) in enumerate(turns, 1):
+        if not words:
+            yield f"Turn {number} (speaker {speaker}) has no words."
+    rest = list(enumerate(lines[first:], first + 1))
+    marked = [number for number, line in rest if _MARKUP.match(line)]
+    if marked:
+        yield f"Line {_some(marked)} has markup; a script is plain text."
+    if directions := [number for number, line in rest if _DIRECTION.match(_words_of(line))]:
+        yield f"Line {_some(directions)} is a direction in brackets, not speech."
+    if nearly := [number for number, line in rest if _NEARLY.match(line) and not _TURN.match(line)]:
+        yield f"Line {_some(nearly)} names a speaker with more than the number, so that no turn begins there."
+    labels = Counter(match[1] for _, line in rest if not _TURN.match(line) and (match := _OTHER_LABEL.match(line)))
+    for label, times in labels.items():
+        if times > 1:
+            yield f"{times} lines begin with {_shown(label + ':')}, which is no speaker by number."
+
+
+def _words_of(line: str) -> str:
+    match = _TURN.match(line)
+    return match[2] if match else line
+
+
+def _speakers(turns: list[tuple[str, str]], asked: int | Sequence[int] | None) -> Iterator[str]:
+    numbers = sorted({int(number) for number, _ in turns})
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield f"Speakers are numbered {', '.join(map(str, numbers))}, not from 1 on without a gap."
+    allowed = [asked] if isinstance(asked, int) else list(asked or ())
+    if allowed and len(numbers) not in allowed:
+        wanted = " or ".join(map(str, allowed))
+        yield f"{wanted} {'speaker' if allowed == [1] else 'speakers'} asked for, {len(numbers)} in the script."
+
+
+def _language(words: str, wanted: Language) -> Iterator[str]:
+    if (found := detect_language(words)) != wanted:
+        yield f"The script is in {NAMES[found]}; {NAMES[wanted]} was asked for."
+
+
+def _length(words: str, asked: float | Minutes, tolerance: float) -> Iterator[str]:
+    language = detect_language(words)
+    count = count_length(words)
+    span = asked if isinstance(asked, Minutes) else Minutes(asked, asked)
+    rate = PER_MINUTE[language]
+    least, most = span.least * (1 - tolerance) * rate, span.most * (1 + tolerance) * rate
+    if not least - 1e-6 <= count <= most + 1e-6:
+        accepted = f"{least:.0f} to {most:.0f}" if most != float("inf") else f"{least:.0f} or more"
+        yield (
+            f"The script has {count} {UNITS[language]}, {count / rate:.1f} minutes at {rate} a minute; "
+            f"{accepted} are accepted."
+        )
+
+
+def _some(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
+
+
+def _shown(text: str) -> str:
+    return f"“{text[:40]}…”" if len(text) > 40 else f"“{text}”"

@@ -1,0 +1,318 @@
+"""Where a conversation changes hands: clips around the turns of a diarised transcript, and a selection among them.
+
+A diarised transcript has one line a segment, in order of time: `[Speaker NAME] [start-end]: text`, times in seconds.
+A clip is the last few segments of one speaker and the first few of the next, as PodEval cuts material for listening
+tests. Source: PodEval's public code, `Real_Pod/data_process.py`, whose published examples come out the same.
+"""
+
+import math
+import random
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from podeval.errors import BadInput
+from podeval.text.tokens import HAN
+
+MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
+"""A side of a clip ends with the segment that makes it longer than this, or after so many before and after the turn."""
+
+SELECTED, MIN_SECONDS, MAX_SECONDS = 2, 15.0, 25.0
+"""How many clips are selected and how long they are: the number of PodEval's code, the lengths of its paper."""
+
+PAUSE, LONGEST = 0.5, 30.0
+"""Silence between words that ends a segment, and what a segment never exceeds (Whisper's window), seconds."""
+
+FORM = "[Speaker NAME] [start-end]: text"
+
+_WIDEST, _NARROWEST = 35.0, 5.0
+_LINE = re.compile(
+    r"\s*\[Speaker\s+(?P<speaker>\S|\S.*?\S)\s*\]\s*"
+    r"\[\s*(?P<start>[0-9]+(?:\.[0-9]*)?)\s*-\s*(?P<end>[0-9]+(?:\.[0-9]*)?)\s*\]\s*:(?P<text>.*)"
+)
+_SENTENCE_END = re.compile(r"[.!?…。！？｡]+[\"'”’»)\]」』）]*$")
+_ABBREVIATED = re.compile(r"(?:(?:[^\W\d_]\.)+|(?:dr|mr|mrs|ms|prof|st|vs)\.)", re.IGNORECASE)
+_UNSPACED = rf"[{HAN}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\uff00-\uffef]"
+_NO_SPACE = re.compile(rf"(?<={_UNSPACED}) | (?={_UNSPACED})|(?<=[^\W\d_]) (?=-[^\W\d_])")
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """Words said in one breath; times in seconds."""
+
+    text: str
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One line of a diarised transcript; times in seconds."""
+
+    speaker: str
+    start: float
+    end: float
+    text: str
+
+    def to_line(self) -> str:
+        """The segment as a line of a diarised transcript, without its line end."""
+        return f"[Speaker {self.speaker}] [{self.start:.2f}-{self.end:.2f}]: {' '.join(self.text.split())}".rstrip()
+
+
+@dataclass(frozen=True)
+class DialogueClip:
+    """A stretch of a conversation in which one speaker hands over to another.
+
+    Attributes:
+        number: from 1, in order of time among all clips of the transcript.
+        start: seconds, as is `end`.
+        first_speaker: who speaks before the turn.
+        second_speaker: who speaks after it.
+        text: of both, joined by one space.
+    """
+
+    number: int
+    start: float
+    end: float
+    first_speaker: str
+    second_speaker: str
+    text: str
+
+    @property
+    def duration(self) -> float:
+        """Seconds, without the dust of a subtraction of floats."""
+        return round(self.end - self.start, 6)
+
+    @property
+    def file_name(self) -> str:
+        """PodEval's name for the clip's audio; what a file system could stumble over is replaced."""
+        speakers = f"{_file_safe(self.first_speaker)}-{_file_safe(self.second_speaker)}"
+        return f"dialog_{self.number}_{speakers}_{self.start:.2f}-{self.end:.2f}.wav"
+
+    def to_json(self) -> dict[str, object]:
+        """The clip as PodEval publishes it, without number and file name."""
+        return {
+            "time_range": {"start": self.start, "end": self.end},
+            "first_speaker": self.first_speaker,
+            "second_speaker": self.second_speaker,
+            "text": self.text,
+        }
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Clips chosen by length.
+
+    Attributes:
+        clips: the chosen ones, in order of time.
+        asked: how many were wanted.
+        found: how many have a length within the limits; the chosen ones are drawn from these.
+        min_seconds: the limits as they were in the end, after widening.
+        max_seconds: the upper one.
+        seed: of the draw.
+    """
+
+    clips: tuple[DialogueClip, ...]
+    asked: int
+    found: int
+    min_seconds: float
+    max_seconds: float
+    seed: int
+
+    def to_json(self) -> dict[str, object]:
+        """Everything but the clips."""
+        return {
+            "asked": self.asked,
+            "found": self.found,
+            "min_seconds": self.min_seconds,
+            "max_seconds": self.max_seconds,
+            "seed": self.seed,
+        }
+
+
+def parse_diarised(text: str) -> list[Segment]:
+    """The segments of a diarised transcript; blank lines, a byte order mark and any line ends are fine.
+
+    Raises:
+        BadInput: no lines, or one that is not of the form, ends before it starts, or is out of order; says which.
+    """
+    segments: list[Segment] = []
+    # Not splitlines(): what it takes for a line end may stand inside a text.
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text.removeprefix("\ufeff")), start=1):
+        if not line.strip():
+            continue
+        segment = _parse_line(line, number)
+        if segments and segment.start < segments[-1].start:
+            raise BadInput(
+                f"line {number} begins at {segment.start:.2f} s, before the line above it at {segments[-1].start:.2f} "
+                "s; put the lines in order of time"
+            )
+        segments.append(segment)
+    if not segments:
+        raise BadInput(f"the transcript is empty; it should hold lines of the form {FORM}")
+    return segments
+
+
+def _parse_line(line: str, number: int) -> Segment:
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise BadInput(f"line {number} is not of the form {FORM} (times in seconds): {line.strip()[:60]!r}")
+    start, end = float(found["start"]), float(found["end"])
+    if not math.isfinite(end) or end < start:
+        raise BadInput(
+            f"line {number} ends ({found['end']} s) before it starts ({found['start']} s); correct its times"
+        )
+    return Segment(found["speaker"], start, end, found["text"].strip())
+
+
+def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
+    """Words joined to whisper-like segments: they end with a sentence, before a pause, or at 30 s.
+
+    Args:
+        words: (text, start, end), punctuation with its word.
+    """
+    found: list[Utterance] = []
+    held: list[str] = []
+    start = end = 0.0
+    # A word heard beyond the end of its piece may come before words of the next piece.
+    for text, begins, ends in sorted(words, key=lambda word: word[1]):
+        if held and (begins - end > PAUSE or ends - start > LONGEST or _ends_sentence(held[-1])):
+            found.append(_joined(held, start, end))
+            held = []
+        if not held:
+            start = begins
+        held.append(text)
+        end = ends
+    return [*found, *([_joined(held, start, end)] if held else [])]
+
+
+def attribute(
+    said: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
+) -> tuple[list[Segment], list[Utterance]]:
+    """Give each utterance to the speaker whose turns overlap it longest.
+
+    Args:
+        said: what was said, in order of time.
+        turns: (speaker, start, end); turns of several speakers may overlap.
+
+    Returns:
+        The segments with their speakers, and the utterances that overlap no turn. Of speakers with the same overlap
+        the one who began first has it.
+    """
+    ordered = sorted(turns, key=lambda turn: turn[1])
+    starts = [start for _, start, _ in ordered]
+    longest = max((end - start for _, start, end in ordered), default=0.0)
+    segments, nobody = [], []
+    for utterance in said:
+        shares: dict[str, float] = {}
+        near = slice(bisect_left(starts, utterance.start - longest), bisect_left(starts, utterance.end))
+        for speaker, start, end in ordered[near]:
+            if (share := min(end, utterance.end) - max(start, utterance.start)) > 0:
+                shares[speaker] = shares.get(speaker, 0.0) + share
+        if shares:
+            speaker = max(shares, key=shares.__getitem__)
+            segments.append(Segment(speaker, utterance.start, utterance.end, utterance.text))
+        else:
+            nobody.append(utterance)
+    return segments, nobody
+
+
+def dialogue_clips(
+    segments: Sequence[Segment], *, most_seconds: float = MOST_SECONDS, back: int = BACK, forward: int = FORWARD
+) -> list[DialogueClip]:
+    """A clip around every change of speaker.
+
+    Before the turn come the speaker's last segments: nearest first they are added until together they are longer
+    than `most_seconds` or there are `back` of them. After it come the next speaker's first segments, in the same way
+    and at most `forward`. Both sides have at least one. Empty texts add nothing to the clip's text.
+
+    Args:
+        segments: in order of time.
+        most_seconds: of a side; the segment that passes it is kept.
+        back: most segments before the turn. PodEval's comment says 2, its code takes 3.
+        forward: most segments after it.
+
+    Raises:
+        BadInput: a limit that leaves nothing.
+    """
+    if back < 1 or forward < 1 or not most_seconds >= 0:
+        raise BadInput(f"a clip needs at least one segment a side, not {back} and {forward} in {most_seconds:g} s")
+    clips: list[DialogueClip] = []
+    for index, (last, first) in enumerate(pairwise(segments)):
+        if last.speaker == first.speaker:
+            continue
+        before, after = [last], [first]
+        # Plain floats, as in PodEval: a side of 10.00 s may pass 10 by rounding, and the clips depend on it.
+        for segment in reversed(segments[max(index - back + 1, 0) : index]):
+            if segment.speaker != last.speaker or last.end - before[0].start > most_seconds:
+                break
+            before.insert(0, segment)
+        for segment in segments[index + 2 : index + 1 + forward]:
+            if segment.speaker != first.speaker or after[-1].end - first.start > most_seconds:
+                break
+            after.append(segment)
+        text = " ".join(segment.text for segment in (*before, *after) if segment.text)
+        clips.append(DialogueClip(len(clips) + 1, before[0].start, after[-1].end, last.speaker, first.speaker, text))
+    return clips
+
+
+def why_no_clips(segments: Sequence[Segment]) -> str | None:
+    """Why a transcript has no change of speaker, as a sentence; None where it has one."""
+    speakers = sorted({segment.speaker for segment in segments})
+    if not speakers:
+        return "there is no speech that belongs to a speaker; turn-taking needs at least two speakers"
+    if len(speakers) == 1:
+        return f"there is only one speaker ({speakers[0]}); turn-taking needs at least two"
+    return None
+
+
+def select(
+    clips: Sequence[DialogueClip],
+    count: int = SELECTED,
+    *,
+    min_seconds: float = MIN_SECONDS,
+    max_seconds: float = MAX_SECONDS,
+    seed: int = 0,
+) -> Selection:
+    """Draw clips of a preset length; where fewer are to be had than asked for, all of them are taken.
+
+    While too few fit, the limits move apart by 1 s each, as long as the lower one is above 5 s and the upper one
+    below 35 s. The draw is without replacement; the same clips, limits and seed give the same draw.
+    PodEval draws without a seed and ends in an error where too few remain; its code begins with 10 to 30 s, its paper
+    speaks of 15 to 25 s.
+
+    Raises:
+        BadInput: fewer than one clip asked for, or limits that nothing can meet.
+    """
+    if count < 1:
+        raise BadInput(f"at least one clip has to be selected, not {count}")
+    if not 0 <= min_seconds <= max_seconds < math.inf:
+        raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a low limit and a high one")
+
+    def fitting() -> list[DialogueClip]:
+        return [clip for clip in clips if min_seconds <= clip.duration <= max_seconds]
+
+    found = fitting()
+    while len(found) < min(count, len(clips)) and min_seconds > _NARROWEST and max_seconds < _WIDEST:
+        min_seconds, max_seconds = min_seconds - 1, max_seconds + 1
+        found = fitting()
+    drawn = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a draw that can be repeated
+    chosen = tuple(sorted(drawn, key=lambda clip: clip.number))
+    return Selection(chosen, count, len(found), min_seconds, max_seconds, seed)
+
+
+def _ends_sentence(word: str) -> bool:
+    return bool(_SENTENCE_END.search(word)) and not _ABBREVIATED.fullmatch(word)
+
+
+def _joined(words: Sequence[str], start: float, end: float) -> Utterance:
+    """With times of two digits, as a transcript keeps them."""
+    return Utterance(_NO_SPACE.sub("", " ".join(words)), round(float(start), 2), round(float(max(start, end)), 2))
+
+
+def _file_safe(name: str) -> str:
+    """At most 60 bytes of letters, digits, underscores, dots and dashes, never a leading dot or dash."""
+    plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
+    return plain.encode()[:60].decode("utf-8", "ignore") or "_"

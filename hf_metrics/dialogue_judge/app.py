@@ -1,0 +1,8 @@
+"""Try Dialogue judge on one file: `pip install podeval gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("dialogue_judge")
+
+if __name__ == "__main__":
+    demo.launch()

@@ -1,0 +1,8 @@
+"""Try Expressive hierarchy on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("expressive_hierarchy")
+
+if __name__ == "__main__":
+    demo.launch()

@@ -1,0 +1,8 @@
+"""Try Expressive richness on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("expressive_richness")
+
+if __name__ == "__main__":
+    demo.launch()

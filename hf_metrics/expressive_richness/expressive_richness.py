@@ -1,0 +1,5 @@
+"""Expressive richness as a module of `evaluate`; the code is in the package podeval."""
+
+from podeval.evaluate_module import module  # From: podeval[embedded]
+
+ExpressiveRichness = module("expressive_richness")

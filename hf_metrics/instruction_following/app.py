@@ -1,0 +1,8 @@
+"""Try Instruction following on one file: `pip install podeval gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("instruction_following")
+
+if __name__ == "__main__":
+    demo.launch()

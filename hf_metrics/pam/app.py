@@ -1,0 +1,8 @@
+"""Try PAM on one file: `pip install podeval[reference] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("pam")
+
+if __name__ == "__main__":
+    demo.launch()

@@ -1,0 +1,8 @@
+"""Try Reverb consistency on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("reverb_consistency")
+
+if __name__ == "__main__":
+    demo.launch()

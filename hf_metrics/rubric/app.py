@@ -1,0 +1,8 @@
+"""Try Rubric on one file: `pip install podeval gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("rubric")
+
+if __name__ == "__main__":
+    demo.launch()

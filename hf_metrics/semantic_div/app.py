@@ -1,0 +1,8 @@
+"""Try Semantic diversity on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("semantic_div")
+
+if __name__ == "__main__":
+    demo.launch()

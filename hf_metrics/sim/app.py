@@ -1,0 +1,8 @@
+"""Try SIM on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("sim")
+
+if __name__ == "__main__":
+    demo.launch()

@@ -1,0 +1,8 @@
+"""Try Sound fidelity on one file: `pip install podeval[reference] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("sound_fidelity")
+
+if __name__ == "__main__":
+    demo.launch()

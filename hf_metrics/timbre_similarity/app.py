@@ -1,0 +1,8 @@
+"""Try Timbre similarity on one file: `pip install podeval[embedded] gradio`, then `python app.py`."""
+
+from podeval.metric_page import page
+
+demo = page("timbre_similarity")
+
+if __name__ == "__main__":
+    demo.launch()

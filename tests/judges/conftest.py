@@ -1,0 +1,79 @@
+"""What tests of judges share: the scripted server, a small prompt, a judge at the server."""
+
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pydantic
+import pytest
+
+from podeval.judges.asking import Judging
+from podeval.judges.judge import judge_named
+from podeval.judges.pace import Patience
+from podeval.judges.prompt import Prompt
+
+QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)
+
+
+class Marks(pydantic.BaseModel):
+    """A small answer: one score and why."""
+
+    score: int = pydantic.Field(ge=0, le=45, validation_alias=pydantic.AliasChoices("score", "得分"))
+    reason: str = pydantic.Field(min_length=1)
+
+
+def _scripted_module() -> Any:
+    if "scripted_server" not in sys.modules:
+        spec = importlib.util.spec_from_file_location("scripted_server", Path(__file__).parent / "scripted_server.py")
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["scripted_server"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["scripted_server"]
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Any:
+    """The module `scripted_server`: `ScriptedServer`, `Answer`, `Call`."""
+    return _scripted_module()
+
+
+@pytest.fixture
+def serve(scripted: Any) -> Iterator[Callable[..., Any]]:
+    """Start a scripted server with a script; it ends with the test."""
+    running: list[Any] = []
+
+    def start(script: Any) -> Any:
+        server = scripted.ScriptedServer(script).__enter__()
+        running.append(server)
+        return server
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)
+
+
+@pytest.fixture
+def judging() -> Callable[..., Judging]:
+    """A judge at a server, quick to lose patience."""
+
+    def make(server: Any, folder: Path | None = None, **options: Any) -> Judging:
+        return Judging(judge_named(f"scripted@{server.url}"), folder, **{"patience": QUICK, **options})
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key is sent only where a test sets one."""
+    for name in ("PODEVAL_JUDGE_KEY", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(scope="session")
+def small_prompt() -> Prompt:
+    """One text in, one score out."""
+    return Prompt("small", "1.0", "You judge scripts.", "Judge this:{script}Be fair.", Marks, "no paper")

@@ -1,0 +1,341 @@
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+from podeval.errors import BadInput
+from podeval.judges import battle, dialogue
+from podeval.judges.answers import Given, answer_model, leaves, measure_of, read_answers
+from podeval.judges.asking import Judging, Request
+from podeval.judges.audit import audit, between_judges, compare_orders, shown
+from podeval.judges.audit_page import reported
+from podeval.judges.judge import judge_named
+from podeval.judges.people import agreement_with_people, read_people, read_scores
+from podeval.stats.agreement import Estimate
+
+Prefer = Callable[[str, str], float]
+
+
+def comparison(first: str, second: str, overall: float, seed: int = 0) -> Given:
+    """An answer of the dialogue judge: positive where the second is better."""
+    value = dialogue.Comparison(
+        analysis="x",
+        coherence=overall,
+        engagingness=0,
+        diversity=0,
+        informativeness=0,
+        speaker_difference=0,
+        overall=overall,
+    )
+    inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
+    return Given("dialogue_compare@1.0#x", inputs, seed, value, dict(leaves(value)))
+
+
+def pairs(count: int, prefer: Prefer) -> list[Given]:
+    """So many pairs of texts in both orders, the second a word longer than the first."""
+    found = []
+    for number in range(count):
+        one, other = f"text {number}", f"text {number} longer"
+        found += [comparison(one, other, prefer(one, other)), comparison(other, one, prefer(other, one))]
+    return found
+
+
+def longer(first: str, second: str) -> float:
+    return 2.0 if len(second) > len(first) else -2.0
+
+
+def by_chance(first: str, second: str) -> float:
+    """Neither place nor length nor text decides, but the checksum of both."""
+    return 2.0 if zlib.crc32(f"{first}|{second}".encode()) % 2 else -2.0
+
+
+def test_a_judge_that_prefers_a_place_agrees_with_itself_never() -> None:
+    orders = compare_orders(pairs(20, lambda first, second: -1.0))
+    assert orders
+    assert (orders.agreement.value, orders.agreement.count) == (0.0, 20)
+    assert orders.places.share.value == 1.0
+    assert (orders.swayed.share.value, orders.swayed.share.count) == (1.0, 20)
+    # Exact binomial of 20 of 20: 2 / 2**20.
+    assert orders.swayed.p == pytest.approx(2 / 2**20)
+    assert orders.lengths is None
+
+
+def test_a_judge_that_prefers_the_longer_is_steady_and_found_out() -> None:
+    orders = compare_orders(pairs(20, longer))
+    assert orders
+    assert orders.agreement.value == 1.0
+    assert orders.places.share.value == 0.5
+    assert orders.swayed.share.count == 0
+    assert orders.lengths
+    assert orders.lengths.longer.share.value == 1.0
+    # " longer" has seven characters.
+    assert orders.lengths.excess.value == pytest.approx(7.0)
+
+
+def test_ties_and_single_orders_are_counted_apart() -> None:
+    given = [*pairs(3, longer), comparison("a", "b", 0.0), comparison("b", "a", 1.0), comparison("c", "d", 1.0)]
+    given.append(comparison("same", "same", 3.0))
+    orders = compare_orders(given)
+    assert orders
+    assert (orders.agreement.count, orders.ties, orders.single) == (3, 1, 1)
+
+
+def test_other_seeds_are_other_comparisons() -> None:
+    orders = compare_orders([comparison("a", "bb", 1.0, seed=1), comparison("bb", "a", -1.0, seed=2)])
+    assert orders
+    assert (orders.agreement.count, orders.single) == (0, 2)
+
+
+def test_battles_are_paired_whether_read_or_heard() -> None:
+    def choice(prompt: str, inputs: dict[str, str], winner: str) -> Given:
+        value = battle.Choice(reason="x", winner=winner)  # type: ignore[arg-type]
+        return Given(prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(leaves(value)))
+
+    read = {"dialogue_a": "x", "dialogue_b": "y", "focus": "f"}
+    turned = {"dialogue_a": "y", "dialogue_b": "x", "focus": "f"}
+    heard = {"a_user_1": "u", "b_user_1": "u", "a_answer_1": "x", "b_answer_1": "y", "focus": "f"}
+    exchanged = heard | {"a_answer_1": "y", "b_answer_1": "x"}
+    orders = compare_orders(
+        [
+            choice("battle_transcript@1.0#x", read, "A"),
+            choice("battle_transcript@1.0#x", turned, "B"),
+            choice("battle_audio_1@1.0#x", heard, "A"),
+            choice("battle_audio_1@1.0#x", exchanged, "A"),
+            choice("battle_transcript@1.0#x", read | {"focus": "another"}, "A"),
+        ]
+    )
+    assert orders
+    assert (orders.agreement.value, orders.agreement.count, orders.single) == (0.5, 2, 1)
+
+
+def test_answers_that_are_no_comparisons_have_no_orders() -> None:
+    assert compare_orders([]) is None
+
+
+@pytest.fixture
+def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
+    """Records of a judge that compares by a rule, through the real client and server."""
+
+    def make(
+        count: int,
+        prefer: Prefer,
+        *,
+        folder: str = "records",
+        model: str = "m",
+        trial: bool = False,
+        seeds: tuple[int, ...] = (0, 1),
+    ) -> Path:
+        def script(call: Any) -> Any:
+            first, second = (part.split("\n")[1] for part in call.question.split("BEGIN ")[1:])
+            rating = prefer(first, second)
+            keys = ("coherence", "engagingness", "diversity", "informativeness", "speaker_difference", "overall")
+            return scripted.Answer(json.dumps({"analysis": "x", **dict.fromkeys(keys, rating)}))
+
+        judge = replace(judge_named(f"{model}@{serve(script).url}"), trial=trial)
+        texts = [(f"text {number}", f"text {number} longer") for number in range(count)]
+        asked = [
+            Request(dialogue.COMPARE, {"first": first, "second": second}, seed)
+            for one, other in texts
+            for first, second in ((one, other), (other, one))
+            for seed in seeds
+        ]
+        Judging(judge, tmp_path / folder, workers=4).ask(asked)
+        return tmp_path / folder
+
+    return make
+
+
+def test_a_steady_judge_is_fit_from_fifty_pairs(judged: Any) -> None:
+    (judge,) = read_answers([judged(25, longer)])
+    found = audit(judge)
+    # 25 pairs by two seeds; Wilson's lower bound of 50 of 50 is 50 / (50 + 1.96²) = 0.929.
+    assert found.orders
+    assert found.orders.agreement.count == 50
+    assert found.orders.agreement.low == pytest.approx(0.929, abs=1e-3)
+    assert found.unfit == ()
+
+
+def test_fewer_pairs_a_trial_model_or_chance_are_unfit(judged: Any) -> None:
+    (few,) = read_answers([judged(10, longer, folder="few")])
+    assert "20 pairs without ties, 50 are needed" in audit(few).unfit[0]
+    (trial,) = read_answers([judged(25, longer, folder="trial", trial=True)])
+    assert audit(trial).unfit == ("it is declared a trial model",)
+    (chance,) = read_answers([judged(30, by_chance, folder="chance")])
+    assert "agreement between orders" in audit(chance).unfit[0]
+
+
+def test_repeats_over_seeds_are_compared_by_measure(judged: Any) -> None:
+    (judge,) = read_answers([judged(5, longer)])
+    found = {item.measure: item for item in audit(judge).steadiness}
+    assert set(found) == {*dialogue.KEYS}
+    assert (found["overall"].identical.value, found["overall"].identical.count) == (1.0, 10)
+    assert found["overall"].alpha
+    assert found["overall"].alpha.value == pytest.approx(1.0)
+
+
+def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any, judging: Any, tmp_path: Path) -> None:
+    good = json.dumps({"analysis": "x", **dict.fromkeys(dialogue.KEYS, 1)})
+
+    def script(call: Any) -> Any:
+        if call.number == 0:
+            return scripted.Answer(status=500, body="")
+        if "never" in call.question:
+            return scripted.Answer("no idea")
+        return scripted.Answer("no idea" if call.number == 1 else good)
+
+    texts = [("a", "b"), ("never", "b"), ("c", "d"), ("e", "f")]
+    asked = [Request(dialogue.COMPARE, {"first": one, "second": other}) for one, other in texts]
+    judging(serve(script), tmp_path, workers=1).ask(asked)
+    (judge,) = read_answers([tmp_path])
+    assert (judge.asked, judge.unusable, judge.unanswered, judge.failed_calls) == (4, 2, 1, 1)
+    found = audit(judge)
+    assert found.unusable.value == 0.5
+    assert found.unanswered.value == 0.25
+
+
+def test_judges_are_compared_on_the_questions_both_were_asked(judged: Any) -> None:
+    folders = [judged(6, longer, folder="one", seeds=(0,)), judged(5, longer, folder="two", model="n", seeds=(0,))]
+    alike = {found.measure: found for found in between_judges(read_answers(folders))}
+    overall = alike["overall"].figures
+    # Five pairs in both orders.
+    assert (overall["identical"].value, overall["identical"].count) == (1.0, 10)
+    assert overall["SRCC"].value == pytest.approx(1.0)
+    assert overall["MAE"].value == 0.0
+
+
+def test_prose_is_no_measure_and_items_are_pooled() -> None:
+    value = dialogue.Comparison(analysis="long prose", **dict.fromkeys(dialogue.KEYS, 1.0))
+    assert set(dict(leaves(value))) == set(dialogue.KEYS)
+    assert dict(leaves(battle.Choice(reason="why", winner="B"))) == {"winner": "B"}
+    assert measure_of("verdicts.3.met") == "verdicts.met"
+
+
+def test_prompts_for_any_number_of_turns_are_known() -> None:
+    assert answer_model("battle_audio_7@1.0#abc", {}) is battle.Choice
+    assert answer_model("no_such_prompt@1.0#abc", {}) is None
+
+
+SCORES = {"a": 1.0, "b": 2.0, "c": 3.5, "d": 3.0, "e": 5.0}
+PEOPLE = {"r1": {"a": 1.0, "b": 3.0, "c": 3.0, "d": 4.0, "e": 5.0}, "r2": {"a": 2.0, "b": 2.0, "c": 4.0, "z": 1.0}}
+
+
+def test_agreement_with_people_is_with_their_mean() -> None:
+    found = agreement_with_people(SCORES, PEOPLE)
+    truth = [1.5, 2.5, 3.5, 4.0, 5.0]
+    assert found.figures["SRCC"].value == pytest.approx(stats.spearmanr([1, 2, 3.5, 3, 5], truth).statistic)
+    assert found.figures["KRCC"].value == pytest.approx(stats.kendalltau([1, 2, 3.5, 3, 5], truth).statistic)
+    # Differences 0.5, 0.5, 0, 1, 0.
+    assert found.figures["MAE"].value == pytest.approx(0.4)
+    # Nine of ten pairs are in the same order.
+    assert found.figures["pairwise accuracy"].value == pytest.approx(0.9)
+    assert (found.items, found.raters, found.only_judge, found.only_people) == (5, 2, 0, 1)
+    assert "Krippendorff alpha, people alone" in found.figures
+
+
+def test_too_few_common_items_are_a_sentence_with_names() -> None:
+    with pytest.raises(BadInput, match=r"1 items in common, .* named like 'a', 'b', people's like 'a', 'q'"):
+        agreement_with_people({"a": 1.0, "b": 2.0}, {"": {"a": 1.0, "q": 2.0}})
+
+
+def test_scores_are_read_from_what_measure_prints_and_from_csv(tmp_path: Path) -> None:
+    lines = tmp_path / "scores.jsonl"
+    lines.write_text(
+        '{"file": "x/a.json", "script_quality": 70, "substance": 3}\n'
+        '{"file": "b.json", "unscored": "no", "cause": "ours"}\n'
+    )
+    assert read_scores(lines, "script_quality") == {"a": 70.0}
+    with pytest.raises(BadInput, match="name one with --key"):
+        read_scores(lines, None)
+    table = tmp_path / "scores.csv"
+    table.write_text("item,score,key\na,1,x\na,2,y\n")
+    assert read_scores(table, "y") == {"a": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("item,value\na,1\n", "needs the columns item and score"),
+        ("", "needs the columns"),
+        ("item,score\na,good\n", "line 2: the score 'good' is no number"),
+        ("item,score,rater\na,1,r\na,2,r\n", "line 3: 'a' has a second score by r"),
+    ],
+)
+def test_a_wrong_table_is_a_sentence(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=why):
+        read_people(path)
+
+
+def test_the_papers_figures_are_as_printed() -> None:
+    rows = {(row["table"], row["judge"], row["about"], row["measure"]): row for row in reported()}
+    position = rows[("MTalk-Bench, table 3", "Gemini-2.5-pro", "battles", "TPR")]
+    assert (position["value"], position["low"], position["high"]) == ("52.37", "50.51", "54.22")
+    assert rows[("PodBench, table 4", "PodBench (Ours)", "scripts", "accuracy_vs_human_majority")]["value"] == "86.80"
+    assert rows[("LFS-Bench, table 5", "Gemini3-Pro", "expressive_hierarchy", "SRCC")]["value"] == "0.6234"
+    ranking = ("MTalk-Bench, table 13", "Claude-Sonnet4", "rubric, annotated transcript, semantic", "SRCC")
+    assert rows[ranking]["value"] == "0.969"
+    assert len(rows) == len(reported())
+
+
+def test_the_command_prints_writes_and_exits_by_the_verdict(judged: Any, tmp_path: Path) -> None:
+    from podeval.cli import app
+
+    run = CliRunner().invoke
+    fit, unfit = judged(50, longer, folder="fit", seeds=(0,)), judged(3, longer, folder="unfit", model="n", seeds=(0,))
+    page = tmp_path / "audit.md"
+    found = run(app, ["report", "judge", str(fit), "--page", str(page)])
+    assert found.exit_code == 0, found.output
+    assert "**Fit for publication.**" in found.output
+    assert page.read_text("utf-8") == found.output
+    assert "MTalk-Bench, table 3" in found.output
+    both = run(app, ["report", "judge", str(fit), str(unfit), "--json"])
+    assert both.exit_code == 1
+    data = json.loads(both.output)
+    assert [judge["fit"] for judge in data["judges"]] == [True, False]
+    assert data["between_judges"][0]["identical"]["value"] == 1.0
+    assert run(app, ["report", "judge", str(tmp_path)]).exit_code != 0
+
+
+def test_replay_shows_answers_as_read_today(judged: Any) -> None:
+    from podeval.cli import app
+
+    found = CliRunner().invoke(app, ["judge", "replay", str(judged(2, longer)), "--json"])
+    assert found.exit_code == 0, found.output
+    lines = [json.loads(line) for line in found.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == 8
+    assert {line["answer"]["overall"] for line in lines} == {2.0, -2.0}
+
+
+def test_a_figure_is_shown_with_its_interval() -> None:
+    assert shown(Estimate(0.4, 0.25, 0.5, 9)) == "0.400 [0.250, 0.500]"
+    assert shown(Estimate(0.4, None, None, 1)) == "0.400"
+    assert shown(Estimate(None, None, None, 0)) == "–"
+
+
+def test_a_site_finds_in_records_what_the_command_prints_and_people_beside_them(judged: Any, tmp_path: Path) -> None:
+    from podeval.cli import app
+    from podeval.judges.audit_documents import Audits
+
+    records = judged(3, longer, folder="judges/m", seeds=(0,))
+    audits = Audits([tmp_path / "judges"])
+    (found,) = audits.current()
+    assert (found.name, found.problem) == ("m", "")
+    printed = json.loads(CliRunner().invoke(app, ["report", "judge", str(records), "--json"]).output)["judges"][0]
+    (judge,) = found.document.judges
+    assert judge.order
+    assert judge.order.agreement.model_dump(mode="json") == printed["order"]["agreement"]
+    assert (list(judge.unfit), judge.questions) == (printed["unfit"], 6)
+    assert found.document.with_people == {}
+    (records / "scores.jsonl").write_text(
+        "".join(f'{{"file": "{name}.json", "s": {n}}}\n' for n, name in enumerate("abcd"))
+    )
+    (records / "human.csv").write_text("item,score\na,1\nb,2\nc,3\nd,5\n")
+    (again,) = audits.current()
+    assert again.document.with_people["SRCC"].value == pytest.approx(1.0)

@@ -1,0 +1,163 @@
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.judges.judge import Judge, Price, Sampling, judge_named, key_for
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_an_endpoint_is_named_by_model_and_address() -> None:
+    judge = judge_named("org/model@v2@https://host:8000/v1/")
+    assert (judge.backend, judge.model, judge.endpoint) == ("endpoint", "org/model@v2", "https://host:8000/v1")
+    assert judge.hears
+    assert not judge.trial
+    assert judge.sampling == Sampling(temperature=0.0, seed=0)
+
+
+def test_the_path_of_the_api_may_stand_in_the_address() -> None:
+    assert judge_named("m@https://host/v1/chat/completions").endpoint == "https://host/v1"
+
+
+def test_a_gguf_file_is_known_by_its_content(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(b"GGUF" + bytes(100))
+    judge = judge_named(f"gguf:{file}")
+    assert judge.revision == hashlib.sha256(file.read_bytes()).hexdigest()
+    moved = tmp_path / "elsewhere" / "tiny.gguf"
+    moved.parent.mkdir()
+    moved.write_bytes(file.read_bytes())
+    assert judge_named(f"gguf:{moved}").id == judge.id
+    moved.write_bytes(b"GGUF" + bytes(101))
+    assert judge_named(f"gguf:{moved}").id != judge.id
+    assert str(tmp_path) not in str(judge.described())
+
+
+def test_a_transformers_model_is_pinned_to_a_commit() -> None:
+    judge = judge_named(f"transformers:RMSnow/SpeechJudge-GRM@{COMMIT}")
+    assert (judge.model, judge.revision, judge.hears) == ("RMSnow/SpeechJudge-GRM", COMMIT, True)
+    assert not judge_named(f"transformers:Qwen/Qwen2.5-1.5B@{COMMIT}").hears
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gpt-4o", "names no judge; write MODEL@https"),
+        ("", "names no judge"),
+        ("@https://host/v1", "name the model at https://host/v1"),
+        ("m@ftp://host/v1", "names no judge"),
+        ("m@https://user:secret@host/v1", "carries a user, a password or a query"),
+        ("m@https://host/v1?key=secret", "carries a user, a password or a query"),
+        ("gguf:/nowhere/model.gguf", "no model file"),
+        ("transformers:Qwen/Qwen2.5", "does not name a commit"),
+        ("transformers:Qwen/Qwen2.5@main", "does not name a commit"),
+        ("transformers:../../etc@" + COMMIT, "does not name a commit"),
+        ("records:/nowhere", "no folder of records"),
+        ("nowhere.yaml", "there is no file"),
+    ],
+)
+def test_what_names_no_judge_is_a_sentence(name: str, why: str) -> None:
+    with pytest.raises(PodevalError, match=why) as refused:
+        judge_named(name)
+    assert "secret" not in str(refused.value).replace("m@https://user:secret", "")
+
+
+def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.gguf").write_bytes(b"PK\x03\x04")
+    with pytest.raises(BadInput, match="not a GGUF file"):
+        judge_named(f"gguf:{tmp_path / 'x.gguf'}")
+
+
+YAML = """
+backend: endpoint
+model: gemini-2.5-pro
+endpoint: https://host/v1
+revision: 2026-06
+sampling: {temperature: 1.0, top_p: 0.95, seed: null, max_tokens: 8192}
+trial: true
+hears: true
+audio: {format: mp3, seconds: 600}
+extra: {reasoning_effort: high}
+timeout: 300
+price: {prompt: 1.25, answer: 10}
+"""
+
+
+def test_a_yaml_file_says_everything(tmp_path: Path) -> None:
+    path = tmp_path / "judge.yaml"
+    path.write_text(YAML)
+    judge = judge_named(str(path))
+    assert judge.sampling == Sampling(1.0, 0.95, None, 8192)
+    assert judge.price == Price(1.25, 10)
+    assert (judge.audio.format, judge.audio.seconds, judge.timeout) == ("mp3", 600, 300)
+    assert judge.extra == {"reasoning_effort": "high"}
+    assert judge.trial
+    assert judge.id.startswith("gemini-2.5-pro@2026-06#")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("backend: endpoint", "backend: psychic"), "backend"),
+        (("model: gemini-2.5-pro", "modell: x"), "modell: Extra inputs"),
+        (("temperature: 1.0", "temperature: 3"), "sampling.temperature"),
+        (("model: gemini-2.5-pro", ""), "needs model and endpoint"),
+        (("reasoning_effort: high", "api_key: sk-secret"), "extra.api_key looks like a secret"),
+        (("timeout: 300", "api_key: sk-secret"), "api_key: Extra inputs"),
+        (("format: mp3", "format: ogg"), "audio.format"),
+        (("https://host/v1", "https://u:sk-secret@host/v1"), "carries a user"),
+        (("backend: endpoint", "{"), "cannot be read as YAML|while parsing"),
+    ],
+)
+def test_a_wrong_yaml_file_is_a_sentence_without_what_it_holds(
+    tmp_path: Path, change: tuple[str, str], why: str
+) -> None:
+    path = tmp_path / "judge.yaml"
+    path.write_text(YAML.replace(*change))
+    with pytest.raises(BadInput, match=why) as refused:
+        judge_named(str(path))
+    assert "sk-secret" not in str(refused.value)
+
+
+def test_a_gguf_of_a_yaml_file_lies_beside_it_and_may_be_pinned(tmp_path: Path) -> None:
+    (tmp_path / "x.gguf").write_bytes(b"GGUF" + bytes(10))
+    path = tmp_path / "judge.yaml"
+    path.write_text("backend: gguf\nmodel: tiny\nendpoint: x.gguf\ntrial: true\ncontext: 4096\n")
+    judge = judge_named(str(path))
+    assert (judge.model, judge.trial, judge.context) == ("tiny", True, 4096)
+    path.write_text(f"backend: gguf\nendpoint: x.gguf\nrevision: '{'0' * 64}'\n")
+    with pytest.raises(BadInput, match="has the SHA-256"):
+        judge_named(str(path))
+
+
+def test_the_id_changes_with_what_changes_an_answer_and_with_nothing_else() -> None:
+    judge = Judge("endpoint", "m", endpoint="https://host/v1", hears=True)
+    changed = [
+        replace(judge, model="n"),
+        replace(judge, revision="r"),
+        replace(judge, endpoint="https://other/v1"),
+        replace(judge, sampling=Sampling(temperature=0.1)),
+        replace(judge, extra={"reasoning_effort": "low"}),
+        replace(judge, audio=replace(judge.audio, format="mp3")),
+    ]
+    assert len({judge.id, *(other.id for other in changed)}) == 7
+    same = [replace(judge, timeout=1.0), replace(judge, price=Price(1, 1)), replace(judge, trial=True)]
+    assert {judge.id} == {other.id for other in same}
+
+
+def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert key_for("https://host/v1") is None
+    monkeypatch.setenv("HF_TOKEN", "hf_x")
+    assert key_for("https://host/v1") is None
+    assert key_for("https://router.huggingface.co.evil.org/v1") is None
+    assert key_for("https://router.huggingface.co/v1") == "hf_x"
+    monkeypatch.setenv("PODEVAL_JUDGE_KEY", "own")
+    assert key_for("https://host/v1") == key_for("https://router.huggingface.co/v1") == "own"
+
+
+def test_a_judge_of_records_has_nobody_to_ask() -> None:
+    with pytest.raises(ModelMissing, match="nobody answers anew"):
+        Judge("records", "m", endpoint="folder", recorded="m@unpinned#0").model_to_ask()

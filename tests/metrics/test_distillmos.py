@@ -1,0 +1,155 @@
+"""DistillMOS: windows and values as in the package, on real speech; refusals."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from podeval.analysis import Recording
+from podeval.analysis.cache import Cache
+from podeval.metrics import catalogue
+from podeval.metrics.distillmos import WINDOW, window_starts
+from podeval.metrics.score import Score, Unscored
+from podeval.models import registry
+
+Samples = NDArray[np.float32]
+
+# The package on whole recordings, which it cuts into windows itself.
+ORIGINAL = """
+import sys
+sys.path.insert(0, {packages!r})
+import numpy, torch, distillmos
+network = distillmos.ConvTransformerSQAModel().eval()
+with torch.inference_mode():
+    for path in {files!r}:
+        print(network(torch.from_numpy(numpy.load(path))[None]).item())
+"""
+
+
+@pytest.fixture
+def installed() -> None:
+    for job in ("naturalness", "music_detector", "voice_activity"):
+        if reason := registry.card(job, "embedded").missing():
+            pytest.skip(reason)
+
+
+def measured(samples: Samples, cache: Path, rate: int = 16_000, **parameters: Any) -> Any:
+    recording = Recording.from_samples(samples, rate, cache=Cache(cache))
+    return catalogue.get("distillmos")({"recording": recording}, parameters)
+
+
+def reader(shared_data: Path, number: int) -> Samples:
+    """A LibriVox reader, 16 kHz."""
+    return Recording.open(sorted(shared_data.glob("samples/sense_and_sensibility_*.wav"))[number]).mono()
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("installed")
+def test_human_speech_scores_as_in_the_original_code(
+    shared_data: Path, run_python: Any, reference_packages: Path, tmp_path: Path
+) -> None:
+    """`distillmos` 0.9.1 to 1e-3: on less than a window, and on 3 windows that are not a whole second apart."""
+    joined = np.concatenate([reader(shared_data, 0), reader(shared_data, 1)])
+    recordings = {"short": joined[:48_000], "long": joined[: WINDOW + 25_001]}
+    for name, samples in recordings.items():
+        np.save(tmp_path / f"{name}.npy", samples)
+    files = [str(tmp_path / f"{name}.npy") for name in recordings]
+    printed = run_python(ORIGINAL.format(packages=str(reference_packages), files=files)).splitlines()[-2:]
+    found = [measured(samples, tmp_path / "cache") for samples in recordings.values()]
+    assert [score.values["distillmos"] for score in found] == pytest.approx([float(p) for p in printed], abs=1e-3)
+    assert [score.notes for score in found] == [{"windows": 1}, {"windows": 3}]
+
+
+@pytest.mark.models
+@pytest.mark.usefixtures("installed")
+def test_a_robot_is_far_below_people_and_better_machines(shared_data: Path, tmp_path: Path) -> None:
+    """The whole files have 2.25 (espeak-ng), 4.28 (LibriVox) and 4.59 (Kokoro); here are their first 9 s."""
+    values = []
+    for name in ("dialogue_espeak.flac", "dialogue_kokoro.flac"):
+        samples = Recording.open(shared_data / "samples" / name).mono()[: 9 * 16_000]
+        values.append(measured(samples, tmp_path).values["distillmos"])
+    joined = np.concatenate([reader(shared_data, 0), reader(shared_data, 1)])
+    values.insert(1, measured(joined[: 9 * 16_000], tmp_path).values["distillmos"])
+    assert values == [pytest.approx(2.25, abs=0.35), pytest.approx(4.28, abs=0.35), pytest.approx(4.59, abs=0.2)]
+
+
+@pytest.mark.parametrize(
+    ("frames", "starts"),
+    [
+        (1, [0]),
+        (WINDOW, [0]),
+        (WINDOW + 1, [0, 1]),
+        (WINDOW + 16_000, [0, 16_000]),
+        (WINDOW + 16_001, [0, 8_000, 16_001]),
+        (WINDOW + 50_000, [0, 12_500, 25_000, 37_500, 50_000]),
+    ],
+)
+def test_windows_are_at_most_a_second_apart_and_reach_from_end_to_end(frames: int, starts: list[int]) -> None:
+    assert window_starts(frames) == window_starts(frames, spread=True) == starts
+
+
+@pytest.mark.parametrize(
+    ("seconds", "count", "apart"),
+    [(60, 54, 1.0), (120, 54, 2.2), (600, 156, 3.84), (900, 160, 5.62), (3600, 469, 7.68)],
+)
+def test_a_long_recording_has_its_windows_further_apart_and_no_gap(seconds: int, count: int, apart: float) -> None:
+    frames = seconds * 16_000
+    starts = np.array(window_starts(frames, spread=True))
+    assert len(starts) == count
+    assert np.diff(starts).max() / 16_000 <= apart
+    assert (starts[0], starts[-1]) == (0, frames - WINDOW)
+    assert len(window_starts(frames)) == int(np.ceil(seconds - 7.68)) + 1
+
+
+class Rated:
+    """All models in one: everything is speech, or nothing is, and windows have the values 1, 2, 3."""
+
+    def __init__(self, spoken: float) -> None:
+        self.spoken, self.heard = spoken, 0
+
+    def load(self, job: str, profile: str) -> "Rated":
+        return self
+
+    def speech(self, samples: Samples) -> tuple[Any, ...]:
+        from podeval.audio.windows import Span
+
+        return (Span(0.0, self.spoken),)
+
+    def music(self, samples: Samples) -> tuple[Any, ...]:
+        return ()
+
+    def score(self, windows: list[Samples]) -> Samples:
+        self.heard += len(windows)
+        return np.arange(1, len(windows) + 1, dtype=np.float32)
+
+
+def test_the_score_is_the_mean_over_windows_with_their_timeline(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = Rated(spoken=5.0)
+    monkeypatch.setattr(registry, "load", model.load)
+    samples = np.random.default_rng(2).normal(0, 0.1, WINDOW + 32_000).astype(np.float32)
+    found = measured(samples, tmp_path)
+    assert isinstance(found, Score)
+    assert found.values == {"distillmos": 2.0}
+    assert found.timeline
+    assert found.timeline.starts == [0, 1, 2]
+    assert found.timeline.window == pytest.approx(7.68)
+    assert found.timeline.values == {"distillmos": [1, 2, 3]}
+    assert measured(samples, tmp_path).values == found.values
+    assert model.heard == 3, "the second time, values come from the cache"
+
+
+def test_a_recording_without_speech_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(registry, "load", Rated(spoken=0.4).load)
+    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
+    assert measured(noise, tmp_path) == Unscored("no speech is heard in the recording", "system")
+
+
+def test_a_rate_below_16_khz_is_refused_as_by_every_speech_metric(tmp_path: Path) -> None:
+    noise = np.random.default_rng(3).normal(0, 0.1, 48_000).astype(np.float32)
+    found = measured(noise, tmp_path, rate=8_000)
+    assert isinstance(found, Unscored)
+    assert "8000 Hz, below the 16000 Hz" in found.reason

@@ -1,0 +1,68 @@
+"""RTF: seconds of work for a second of audio, from logs as people write them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+from podeval.metrics.generation_log import GenerationLog
+from podeval.metrics.protocol import protocol_of
+from podeval.metrics.score import Score, Unscored
+
+PIECES = [{"wall_seconds": 3.0, "audio_seconds": 10.0}, {"wall_seconds": 1.5, "audio_seconds": 20}]
+
+
+def rtf(log: Any, **parameters: Any) -> Score | Unscored:
+    return catalogue.get("rtf")({"generation_log": GenerationLog.parse(log)}, parameters)
+
+
+@pytest.mark.parametrize(
+    "log",
+    [PIECES, json.dumps(PIECES), "\n".join(map(json.dumps, PIECES)), {"wall_seconds": 4.5, "audio_seconds": 30.0}],
+    ids=["data", "json", "json lines", "sums"],
+)
+def test_it_is_all_the_work_over_all_the_audio(log: Any) -> None:
+    found = rtf(log)
+    assert isinstance(found, Score)
+    assert found.values["rtf"] == pytest.approx(0.15)
+    assert found.notes["audio_seconds"] == 30.0
+
+
+def test_hardware_is_part_of_the_protocol() -> None:
+    metric = catalogue.get("rtf")
+    ids = {
+        protocol_of(metric, {"hardware": name}, ("generation_log",), {}).id for name in ("unstated", "A100", "2 cores")
+    }
+    assert len(ids) == 3
+
+
+def test_a_log_from_other_hardware_than_named_is_refused() -> None:
+    with pytest.raises(BadInput, match="names A100, not H200"):
+        rtf({**PIECES[0], "hardware": "A100"}, hardware="H200")
+
+
+def test_no_audio_is_the_system_s_fault() -> None:
+    found = rtf({"wall_seconds": 4.0, "audio_seconds": 0})
+    assert isinstance(found, Unscored)
+    assert found.cause == "system"
+    assert "no audio was generated" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("log", "reason"),
+    [
+        ("12 seconds", "neither JSON nor JSON lines"),
+        ([], "a generation log is"),
+        ([1, 2], "a generation log is"),
+        ({"wall_seconds": 1.0}, "piece 1 of the generation log needs audio_seconds in seconds, not None"),
+        ({"wall_seconds": -1, "audio_seconds": 1}, "needs wall_seconds in seconds, not -1"),
+        ('{"wall_seconds": NaN, "audio_seconds": 1}', "needs wall_seconds in seconds, not nan"),
+        ({"wall_seconds": True, "audio_seconds": 1}, "not True"),
+        ([{**PIECES[0], "hardware": "A"}, {**PIECES[1], "hardware": "B"}], "names A and B"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_a_sentence(log: Any, reason: str) -> None:
+    with pytest.raises(BadInput, match=reason):
+        GenerationLog.parse(log)

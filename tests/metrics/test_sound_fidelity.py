@@ -1,0 +1,155 @@
+"""Sound fidelity: which windows are estimated, which are pauses, on which track; refusals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.analysis import Recording
+from podeval.analysis.cache import Cache
+from podeval.audio.windows import Span
+from podeval.metrics import catalogue
+from podeval.metrics.score import Score, Unscored
+from podeval.models import registry
+
+RATE = 16_000
+WINDOW = 5 * RATE
+
+Vector = np.ndarray[Any, Any]
+
+
+class Models:
+    """Every model at once: an estimate is a window's mean plus 2, everything is speech, and music is as set."""
+
+    def __init__(self) -> None:
+        self.heard: list[Vector] = []
+        self.tunes: tuple[Span, ...] = ()
+        self.spoken = True
+        self.separated = 0
+
+    def load(self, job: str, profile: str) -> "Models":
+        return self
+
+    def score(self, windows: Sequence[Vector]) -> Vector:
+        self.heard += [np.array(window) for window in windows]
+        return np.array([window.mean() + 2 for window in windows], np.float32)
+
+    def music(self, samples: Vector) -> tuple[Span, ...]:
+        return self.tunes
+
+    def speech(self, samples: Vector) -> tuple[Span, ...]:
+        return (Span(0, len(samples) / RATE),) if self.spoken else ()
+
+    def separate(self, samples: Vector) -> tuple[Vector, Vector]:
+        self.separated += 1
+        return samples / 2, samples / 2
+
+
+@pytest.fixture
+def models(monkeypatch: pytest.MonkeyPatch) -> Models:
+    found = Models()
+    monkeypatch.setattr(registry, "load", found.load)
+    return found
+
+
+@pytest.fixture
+def cache(tmp_path: Any) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+def measure(samples: Vector, cache: Cache, rate: int = RATE, profile: str = "reference", **parameters: Any) -> Any:
+    recording = Recording.from_samples(samples, rate, profile=profile, cache=cache)
+    return catalogue.get("sound_fidelity")({"recording": recording}, parameters)
+
+
+def test_windows_of_5_s_every_2_5_s_are_averaged_and_the_last_ends_with_the_recording(
+    models: Models, cache: Cache
+) -> None:
+    sound = np.linspace(0.1, 1, 11 * RATE, dtype=np.float32)
+    found = measure(sound, cache)
+    starts = (0, 40_000, 80_000, 96_000)
+    for window, start in zip(models.heard, starts, strict=True):
+        np.testing.assert_array_equal(window, sound[start : start + WINDOW])
+    expected = [sound[start : start + WINDOW].mean() + 2 for start in starts]
+    assert found.values["pesq_estimate"] == pytest.approx(np.mean(expected), abs=1e-6)
+    assert found.notes == {"windows": 4, "windows_left_out": 0}
+    assert found.timeline.starts == [0, 2.5, 5, 6]
+    assert found.timeline.window == 5
+    assert found.timeline.values["pesq_estimate"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_recording_of_whole_strides_has_no_extra_window_and_a_short_one_is_estimated_whole(
+    models: Models, cache: Cache
+) -> None:
+    assert measure(np.full(10 * RATE, 0.5), cache).notes["windows"] == 3
+    models.heard.clear()
+    found = measure(np.full(2 * RATE, 0.5), cache)
+    assert [len(window) for window in models.heard] == [2 * RATE]
+    assert (found.timeline.starts, found.timeline.window) == ([0], 2)
+
+
+def test_pauses_are_left_out_and_counted_whatever_the_gain(models: Models, cache: Cache) -> None:
+    sound = np.full(20 * RATE, 0.5, np.float32)
+    # From 5 to 15 s at -46 dB of the rest: only the windows that begin at 5, 7.5 and 10 s are all pause.
+    sound[5 * RATE : 15 * RATE] *= 0.005
+    for gain in (1.0, 1e-4):
+        found = measure(gain * sound, cache)
+        assert found.notes == {"windows": 4, "windows_left_out": 3}
+        assert found.timeline.starts == [0, 2.5, 12.5, 15]
+    sound[5 * RATE : 15 * RATE] *= 3
+    assert measure(sound, cache).notes["windows_left_out"] == 0
+
+
+def test_the_speech_stem_is_scored_where_there_is_music_and_the_mix_on_request(models: Models, cache: Cache) -> None:
+    sound = np.full(10 * RATE, 0.5, np.float32)
+    models.tunes = (Span(0, 9),)
+    stem = measure(sound, cache)
+    assert models.separated == 1
+    assert stem.values["pesq_estimate"] == pytest.approx(2.25, abs=1e-3)
+    assert stem.notes["scored"] == "speech stem"
+    mix = measure(sound, cache, source="mix")
+    assert mix.values["pesq_estimate"] == pytest.approx(2.5, abs=1e-6)
+    assert "scored" not in mix.notes
+
+
+def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
+    models.tunes, models.spoken = (Span(0, 9),), False
+    found = measure(np.full(10 * RATE, 0.5), cache)
+    assert isinstance(found, Unscored)
+    assert found.cause == "system"
+    assert "no speech" in found.reason
+    assert "9.0 s of music" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "reason"),
+    [
+        (np.zeros(WINDOW), RATE, "digital silence"),
+        (np.full(WINDOW, np.nan), RATE, "not numbers"),
+        (np.full(RATE // 2, 0.5), RATE, "0.50 s; at least 1 s"),
+        (np.stack([np.full(WINDOW, 0.5), np.full(WINDOW, -0.5)], axis=1), RATE, "cancel each other"),
+        (np.full(8000 * 5, 0.5), 8000, "8000 Hz, below the 16000 Hz"),
+    ],
+)
+def test_what_cannot_be_scored_says_why(samples: Vector, rate: int, reason: str, models: Models, cache: Cache) -> None:
+    found = measure(samples, cache, rate)
+    assert isinstance(found, Unscored)
+    assert found.cause == "system"
+    assert reason in found.reason
+
+
+def test_a_profile_without_the_model_says_which_has_it_and_separates_nothing(models: Models, cache: Cache) -> None:
+    models.tunes = (Span(0, 9),)
+    found = measure(np.full(10 * RATE, 0.5), cache, profile="embedded")
+    assert found.cause == "ours"
+    assert found.reason.endswith("--profile reference has SQUIM objective (DNS 2020)")
+    assert models.separated == 0
+
+
+def test_a_second_look_asks_no_model(models: Models, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound = np.linspace(0.1, 1, 11 * RATE, dtype=np.float32)
+    first = measure(sound, cache)
+    monkeypatch.setattr(models, "score", None)
+    assert isinstance(first, Score)
+    assert measure(sound, cache) == first
