@@ -6,7 +6,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,12 @@ def write_json(path: Path, data: Any) -> None:
 
 def append_line(path: Path, data: Any) -> None:
     """Append one JSON line and sync it; a half-written last line of a killed process is cut off first."""
-    line = (json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    append_lines(path, [data])
+
+
+def append_lines(path: Path, rows: Iterable[Any]) -> None:
+    """Append JSON lines with one sync; after a kill, the first of them may be there without the rest."""
+    text = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         # Unbuffered: what did not fit must not be written after all when the file is closed.
@@ -66,7 +71,7 @@ def append_line(path: Path, data: Any) -> None:
             end = _end_of_last_line(file)
             file.truncate(end)
             try:
-                rest = memoryview(line)
+                rest = memoryview(text)
                 while rest:
                     rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
@@ -118,7 +123,7 @@ def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError:
-            raise BadInput(f"another podeval run is writing to {folder}; wait for it or choose another --out") from None
+            raise BadInput(f"another podeval run is writing to {folder}; wait for it or take another folder") from None
         yield
 
 

@@ -1,16 +1,18 @@
-"""The two tables that the board reads: `board.parquet` and `items.parquet`, beside the runs they are made from."""
+"""The tables that the board reads: `board.parquet`, `items.parquet`, `systems.parquet`, beside the runs they are of."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
-BOARD, ITEMS = "board.parquet", "items.parquet"
+BOARD, ITEMS, SYSTEMS = "board.parquet", "items.parquet", "systems.parquet"
 
 NOT_RANKED = "not ranked"
 """How a reason begins that is not of items without a score, but of a row without a rank."""
@@ -48,6 +50,7 @@ class BoardRow(BaseModel):
     protocol_json: str
     source: str  # run folder, or the paper's table
     created: str  # ISO 8601, UTC
+    spot_check: str = ""  # of supplied outputs some of which were made again: agrees, differs, not told; else empty
 
 
 class ItemRow(BaseModel):
@@ -68,17 +71,46 @@ class ItemRow(BaseModel):
     output: str  # path of the item's output JSON, relative to the runs folder; "" where there is none
 
 
-def write_table(rows: list[BoardRow] | list[ItemRow], path: Path) -> None:
-    """Write rows as Parquet, whole or not at all."""
-    model = BoardRow if path.name == BOARD else ItemRow
+class SystemRow(BaseModel):
+    """What a submission document says of a system; empty or None for what it does not state."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    system: str
+    description: str
+    organisation: str
+    licence: str  # SPDX id, or "proprietary"
+    open: bool | None  # whether anyone can download and run it
+    size_parameters: float | None
+    languages: str  # codes with a space between
+    links: str  # JSON object, name -> address
+    source: str  # kind of source: model, outputs, human, builtin, reported
+    revision: str  # owner/name@commit of a Hub repo
+
+
+_ROWS: dict[str, type[BaseModel]] = {BOARD: BoardRow, ITEMS: ItemRow, SYSTEMS: SystemRow}
+
+
+def write_table(rows: Sequence[BaseModel], path: Path) -> None:
+    """Write rows of the table that the path's name says as Parquet, whole or not at all."""
+    model = _ROWS[path.name]
     frame = pd.DataFrame([row.model_dump() for row in rows], columns=list(model.model_fields))
     for name, field in model.model_fields.items():
         # A column of which nothing is known yet would be stored without a type.
         if frame[name].isna().all() and field.annotation in (float | None, int | None):
             frame[name] = frame[name].astype("float64")
+        if field.annotation == bool | None:
+            frame[name] = frame[name].astype("boolean")
     write_whole(path, frame.to_parquet(index=False))
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """Read what `write_table` wrote."""
-    return pd.read_parquet(path)
+    """Read what `write_table` wrote.
+
+    Raises:
+        BadInput: it holds something else, or is damaged.
+    """
+    try:
+        return pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"the table {path} cannot be read ({error}); `podeval report` makes it anew") from error

@@ -2,6 +2,7 @@
 
 <runs>/<benchmark>/<split>/<system>/
     run.json                    the plan; a run that would differ is refused
+    items.json                  the items' ids and groups, so that a board needs no dataset
     outputs/<item>.flac|.wav    what the system said
     outputs/<item>.json         turns, script, wall time; written last, so that it says the audio is whole
     <profile>/results.jsonl     one finished measurement a line, appended and synced
@@ -11,6 +12,7 @@
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, result_from_json
-from podeval.store.files import append_line, read_lines, write_json, write_whole
+from podeval.store.files import append_lines, read_lines, write_json, write_whole
 
 SCHEMA: Literal[1] = 1
 
@@ -44,6 +47,7 @@ class Plan(_Document):
     system_kind: str
     generation: dict[str, Any]
     seed: int
+    provenance: Literal["run by us", "outputs supplied"] = "run by us"
 
 
 class OutputTurn(BaseModel):
@@ -57,8 +61,17 @@ class OutputTurn(BaseModel):
     text: str
 
 
+class Answer(BaseModel):
+    """One answer in a dialogue: its audio's file, and its words where they are known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    audio: str | None = None
+    words: str = ""
+
+
 class Output(_Document):
-    """What a system said for one item; `failed` says why there is no audio."""
+    """What a system made for one item: a script, audio, or answers turn by turn; `failed` says why there is nothing."""
 
     item: str
     audio: str | None = None
@@ -68,7 +81,10 @@ class Output(_Document):
     load_seconds: float | None = None
     turns: tuple[OutputTurn, ...] = ()
     script: tuple[dict[str, str], ...] = ()
+    answers: tuple[Answer, ...] = ()
     details: dict[str, Any] = {}
+    audio_removed: str | None = None
+    """The day on which its audio was removed to free the disk; what was measured of it stands."""
 
 
 class KeyAggregate(BaseModel):
@@ -114,6 +130,8 @@ class RunFolder:
     def __init__(self, runs: Path, benchmark: str, split: str, system: str) -> None:
         self.runs = runs
         self.path = runs / benchmark / split / system
+        self._written: dict[str, set[str]] = {}
+        """Protocols that this object knows to be in the file, by profile."""
 
     def begin(self, plan: Plan) -> None:
         """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
@@ -142,21 +160,27 @@ class RunFolder:
         return plan
 
     def output(self, item: str) -> Output | None:
-        """What the system said for an item; None while it has not, or where its audio is gone."""
+        """What the system said for an item; None while it has not, or where its audio is gone and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
         found: Output = _read(path, Output)
-        audio = self.audio_path(found)
-        return None if audio and not audio.exists() else found
+        files = [found.audio, *(answer.audio for answer in found.answers)]
+        whole = all((self.outputs / Path(file).name).exists() for file in files if file)
+        return found if whole or found.audio_removed else None
+
+    @property
+    def outputs(self) -> Path:
+        """The folder of what the system made."""
+        return self.path / "outputs"
 
     def output_path(self, item: str) -> Path:
         """The item's output document."""
-        return self.path / "outputs" / f"{item}.json"
+        return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
         """The item's audio."""
-        return self.path / "outputs" / Path(output.audio).name if output.audio else None
+        return self.outputs / Path(output.audio).name if output.audio else None
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
         """Keep an output, audio first; FLAC of 24 bits, or float WAV where samples pass ±1."""
@@ -168,9 +192,38 @@ class RunFolder:
             buffer = io.BytesIO()
             kind, subtype = ("FLAC", "PCM_24") if fits else ("WAV", "FLOAT")
             soundfile.write(buffer, samples, rate, format=kind, subtype=subtype)
-            write_whole(self.path / "outputs" / name, buffer.getvalue())
+            write_whole(self.outputs / name, buffer.getvalue())
             output = output.model_copy(update={"audio": name})
         write_json(self.output_path(output.item), output.model_dump())
+
+    def write_items(self, items: Sequence[Item]) -> None:
+        """Keep what the board needs of the items: ids, topics and groups, none of their texts."""
+        fields = {"id", "topic", "category", "language", "voices", "properties"}
+        kept = [item.model_dump(include=fields) for item in items]
+        write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
+
+    def items(self) -> tuple[Item, ...] | None:
+        """The items of the run as `write_items` kept them; None in a folder of an earlier version."""
+        path = self.path / "items.json"
+        if not path.exists():
+            return None
+        try:
+            return tuple(Item.model_validate(item) for item in json.loads(path.read_text(encoding="utf-8"))["items"])
+        except (ValueError, KeyError, TypeError) as error:
+            sentence = f"{path} was not written by this version of podeval ({error}); delete it and run again"
+            raise BadInput(sentence) from None
+
+    def write_document(self, document: Mapping[str, Any]) -> None:
+        """Keep the submission document that the run is of, which says what the system is."""
+        write_json(self.path / "submission.json", dict(document))
+
+    def document(self) -> dict[str, Any] | None:
+        """The submission document that the run is of, as plain data; None where none was kept."""
+        try:
+            found = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
         """Finished measurements by (item, protocol id); the newest counts."""
@@ -184,18 +237,33 @@ class RunFolder:
 
     def append_result(self, profile: str, item: str, protocol: Protocol, result: Result) -> None:
         """Keep a measurement; when this returns, a kill does not lose it."""
-        protocols = self.protocols(profile)
-        if protocol.id not in protocols:
-            write_json(self.path / profile / "protocols.json", protocols | {protocol.id: protocol.to_json()})
-        line = {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
-        append_line(self.path / profile / "results.jsonl", line)
+        self.append_results(profile, item, [(protocol, result)])
+
+    def append_results(self, profile: str, item: str, results: Sequence[tuple[Protocol, Result]]) -> None:
+        """Keep an item's measurements with one sync; when this returns, a kill does not lose them."""
+        written = self._written.setdefault(profile, set())
+        if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
+            there = self.protocols(profile)
+            if new.keys() - there.keys():
+                write_json(self.path / profile / "protocols.json", there | new)
+            written.update(new)
+        lines = [
+            {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
+            for protocol, result in results
+        ]
+        append_lines(self.path / profile / "results.jsonl", lines)
 
     def protocols(self, profile: str) -> dict[str, dict[str, Any]]:
         """Contents of the protocols used so far, by id."""
         path = self.path / profile / "protocols.json"
         if not path.exists():
             return {}
-        found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(found, dict):
+                raise ValueError("it is no object")
+        except ValueError as error:
+            raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
         return found
 
     def write_summary(self, summary: Summary) -> None:

@@ -1,0 +1,130 @@
+"""Votes and listening sessions that a rule or a person pointed at, with what was seen and what was decided."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
+
+from podeval.store.tables import Battle, Flag, ListeningSession, Output, System, Vote
+
+
+@dataclass(frozen=True)
+class Signal:
+    """What a rule saw."""
+
+    rule: str
+    points: float
+    detail: str
+
+
+@dataclass(frozen=True)
+class FlaggedVote:
+    """A vote that a rule or a person pointed at."""
+
+    id: str
+    voter: str
+    at: datetime
+    outcome: str
+    a: str
+    """Title of the system on side A."""
+    b: str
+    dimension: str
+    comment: str
+    counted: bool
+    reason: str
+    by: str
+    signals: tuple[Signal, ...]
+    others: int
+    """Further votes of the voter that count."""
+
+
+@dataclass(frozen=True)
+class FlaggedSession:
+    """A listening session that a rule or a person pointed at."""
+
+    test: str
+    listener: str
+    at: datetime
+    finished: bool
+    counted: bool
+    reason: str
+    by: str
+    signals: tuple[Signal, ...]
+
+
+def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
+    """The votes with the newest flags, the newest first."""
+    flags = _flags(session, Flag.vote, newest)
+    a, b, first, second = aliased(Output), aliased(Output), aliased(System), aliased(System)
+    query = (
+        select(Vote, Battle.dimension, first.title, second.title)
+        .join(Battle, Vote.battle == Battle.id)
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .join(first, a.system == first.id)
+        .join(second, b.system == second.id)
+        .where(Vote.id.in_(flags))
+    )
+    found = {row[0].id: row for row in session.execute(query)}
+    voters = {vote.voter for vote, *_ in found.values()}
+    counting = (
+        select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
+    )
+    others = {voter: count for voter, count in session.execute(counting)}
+    shown = []
+    for id, signals in flags.items():
+        if id not in found:
+            continue
+        vote, dimension, title_a, title_b = found[id]
+        counted = vote.standing == "counted"
+        shown.append(
+            FlaggedVote(
+                id=id,
+                voter=vote.voter,
+                at=vote.recorded_at,
+                outcome=vote.outcome,
+                a=title_a,
+                b=title_b,
+                dimension=dimension,
+                comment=vote.comment,
+                counted=counted,
+                reason=vote.standing_reason,
+                by=vote.standing_by,
+                signals=signals,
+                others=others.get(vote.voter, 0) - counted,
+            )
+        )
+    return shown
+
+
+def flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
+    """The listening sessions with the newest flags, the newest first."""
+    flags = _flags(session, Flag.session, newest)
+    rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
+    found = {row.id: row for row in rows}
+    return [
+        FlaggedSession(
+            test=row.test,
+            listener=row.listener,
+            at=row.started_at,
+            finished=row.finished_at is not None,
+            counted=row.standing == "counted",
+            reason=row.standing_reason,
+            by=row.standing_by,
+            signals=signals,
+        )
+        for id, signals in flags.items()
+        if (row := found.get(id)) is not None
+    ]
+
+
+def _flags(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, tuple[Signal, ...]]:
+    """What rules saw, by the vote or session it is about; those with the newest flag first."""
+    last = func.max(Flag.number)
+    query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
+    found: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}
+    signals = select(about, Flag).where(about.in_(found), Flag.kind == "signal").order_by(Flag.number)
+    for id, flag in session.execute(signals):
+        found[str(id)].append(Signal(flag.rule, flag.points, flag.detail))
+    return {id: tuple(seen) for id, seen in found.items()}

@@ -1,0 +1,288 @@
+"""The database of judgements: SQLite by default, PostgreSQL by address, one code path.
+
+What was committed is on the disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
+`synchronous_commit`; a connection without that is refused. Writers go one after the other (`BEGIN IMMEDIATE`;
+serializable on PostgreSQL) and are tried again where they met. Source of the settings: sqlite.org/wal.html,
+sqlite.org/pragma.html#pragma_synchronous.
+"""
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput, PodevalError
+from podeval.store.write_ahead_log import lost_frames
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine.interfaces import DBAPIConnection
+    from sqlalchemy.pool import ConnectionPoolEntry
+
+Found = TypeVar("Found")
+
+BUSY_SECONDS = 15.0
+"""How long a writer waits for another before it gives up and is tried again."""
+
+_TRIES = 8
+_POOL = {"pool_size": 16, "max_overflow": 32}
+"""Connections that are kept, and those that are closed after use: as many together as a server has threads."""
+
+_SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
+_LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
+_MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
+"""PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that another took just before."""
+
+
+class StoreUnusable(PodevalError):
+    """The database cannot be reached, or does not keep what it acknowledges; says what to do."""
+
+
+class Database:
+    """An open database, its tables as this version of podeval has them; used by any number of threads.
+
+    Args:
+        place: a file of SQLite, or an address: `sqlite:///…`, `postgresql://user@host/name`.
+        migrate: bring its tables to this version first.
+
+    Raises:
+        BadInput: the address cannot be understood, or the file lies where SQLite is not safe.
+        StoreUnusable: it cannot be opened, or its tables are of another version.
+    """
+
+    def __init__(self, place: str | Path, *, migrate: bool = True) -> None:
+        self.url = address(place)
+        self._turns = threading.Lock()
+        self.engine = _sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _postgresql(self.url)
+        try:
+            from podeval.store.migrating import check, upgrade
+
+            (upgrade if migrate else check)(self)
+        except DBAPIError as error:
+            self.close()
+            raise StoreUnusable(
+                f"the database {self.name} cannot be opened ({_said(error)}); check that it is one, and its server runs"
+            ) from error
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Its address without a password."""
+        return self.url.render_as_string(hide_password=True)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of SQLite."""
+        return self.url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that sees one state of the database and changes nothing; what it found stays readable after it."""
+        engine = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+        try:
+            with Session(engine, expire_on_commit=False) as session:
+                yield session
+        except DBAPIError as error:
+            raise _translated(error, self.name) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session whose changes are on the disk when the block ends, all or none of them.
+
+        Threads take turns. On a file of SQLite, who waits for its lock sleeps and looks again, and many that do so keep
+        one of them waiting for seconds; on PostgreSQL, many at once undo each other until some give up.
+        """
+        engine = self.engine.execution_options(writes=True)
+        if not self.is_sqlite:
+            engine = engine.execution_options(isolation_level="SERIALIZABLE")
+        with self._turns, Session(engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def write(self, work: Callable[[Session], Found]) -> Found:
+        """Do work in one transaction and give what it returns, once that is on the disk.
+
+        The work is done again where it met another writer, so it must change nothing but the session.
+
+        Raises:
+            StoreUnusable: others were writing all the time, or the database is not there any more.
+        """
+        for attempt in range(_TRIES):
+            try:
+                with self.writing() as session:
+                    return work(session)
+            except DBAPIError as error:
+                if not _met_another(error):
+                    raise _translated(error, self.name) from error
+                met = error
+                if isinstance(error, IntegrityError) and attempt == _TRIES - 1:
+                    raise
+            time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
+        raise StoreUnusable(f"the database {self.name} is busy ({_said(met)}); nothing was written, try again") from met
+
+    def close(self) -> None:
+        """Give back all connections."""
+        self.engine.dispose()
+
+    def __enter__(self) -> "Database":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def address(place: str | Path) -> URL:
+    """The address of a database: of a file by its path, of a server as given; `postgres://` is understood.
+
+    Raises:
+        BadInput: it is none, or of a kind that is not supported.
+    """
+    if isinstance(place, Path) or "://" not in place:
+        return URL.create("sqlite", database=str(Path(place).expanduser().absolute()))
+    try:
+        url = make_url(place)
+    except ArgumentError:
+        raise BadInput("this is not the address of a database; write a file's path or postgresql://…") from None
+    match url.drivername:
+        case "sqlite":
+            if not url.database or url.database == ":memory:":
+                raise BadInput("a database in memory keeps no vote; name a file")
+            return url
+        case "postgres" | "postgresql" | "postgresql+psycopg":
+            return url.set(drivername="postgresql+psycopg")
+    raise BadInput(f"{url.drivername} is not supported; podeval keeps its records in SQLite or PostgreSQL")
+
+
+def _sqlite(url: URL) -> Engine:
+    file = Path(str(url.database))
+    refuse_shared_mount(file)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
+    if lost := lost_frames(file):
+        raise StoreUnusable(
+            f"the log {file.name}-wal beside {file} is damaged: {lost} pages of committed changes cannot be read; "
+            f"restore a backup, or go on with the rest: podeval restore --salvage --database {file}"
+        )
+    # isolation_level None: the driver begins nothing by itself, `_begin` does.
+    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
+    event.listen(engine, "connect", _safe_sqlite)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
+    """Every connection keeps what it commits, and says so when asked."""
+    cursor = connection.cursor()
+    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": round(1000 * BUSY_SECONDS)}
+    for pragma, value in wanted.items():
+        cursor.execute(f"PRAGMA {pragma} = {value}")
+        found = cursor.execute(f"PRAGMA {pragma}").fetchone()[0]
+        if found != value:
+            connection.close()
+            raise StoreUnusable(
+                f"SQLite has {pragma} {found}, not {value}, so votes could be lost; "
+                "put the database on a local disk, or use PostgreSQL (DATABASE_URL)"
+            )
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _postgresql(url: URL) -> Engine:
+    try:
+        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **_POOL)
+    except ModuleNotFoundError as error:
+        raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
+    event.listen(engine, "connect", _safe_postgresql)
+    return engine
+
+
+def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
+    cursor = connection.cursor()
+    for setting in ("synchronous_commit", "fsync"):
+        cursor.execute(f"SHOW {setting}")
+        if cursor.fetchone() == ("off",):
+            connection.close()
+            raise StoreUnusable(f"PostgreSQL has {setting} off, so votes could be lost; set it on")
+    cursor.close()
+    connection.rollback()
+
+
+def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
+    """Refuse a place where SQLite's locks and syncs are not those of a disk: a bucket, a share.
+
+    Args:
+        file: of the database; need not be there.
+        mounts: the text of `/proc/self/mounts`, read where it is None.
+
+    Raises:
+        BadInput: it lies on such a mount.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+    real = os.path.realpath(file)
+    longest, kind = "", ""
+    for line in mounts.splitlines():
+        _, point, found, *_ = line.replace("\\040", " ").split(" ") if line.count(" ") == 5 else line.split()
+        inside = real == point or real.startswith(point.rstrip("/") + "/")
+        if inside and len(point) >= len(longest):
+            longest, kind = point, found
+    if kind.startswith(_SHARED_MOUNTS) and kind not in _LOCAL_FUSE:
+        raise BadInput(
+            f"{file} lies on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
+            "put it on a local disk, or use PostgreSQL (DATABASE_URL)"
+        )
+
+
+def _met_another(error: DBAPIError) -> bool:
+    """Whether trying again can help."""
+    state = getattr(error.orig, "sqlstate", None)
+    return state in _MET_ANOTHER or "database is locked" in str(error.orig)
+
+
+def _translated(error: DBAPIError, name: str) -> Exception:
+    """A sentence for what the operator can mend; anything else as it is."""
+    said = _said(error)
+    if "disk" in said and "full" in said:
+        return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
+    if "malformed" in said or "not a database" in said or "corrupt" in said:
+        return StoreUnusable(
+            f"the database {name} is damaged ({said}); stop the site, restore the last backup with `podeval restore`, "
+            "then read back the public log"
+        )
+    if isinstance(error, OperationalError):
+        return StoreUnusable(f"the database {name} does not answer ({said}); nothing was recorded, try again")
+    return error
+
+
+def _said(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
+
+
+def sound(database: Database) -> str | None:
+    """What is wrong with the file of a SQLite database, by its own check; None where nothing is, or it is a server."""
+    if not database.is_sqlite:
+        return None
+    with database.reading() as session:
+        found: list[Any] = [row[0] for row in session.execute(text("PRAGMA integrity_check"))]
+        broken = session.execute(text("PRAGMA foreign_key_check")).all()
+    if found != ["ok"]:
+        return str(found[0])
+    return f"{len(broken)} rows refer to rows that are not there" if broken else None

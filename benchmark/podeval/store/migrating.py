@@ -1,0 +1,85 @@
+"""Bringing the tables of a database to the version that this podeval knows."""
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, text
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+    from podeval.store.database import Database
+
+_ONE = threading.Lock()
+_LOCK = 0x706F6465
+"""Of PostgreSQL, held while tables change, so that two servers that start together take turns."""
+
+
+def upgrade(database: "Database") -> None:
+    """Make or change the tables as this version has them; nothing is done where they are.
+
+    Raises:
+        StoreUnusable: a newer podeval has changed them.
+    """
+    from alembic import command
+
+    if _version(database) == _newest():
+        return
+    # alembic keeps what it works on in one place for the whole process.
+    with _ONE, database.engine.execution_options(writes=True).begin() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        _refuse_newer(_version_seen(connection), database.name)
+        command.upgrade(configuration(connection), "head")
+
+
+def check(database: "Database") -> None:
+    """Refuse tables of another version.
+
+    Raises:
+        StoreUnusable: they are; says what to do.
+    """
+    from podeval.store.database import StoreUnusable
+
+    found = _version(database)
+    if found != _newest():
+        _refuse_newer(found, database.name)
+        raise StoreUnusable(f"the tables of {database.name} are not there or old; run `podeval arena init`")
+
+
+def configuration(connection: Connection | None = None) -> "Config":
+    """Alembic's, for the migrations in this package."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _refuse_newer(found: str | None, name: str) -> None:
+    from alembic.script import ScriptDirectory
+
+    from podeval.store.database import StoreUnusable
+
+    known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+    if found is not None and found not in known:
+        raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {found}); upgrade podeval")
+
+
+def _newest() -> str:
+    from alembic.script import ScriptDirectory
+
+    return str(ScriptDirectory.from_config(configuration()).get_current_head())
+
+
+def _version(database: "Database") -> str | None:
+    with database.engine.connect() as connection:
+        return _version_seen(connection)
+
+
+def _version_seen(connection: Connection) -> str | None:
+    from alembic.migration import MigrationContext
+
+    return MigrationContext.configure(connection).get_current_revision()

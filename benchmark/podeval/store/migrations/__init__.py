@@ -1,0 +1,1 @@
+"""Alembic's migrations, one file a version; `env.py` says how they run."""

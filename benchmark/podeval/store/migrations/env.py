@@ -1,0 +1,10 @@
+"""How the migrations run: on the connection that `store.migrating` hands over, inside its transaction."""
+
+from alembic import context
+
+from podeval.store import moderation, submission_tables  # noqa: F401 - makes their tables known
+from podeval.store.tables import Table
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=Table.metadata, render_as_batch=True, compare_type=True)
+context.run_migrations()

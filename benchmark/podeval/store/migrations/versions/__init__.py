@@ -1,0 +1,1 @@
+"""One file a version of the tables, oldest first."""

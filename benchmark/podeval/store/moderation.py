@@ -1,0 +1,115 @@
+"""What operators decided and set: settings that outlive a restart, and a trail of every decision, only ever added to.
+
+A decision is noted in the transaction that carries it out, so that neither is there without the other.
+"""
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, Integer, String, Text, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from podeval.store.tables import Table
+
+VOTES, SUBMISSIONS = "votes", "submissions"
+FREEZABLE = (VOTES, SUBMISSIONS)
+"""What an operator can freeze."""
+
+TAKEN_DOWN = "submission taken down"
+"""The action after which the same is not taken in again."""
+
+CLOSED_DIMENSIONS = "arena.closed dimensions"
+VOTES_GOAL = "arena.votes goal"
+_FROZEN = "frozen."
+
+
+class OperatorSetting(Table):
+    """Something an operator set; what is not here is as podeval comes."""
+
+    __tablename__ = "operator_settings"
+
+    name: Mapped[str] = mapped_column(String(100), primary_key=True)
+    value: Mapped[Any] = mapped_column(JSON, nullable=False)
+    changed_by: Mapped[str] = mapped_column(String(100))
+    changed_at: Mapped[datetime]
+
+
+class OperatorAction(Table):
+    """One decision of an operator; never changed, never removed."""
+
+    __tablename__ = "operator_actions"
+
+    number: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True
+    )
+    """In the order in which they were made."""
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    action: Mapped[str] = mapped_column(String(40), index=True)
+    subject: Mapped[str] = mapped_column(String(300))
+    """What it was about: the id of a vote, session, voter, submission; the name of a system, dimension, setting."""
+    reason: Mapped[str] = mapped_column(Text, default="")
+    made_by: Mapped[str] = mapped_column(String(100))
+    made_at: Mapped[datetime]
+
+
+def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:
+    """Add a decision to the trail; the session has to be a writing one."""
+    session.add(
+        OperatorAction(
+            id=secrets.token_hex(16),
+            action=action,
+            subject=subject[:300],
+            reason=reason,
+            made_by=by[:100],
+            made_at=now,
+        )
+    )
+
+
+def trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
+    """The newest decisions, newest first; about one subject where it is named."""
+    query = select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)
+    return list(session.scalars(query if subject is None else query.where(OperatorAction.subject == subject)))
+
+
+def frozen(session: Session) -> dict[str, str]:
+    """What is frozen, with the operator's sentence on why."""
+    names = [_FROZEN + what for what in FREEZABLE]
+    found = session.scalars(select(OperatorSetting).where(OperatorSetting.name.in_(names)))
+    return {row.name.removeprefix(_FROZEN): str(row.value) for row in found if row.value}
+
+
+def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
+    """Freeze something with a sentence for everybody; an empty one thaws it."""
+    _set(session, _FROZEN + what, sentence, by, now)
+
+
+def closed_dimensions(session: Session) -> frozenset[str]:
+    """Dimensions on which the arena makes no new battles."""
+    return frozenset(map(str, _value(session, CLOSED_DIMENSIONS) or ()))
+
+
+def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str, now: datetime) -> None:
+    """Let the arena make no new battles on these, and on all others again."""
+    _set(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
+
+
+def votes_goal(session: Session) -> int | None:
+    """How many counted votes the operator wants on each dimension; None where nothing is set."""
+    found = _value(session, VOTES_GOAL)
+    return int(found) if found else None
+
+
+def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
+    """Set it, or take it away."""
+    _set(session, VOTES_GOAL, votes, by, now)
+
+
+def _value(session: Session, name: str) -> Any:
+    found = session.get(OperatorSetting, name)
+    return found.value if found else None
+
+
+def _set(session: Session, name: str, value: Any, by: str, now: datetime) -> None:
+    session.merge(OperatorSetting(name=name, value=value, changed_by=by[:100], changed_at=now))

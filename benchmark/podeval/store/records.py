@@ -1,0 +1,241 @@
+"""Votes and decisions as plain records: what the public log, exports, imports and buckets hold.
+
+A public record names a voter by pseudonym alone and holds no comment, for a comment may name a person and the log
+cannot be changed. A private one holds the comment. Neither holds where a vote came from.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from sqlalchemy import select
+from sqlalchemy.orm import Session, aliased
+
+from podeval.errors import BadInput
+from podeval.store.tables import Battle, Erasure, Flag, Item, Output, Vote
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Text = Annotated[str, Field(max_length=300)]
+_Key = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    schema_version: Literal[1] = Field(1, alias="schema")
+
+
+class VoteRecord(_Record):
+    """One vote with its battle."""
+
+    record: Literal["vote"] = "vote"
+    id: _Key
+    number: Annotated[int, Field(ge=0)]
+    battle: Annotated[str, Field(min_length=1, max_length=32)]
+    voter: Annotated[str, Field(min_length=1, max_length=40)]
+    outcome: Literal["a", "b", "tie", "both_bad", "skip"]
+    system_a: Annotated[str, Field(min_length=1, max_length=200)]
+    system_b: Annotated[str, Field(min_length=1, max_length=200)]
+    item: Annotated[str, Field(min_length=1, max_length=200)]
+    benchmark: Annotated[str, Field(max_length=100)] = ""
+    dimension: Annotated[str, Field(min_length=1, max_length=100)]
+    capability: Annotated[str, Field(max_length=200)] = ""
+    language: Annotated[str, Field(max_length=20)] = ""
+    output_seconds_a: _Seconds
+    output_seconds_b: _Seconds
+    output_loudness_a: float | None = None
+    output_loudness_b: float | None = None
+    output_sha256_a: Annotated[str, Field(max_length=64)] = ""
+    output_sha256_b: Annotated[str, Field(max_length=64)] = ""
+    excerpt: str
+    """JSON."""
+    purpose: Literal["rating", "gold"] = "rating"
+    repeats: Annotated[str, Field(max_length=32)] | None = None
+    seed: int
+    pairing: Annotated[str, Field(max_length=40)]
+    served_at: AwareDatetime
+    expires_at: AwareDatetime
+    recorded_at: AwareDatetime
+    elapsed: _Seconds | None = None
+    heard_a: _Share
+    heard_b: _Share
+    seconds_a: _Seconds
+    seconds_b: _Seconds
+    comment: Annotated[str, Field(max_length=2000)] = ""
+    comment_cut: bool = False
+    standing: Literal["counted", "excluded"] = "counted"
+    standing_reason: str = ""
+    standing_by: Literal["", "rules", "a person"] = ""
+
+    @model_validator(mode="after")
+    def _two_systems(self) -> "VoteRecord":
+        if self.system_a == self.system_b:
+            raise ValueError("a system does not meet itself")
+        if (self.purpose == "gold") != (self.repeats is not None):
+            raise ValueError("a gold battle, and no other, says which it repeats")
+        json.loads(self.excerpt)
+        return self
+
+
+class StandingRecord(_Record):
+    """A decision about a vote."""
+
+    record: Literal["standing"] = "standing"
+    id: Annotated[str, Field(min_length=1, max_length=32)]
+    vote: _Key
+    standing: Literal["counted", "excluded"]
+    reason: str
+    by: Literal["rules", "a person"]
+    at: AwareDatetime
+
+
+class ErasureRecord(_Record):
+    """A voter who asked to be forgotten."""
+
+    record: Literal["erasure"] = "erasure"
+    voter: Annotated[str, Field(min_length=1, max_length=40)]
+    at: AwareDatetime
+
+
+Record = VoteRecord | StandingRecord | ErasureRecord
+
+
+def name_of(record: Record) -> str:
+    """Under which a record is known to be in the public log."""
+    match record:
+        case VoteRecord():
+            return f"vote:{record.id}"
+        case StandingRecord():
+            return f"flag:{record.id}"
+    return f"erasure:{record.voter}"
+
+
+def vote_records(session: Session, ids: Iterable[str] | None = None, *, private: bool = False) -> Iterator[VoteRecord]:
+    """Votes in the order in which they were recorded.
+
+    Args:
+        session: of the database.
+        ids: only these; all by default.
+        private: with comments.
+    """
+    a, b = aliased(Output), aliased(Output)
+    query = (
+        select(Vote, Battle, Item, a, b)
+        .join(Battle, Vote.battle == Battle.id)
+        .join(Item, Battle.item == Item.id)
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .order_by(Vote.number)
+    )
+    if ids is not None:
+        query = query.where(Vote.id.in_(list(ids)))
+    for vote, battle, item, left, right in session.execute(query.execution_options(yield_per=2000)):
+        yield VoteRecord.model_validate({
+            "id": vote.id,
+            "number": vote.number,
+            "battle": battle.id,
+            "voter": vote.voter,
+            "outcome": vote.outcome,
+            "system_a": left.system,
+            "system_b": right.system,
+            "item": item.id,
+            "benchmark": item.benchmark,
+            "dimension": battle.dimension,
+            "capability": battle.capability,
+            "language": item.language,
+            "output_seconds_a": left.seconds,
+            "output_seconds_b": right.seconds,
+            "output_loudness_a": left.loudness,
+            "output_loudness_b": right.loudness,
+            "output_sha256_a": left.sha256,
+            "output_sha256_b": right.sha256,
+            "excerpt": json.dumps(battle.excerpt, ensure_ascii=False, allow_nan=False),
+            "purpose": battle.purpose,
+            "repeats": battle.repeats,
+            "seed": battle.seed,
+            "pairing": battle.pairing,
+            "served_at": battle.served_at,
+            "expires_at": battle.expires_at,
+            "recorded_at": vote.recorded_at,
+            "elapsed": vote.elapsed,
+            "heard_a": vote.heard_a,
+            "heard_b": vote.heard_b,
+            "seconds_a": vote.seconds_a,
+            "seconds_b": vote.seconds_b,
+            "comment": vote.comment if private else "",
+            "comment_cut": vote.comment_cut,
+            "standing": vote.standing,
+            "standing_reason": vote.standing_reason,
+            "standing_by": by_whom(vote.standing_by),
+        })  # fmt: skip
+
+
+def standing_records(session: Session, ids: Iterable[str] | None = None) -> Iterator[StandingRecord]:
+    """Decisions about votes, oldest first; who made one is told as the rules or a person."""
+    query = select(Flag).where(Flag.vote.is_not(None), Flag.kind.in_(("excluded", "counted"))).order_by(Flag.number)
+    if ids is not None:
+        query = query.where(Flag.id.in_(list(ids)))
+    for flag in session.scalars(query):
+        by = by_whom(flag.made_by) or "rules"
+        yield StandingRecord.model_validate(
+            {
+                "id": flag.id,
+                "vote": flag.vote,
+                "standing": flag.kind,
+                "reason": flag.detail,
+                "by": by,
+                "at": flag.made_at,
+            }
+        )
+
+
+def erasure_records(session: Session, pseudonyms: Iterable[str] | None = None) -> Iterator[ErasureRecord]:
+    """Who asked to be forgotten."""
+    query = select(Erasure).order_by(Erasure.erased_at, Erasure.pseudonym)
+    if pseudonyms is not None:
+        query = query.where(Erasure.pseudonym.in_(list(pseudonyms)))
+    for erasure in session.scalars(query):
+        yield ErasureRecord.model_validate({"voter": erasure.pseudonym, "at": erasure.erased_at})
+
+
+def by_whom(name: str) -> str:
+    """Who decided, without the name of a person."""
+    return name if name in ("", "rules") else "a person"
+
+
+def to_line(record: Record) -> str:
+    """One line of JSON, times with microseconds."""
+    return json.dumps(
+        record.model_dump(by_alias=True, mode="python"), ensure_ascii=False, default=_iso, allow_nan=False
+    )
+
+
+def read_record(data: Any, where: str) -> Record:
+    """A record from plain data.
+
+    Args:
+        data: of one line or row.
+        where: named in the error.
+
+    Raises:
+        BadInput: it is not one; says what is wrong.
+    """
+    kinds: dict[Any, type[Record]] = {"vote": VoteRecord, "standing": StandingRecord, "erasure": ErasureRecord}
+    kind = kinds.get(data.get("record")) if isinstance(data, dict) else None
+    if kind is None:
+        raise BadInput(f"{where} is no record of votes; it must be one that podeval wrote")
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "it"
+        raise BadInput(f"{where}: {place}: {first['msg']}") from None
+
+
+def _iso(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="microseconds")
+    raise TypeError(f"{type(value).__name__} is not written to a record")

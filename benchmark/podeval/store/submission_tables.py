@@ -1,0 +1,154 @@
+"""The tables of submissions: what was asked for, in which state it is, how it came there, and who works on it."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, Float, ForeignKey, Index, Integer, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from podeval.store.tables import Table
+
+STATES = (
+    "received",
+    "checked",
+    "queued",
+    "running",
+    "measured",
+    "published",
+    "refused",
+    "failed",
+    "cancelled",
+    "withdrawn",
+)
+"""On the way in their order, then the ends short of it."""
+
+_STATES = ", ".join(f"'{state}'" for state in STATES)
+
+
+class SubmissionRow(Table):
+    """One submission: the only truth about where it stands. Changed by guarded updates only."""
+
+    __tablename__ = "submissions"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, unique=True)
+    """In the order in which they were received, from 1."""
+    owner: Mapped[str] = mapped_column(String(100), index=True)
+    """Who submitted it: a Hub user or organisation, or `operator`."""
+    owner_proven: Mapped[bool] = mapped_column(default=False)
+    """Whether the submitter was shown to own the model repo."""
+    system: Mapped[str] = mapped_column(String(64), index=True)
+    kind: Mapped[str] = mapped_column(String(20))
+    digest: Mapped[str] = mapped_column(String(64), index=True)
+    """SHA-256 of what would be run: two with the same one are duplicates."""
+    document: Mapped[dict[str, Any]]
+    place: Mapped[str] = mapped_column(Text, default="")
+    """Folder that a document with files beside it was read from."""
+    profile: Mapped[str] = mapped_column(String(20), default="embedded")
+    pinned: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """What the gate found: commits, sizes, licence, base."""
+    state: Mapped[str] = mapped_column(String(20), index=True)
+    rule: Mapped[str] = mapped_column(String(40), default="")
+    """Of the gate, that refused it."""
+    reason: Mapped[str] = mapped_column(Text, default="")
+    """What a person can act on, where it did not go on."""
+    priority: Mapped[int] = mapped_column(Integer, default=0)
+    attempt: Mapped[int] = mapped_column(Integer, default=0)
+    """How often it was claimed; every change by a worker names it."""
+    failures: Mapped[int] = mapped_column(Integer, default=0)
+    """Claims that did not end by themselves."""
+    items_done: Mapped[int] = mapped_column(Integer, default=0)
+    items_total: Mapped[int] = mapped_column(Integer, default=0)
+    not_before: Mapped[datetime]
+    """It is not claimed sooner."""
+    submitted_at: Mapped[datetime]
+    state_at: Mapped[datetime]
+    worked_seconds: Mapped[float] = mapped_column(Float, default=0.0)
+    """Of all its claims together."""
+
+    __table_args__ = (
+        CheckConstraint(f"state in ({_STATES})", name="state"),
+        CheckConstraint("attempt >= 0 and failures >= 0", name="attempts"),
+        Index("ix_submissions_state_priority_number", "state", "priority", "number"),
+    )
+
+
+class SubmissionHistory(Table):
+    """One change of state; never changed, never removed."""
+
+    __tablename__ = "submission_history"
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    step: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """From 1, without a gap."""
+    before: Mapped[str] = mapped_column(String(20))
+    """Empty for the first."""
+    after: Mapped[str] = mapped_column(String(20))
+    attempt: Mapped[int] = mapped_column(Integer)
+    made_by: Mapped[str] = mapped_column(String(100))
+    reason: Mapped[str] = mapped_column(Text, default="")
+    at: Mapped[datetime]
+
+
+class Lease(Table):
+    """Who works on a submission, and until when that is believed; at most one of each."""
+
+    __tablename__ = "leases"
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    attempt: Mapped[int] = mapped_column(Integer)
+    worker: Mapped[str] = mapped_column(String(100))
+    taken_at: Mapped[datetime]
+    beat_at: Mapped[datetime]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+
+
+class HubJob(Table):
+    """One job on the Hub that generates for a submission; what it may cost is set aside before it is started."""
+
+    __tablename__ = "hub_jobs"
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    run: Mapped[str] = mapped_column(String(200), primary_key=True)
+    """`<benchmark>/<split>`."""
+    round: Mapped[int] = mapped_column(Integer, primary_key=True)
+    """From 1; the next begins where one ended without everything made."""
+    job: Mapped[str] = mapped_column(String(100), default="")
+    """Its id on the Hub; empty until the Hub has told it."""
+    namespace: Mapped[str] = mapped_column(String(100))
+    """Who pays."""
+    image: Mapped[str] = mapped_column(String(300))
+    flavour: Mapped[str] = mapped_column(String(60))
+    minutes: Mapped[int] = mapped_column(Integer)
+    attempts: Mapped[int] = mapped_column(Integer)
+    per_minute: Mapped[float] = mapped_column(Float)
+    """US dollars, by the Hub's price when it was asked for."""
+    reserved: Mapped[float] = mapped_column(Float)
+    """US dollars that it costs at most."""
+    spent: Mapped[float | None] = mapped_column(Float, default=None)
+    """US dollars that it did cost; known when it has ended."""
+    stage: Mapped[str] = mapped_column(String(20), default="asked")
+    """As the Hub names it, in capitals; `asked` before that."""
+    message: Mapped[str] = mapped_column(Text, default="")
+    asked_at: Mapped[datetime]
+    ended_at: Mapped[datetime | None] = mapped_column(default=None)
+
+    __table_args__ = (CheckConstraint("reserved >= 0 and (spent is null or spent >= 0)", name="money"),)
+
+
+class HubProposal(Table):
+    """Results of a submission proposed to its model's repo; at most one pull request of each form."""
+
+    __tablename__ = "hub_proposals"
+
+    submission: Mapped[str] = mapped_column(ForeignKey("submissions.id"), primary_key=True)
+    form: Mapped[str] = mapped_column(String(20), primary_key=True)
+    """`eval_results` or `model_index`."""
+    state: Mapped[str] = mapped_column(String(20))
+    url: Mapped[str] = mapped_column(Text, default="")
+    digest: Mapped[str] = mapped_column(String(64), default="")
+    """SHA-256 of what was proposed."""
+    reason: Mapped[str] = mapped_column(Text, default="")
+    at: Mapped[datetime]
+
+    __table_args__ = (CheckConstraint("state in ('waiting', 'open', 'there', 'refused')", name="state"),)

@@ -1,0 +1,364 @@
+"""The tables of human judgement: what is compared, every battle and vote, every listening test and its answers.
+
+A person appears only as a pseudonym. `pseudonyms` is the one table that leads back to a person; where its row is
+deleted, nothing does. Times are in UTC. What changes here needs a migration in `store/migrations`.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
+"""Of a battle: the better side, no difference, neither acceptable, or not judged."""
+
+STANDINGS = ("counted", "excluded")
+"""Of a vote in the public rating."""
+
+_Number = BigInteger().with_variant(Integer, "sqlite")
+
+
+class Moment(TypeDecorator[datetime]):
+    """A time in UTC, also where the database keeps none of its zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """To UTC; a time without a zone is an error of the program."""
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value} has no time zone; use datetime.now(UTC)")
+        utc = value.astimezone(UTC)
+        return utc.replace(tzinfo=None) if dialect.name == "sqlite" else utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """With its zone."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    """All tables; constraints have names, so that migrations can refer to them."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), list[Any]: JSON()}  # noqa: RUF012
+
+
+class System(Table):
+    """Something that is compared: a model, a human response, a control."""
+
+    __tablename__ = "systems"
+
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    title: Mapped[str] = mapped_column(String(300))
+    kind: Mapped[str] = mapped_column(String(20), default="system")
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    """Whether new battles may show it; its votes count either way."""
+    added_at: Mapped[datetime]
+
+    __table_args__ = (CheckConstraint("kind in ('system', 'human', 'control')", name="kind"),)
+
+
+class Item(Table):
+    """What the systems were asked: a topic, a text, a dialogue."""
+
+    __tablename__ = "items"
+
+    id: Mapped[str] = mapped_column(String(200), primary_key=True)
+    benchmark: Mapped[str] = mapped_column(String(100), default="")
+    dimension: Mapped[str] = mapped_column(String(100), index=True)
+    """What its battles are judged on."""
+    capability: Mapped[str] = mapped_column(String(200), default="")
+    language: Mapped[str] = mapped_column(String(20), default="")
+    title: Mapped[str] = mapped_column(Text, default="")
+    instructions: Mapped[str] = mapped_column(Text, default="")
+    """The rules of judgement shown to the listener."""
+    turns: Mapped[list[Any]] = mapped_column(default=list)
+    """What was asked, turn by turn: `{"text": …, "audio": …}`."""
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    added_at: Mapped[datetime]
+
+
+class Output(Table):
+    """What one system made of one item."""
+
+    __tablename__ = "outputs"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    system: Mapped[str] = mapped_column(ForeignKey("systems.id"))
+    item: Mapped[str] = mapped_column(ForeignKey("items.id"), index=True)
+    audio: Mapped[str] = mapped_column(Text)
+    """Path or address of the recording; empty where only its votes are known."""
+    sha256: Mapped[str] = mapped_column(String(64), default="")
+    seconds: Mapped[float] = mapped_column(Float)
+    loudness: Mapped[float | None] = mapped_column(Float)
+    """Integrated, LUFS."""
+    turns: Mapped[list[Any]] = mapped_column(default=list)
+    """Where its turns lie in the recording, `[start, end]` in seconds."""
+    active: Mapped[bool] = mapped_column(Boolean, default=True)
+    added_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("system", "item"), CheckConstraint("seconds >= 0", name="seconds"))
+
+
+class Battle(Table):
+    """One blind comparison, made for one voter."""
+
+    __tablename__ = "battles"
+
+    id: Mapped[str] = mapped_column(String(32), primary_key=True)
+    voter: Mapped[str] = mapped_column(String(40), index=True)
+    item: Mapped[str] = mapped_column(ForeignKey("items.id"))
+    output_a: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
+    output_b: Mapped[str] = mapped_column(ForeignKey("outputs.id"))
+    low: Mapped[str] = mapped_column(ForeignKey("systems.id"))
+    """The pair without its sides: the first of its two systems in order of their names."""
+    high: Mapped[str] = mapped_column(ForeignKey("systems.id"))
+    dimension: Mapped[str] = mapped_column(String(100))
+    capability: Mapped[str] = mapped_column(String(200), default="")
+    purpose: Mapped[str] = mapped_column(String(10), default="rating")
+    """`rating`, or `gold`: an earlier battle of this voter again, sides exchanged, to see whether the choice stands."""
+    repeats: Mapped[str | None] = mapped_column(ForeignKey("battles.id", ondelete="CASCADE"))
+    seed: Mapped[int] = mapped_column(BigInteger)
+    """Decided pair, item, sides and excerpt."""
+    pairing: Mapped[str] = mapped_column(String(40))
+    """The rule that chose the pair."""
+    excerpt: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    served_at: Mapped[datetime]
+    expires_at: Mapped[datetime]
+
+    __table_args__ = (
+        UniqueConstraint("voter", "low", "high", "item", "purpose"),
+        Index("ix_battles_dimension_low_high", "dimension", "low", "high"),
+        CheckConstraint("purpose in ('rating', 'gold')", name="purpose"),
+        CheckConstraint("low < high", name="pair"),
+        CheckConstraint("(purpose = 'gold') = (repeats is not null)", name="repeats"),
+    )
+
+
+class Vote(Table):
+    """The one answer to a battle."""
+
+    __tablename__ = "votes"
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    """In the order in which they were recorded."""
+    id: Mapped[str] = mapped_column(String(64), unique=True)
+    """Chosen by the sender, so that a second post of the same vote is known as one."""
+    battle: Mapped[str] = mapped_column(ForeignKey("battles.id"), unique=True)
+    voter: Mapped[str] = mapped_column(String(40), index=True)
+    outcome: Mapped[str] = mapped_column(String(10))
+    comment: Mapped[str] = mapped_column(Text, default="")
+    comment_cut: Mapped[bool] = mapped_column(Boolean, default=False)
+    heard_a: Mapped[float] = mapped_column(Float, default=0.0)
+    """Share of the excerpt that was played at least once, 0 to 1."""
+    heard_b: Mapped[float] = mapped_column(Float, default=0.0)
+    seconds_a: Mapped[float] = mapped_column(Float, default=0.0)
+    """Time that side was playing."""
+    seconds_b: Mapped[float] = mapped_column(Float, default=0.0)
+    elapsed: Mapped[float | None] = mapped_column(Float)
+    """Seconds from serving to voting; null where the clock was set back between them."""
+    origin: Mapped[str] = mapped_column(String(40), default="")
+    """Keyed hash of where the vote came from; never published."""
+    recorded_at: Mapped[datetime]
+    standing: Mapped[str] = mapped_column(String(10), default="counted")
+    standing_reason: Mapped[str] = mapped_column(Text, default="")
+    standing_by: Mapped[str] = mapped_column(String(100), default="")
+    """Who decided it: empty, `rules`, or a person whom the rules do not overrule."""
+
+    __table_args__ = (
+        CheckConstraint("outcome in ('a', 'b', 'tie', 'both_bad', 'skip')", name="outcome"),
+        CheckConstraint("standing in ('counted', 'excluded')", name="standing"),
+        CheckConstraint("heard_a between 0 and 1 and heard_b between 0 and 1", name="heard"),
+        CheckConstraint("seconds_a >= 0 and seconds_b >= 0", name="seconds"),
+    )
+
+
+class ListeningTest(Table):
+    """A listening test with its whole design."""
+
+    __tablename__ = "listening_tests"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(200))
+    kind: Mapped[str] = mapped_column(String(40))
+    design: Mapped[dict[str, Any]]
+    """The document it was made from."""
+    digest: Mapped[str] = mapped_column(String(64))
+    """SHA-256 of the design; answers are only pooled where it is equal."""
+    created_at: Mapped[datetime]
+    closed_at: Mapped[datetime | None]
+
+
+class ListeningSession(Table):
+    """One listener's way through one test."""
+
+    __tablename__ = "listening_sessions"
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    test: Mapped[str] = mapped_column(ForeignKey("listening_tests.id"))
+    listener: Mapped[str] = mapped_column(String(40), index=True)
+    place: Mapped[int] = mapped_column(Integer)
+    """Row of the balanced assignment, from 0."""
+    pages: Mapped[list[Any]] = mapped_column(default=list)
+    """What is shown in which order."""
+    seed: Mapped[int] = mapped_column(BigInteger)
+    origin: Mapped[str] = mapped_column(String(40), default="")
+    """Keyed hash of where it came from; never published."""
+    started_at: Mapped[datetime]
+    seen_at: Mapped[datetime]
+    """When a page was last saved."""
+    finished_at: Mapped[datetime | None]
+    completion_code: Mapped[str | None] = mapped_column(String(64), unique=True)
+    standing: Mapped[str] = mapped_column(String(10), default="counted")
+    standing_reason: Mapped[str] = mapped_column(Text, default="")
+    standing_by: Mapped[str] = mapped_column(String(100), default="")
+
+    __table_args__ = (
+        UniqueConstraint("test", "listener"),
+        UniqueConstraint("test", "place"),
+        CheckConstraint("standing in ('counted', 'excluded')", name="standing"),
+    )
+
+
+class ListeningRating(Table):
+    """One number that a listener gave to one stimulus on one page."""
+
+    __tablename__ = "listening_ratings"
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
+    page: Mapped[str] = mapped_column(String(100))
+    item: Mapped[str] = mapped_column(String(200), default="")
+    stimulus: Mapped[str] = mapped_column(String(200))
+    """System, anchor or reference, by name."""
+    scale: Mapped[str] = mapped_column(String(100), default="")
+    """What was rated, where a page asks for more than one thing."""
+    value: Mapped[float] = mapped_column(Float)
+    heard: Mapped[float | None] = mapped_column(Float)
+    seconds: Mapped[float | None] = mapped_column(Float)
+    """Spent on the page."""
+    saved_at: Mapped[datetime]
+
+    __table_args__ = (
+        UniqueConstraint("session", "page", "stimulus", "scale"),
+        CheckConstraint("heard is null or heard between 0 and 1", name="heard"),
+    )
+
+
+class ListeningAnswer(Table):
+    """One answer in words or by choice, with its reason."""
+
+    __tablename__ = "listening_answers"
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    session: Mapped[str] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"))
+    page: Mapped[str] = mapped_column(String(100))
+    item: Mapped[str] = mapped_column(String(200), default="")
+    stimulus: Mapped[str] = mapped_column(String(200), default="")
+    question: Mapped[str] = mapped_column(String(100))
+    choice: Mapped[str] = mapped_column(String(200), default="")
+    reason: Mapped[str] = mapped_column(Text, default="")
+    seconds: Mapped[float | None] = mapped_column(Float)
+    saved_at: Mapped[datetime]
+
+    __table_args__ = (UniqueConstraint("session", "page", "stimulus", "question"),)
+
+
+class Flag(Table):
+    """Something noticed or decided about a vote or a listening session; never changed, never removed by a rule."""
+
+    __tablename__ = "flags"
+
+    number: Mapped[int] = mapped_column(_Number, primary_key=True, autoincrement=True)
+    id: Mapped[str] = mapped_column(String(32), unique=True)
+    vote: Mapped[str | None] = mapped_column(ForeignKey("votes.id", ondelete="CASCADE"), index=True)
+    session: Mapped[str | None] = mapped_column(ForeignKey("listening_sessions.id", ondelete="CASCADE"), index=True)
+    kind: Mapped[str] = mapped_column(String(10))
+    """`signal`: a rule saw something; `excluded`, `counted`: the standing that it has from now on."""
+    rule: Mapped[str] = mapped_column(String(40), default="")
+    points: Mapped[float] = mapped_column(Float, default=0.0)
+    detail: Mapped[str] = mapped_column(Text, default="")
+    made_by: Mapped[str] = mapped_column(String(100))
+    made_at: Mapped[datetime]
+
+    __table_args__ = (
+        CheckConstraint("(vote is null) <> (session is null)", name="about_one"),
+        CheckConstraint("kind in ('signal', 'excluded', 'counted')", name="kind"),
+    )
+
+
+class Pseudonym(Table):
+    """The way from a person to the name in the public log; deleting the row deletes the way."""
+
+    __tablename__ = "pseudonyms"
+
+    identity: Mapped[str] = mapped_column(String(64), primary_key=True)
+    """Keyed hash of who it is; the key is the service's secret and not in the database."""
+    key: Mapped[bytes] = mapped_column(LargeBinary(32))
+    """Random, of this person alone."""
+    pseudonym: Mapped[str] = mapped_column(String(40), unique=True)
+    made_at: Mapped[datetime]
+
+
+class Erasure(Table):
+    """A pseudonym whose person asked to be forgotten; nothing of it is taken in again."""
+
+    __tablename__ = "erasures"
+
+    pseudonym: Mapped[str] = mapped_column(String(40), primary_key=True)
+    erased_at: Mapped[datetime]
+    votes: Mapped[int] = mapped_column(Integer, default=0)
+    sessions: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class MirrorFile(Table):
+    """A file of the public log on the Hub: planned under its final name, then there."""
+
+    __tablename__ = "mirror_files"
+
+    path: Mapped[str] = mapped_column(String(200), primary_key=True)
+    repo: Mapped[str] = mapped_column(String(200), primary_key=True)
+    planned_at: Mapped[datetime]
+    commit: Mapped[str | None] = mapped_column(String(40))
+    """Of the commit with which it came; null while it is not known to be there."""
+
+
+class Mirrored(Table):
+    """Which file of the public log holds a record; a record is in one file only."""
+
+    __tablename__ = "mirrored"
+
+    repo: Mapped[str] = mapped_column(String(200), primary_key=True)
+    record: Mapped[str] = mapped_column(String(120), primary_key=True)
+    """`vote:…`, `flag:…` or `erasure:…`."""
+    path: Mapped[str] = mapped_column(String(200))

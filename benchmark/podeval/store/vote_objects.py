@@ -1,0 +1,124 @@
+"""A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
+
+On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
+never changed is. Objects lie by voter, so that forgetting a person is deleting a folder. A half-written object belongs
+to a vote that was never acknowledged and is passed over.
+"""
+
+import base64
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.files import writing
+from podeval.store.records import VoteRecord, erasure_records, read_record, to_line, vote_records
+from podeval.store.tables import Pseudonym
+from podeval.store.taking_in import TakenIn, take_in
+
+
+class VoteObjects:
+    """The objects in one folder, such as a mounted bucket.
+
+    Args:
+        folder: made where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, session: Session, vote: str) -> None:
+        """Put a recorded vote into the bucket, and the key of its voter, so that both are there after a restart."""
+        (record,) = vote_records(session, [vote], private=True)
+        place = self._of(record.voter)
+        person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
+        if person is not None:
+            key = base64.b64encode(person.key).decode()
+            self._once(
+                place / "person.json", {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
+            )
+        self._once(place / f"{vote}.json", json.loads(to_line(record)))
+
+    def erase(self, pseudonym: str) -> None:
+        """Delete what a voter gave."""
+        with writing(self.folder):
+            shutil.rmtree(self._of(pseudonym), ignore_errors=True)
+            if self._of(pseudonym).exists():
+                raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
+
+    def read_back(self, database: Database) -> TakenIn:
+        """Take in every vote that the database does not have; what was erased there is deleted here."""
+
+        def work(session: Session) -> TakenIn:
+            for erasure in erasure_records(session):
+                self.erase(erasure.voter)
+            for pseudonym, person in self._people():
+                if session.get(Pseudonym, person["identity"]) is None:
+                    session.add(
+                        Pseudonym(
+                            identity=person["identity"],
+                            key=base64.b64decode(person["key"]),
+                            pseudonym=pseudonym,
+                            made_at=datetime.fromisoformat(person["made_at"]),
+                        )
+                    )
+            session.flush()
+            votes = sorted(self._votes(), key=lambda record: (record.number, record.recorded_at))
+            return take_in(session, votes)
+
+        return database.write(work)
+
+    def _votes(self) -> Iterator[VoteRecord]:
+        for file in sorted(self.folder.glob("voters/*/*.json")):
+            if file.name != "person.json" and (data := _whole(file)) is not None:
+                record = read_record(data, str(file))
+                if isinstance(record, VoteRecord):
+                    yield record
+
+    def _people(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for file in sorted(self.folder.glob("voters/*/person.json")):
+            if (data := _whole(file)) is not None:
+                yield file.parent.name, data
+
+    def _of(self, pseudonym: str) -> Path:
+        if not pseudonym.isalnum():
+            raise BadInput(f"{pseudonym!r} is no pseudonym")
+        return self.folder / "voters" / pseudonym
+
+    def _once(self, file: Path, data: Any) -> None:
+        """Write an object that is not there whole; no rename, which a bucket may not have."""
+        if file.exists() and _whole(file) is not None:
+            return
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as made:
+                made.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
+                made.flush()
+                os.fsync(made.fileno())
+            if hasattr(os, "O_DIRECTORY"):
+                folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
+                try:
+                    os.fsync(folder)
+                except OSError:
+                    pass  # a bucket's folders are names only, there is nothing to sync
+                finally:
+                    os.close(folder)
+
+
+def _whole(file: Path) -> Any:
+    """The content of an object; None where it was not written to its end."""
+    text = file.read_bytes()
+    if not text.endswith(b"\n"):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,176 @@
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select, text
+
+from podeval.errors import BadInput
+from podeval.store.database import Database, StoreUnusable, address, refuse_shared_mount, sound
+from podeval.store.tables import System, Table, Vote
+
+
+def system(name: str) -> System:
+    from datetime import UTC, datetime
+
+    return System(id=name, title=name, added_at=datetime.now(UTC))
+
+
+def test_migrations_make_exactly_the_tables_that_the_code_knows(database_place: str) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    with Database(database_place) as database, database.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_migrations_can_be_taken_back_and_made_again(database_place: str) -> None:
+    from alembic import command
+
+    from podeval.store.migrating import configuration, upgrade
+
+    with Database(database_place) as database:
+        with database.engine.execution_options(writes=True).begin() as connection:
+            command.downgrade(configuration(connection), "base")
+        with pytest.raises(StoreUnusable, match="podeval arena init"):
+            Database(database_place, migrate=False)
+        upgrade(database)
+        with database.writing() as session:
+            session.add(system("x"))
+
+
+def test_tables_of_a_newer_podeval_are_refused(database_place: str) -> None:
+    with Database(database_place) as database, database.writing() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreUnusable, match="upgrade podeval"):
+        Database(database_place)
+
+
+def test_servers_that_start_together_make_the_tables_once(database_place: str) -> None:
+    opened: list[Database] = []
+    failed: list[BaseException] = []
+
+    def start() -> None:
+        try:
+            opened.append(Database(database_place))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for database in opened:
+        database.close()
+    assert not failed
+    assert len(opened) == 4
+
+
+def test_every_connection_of_sqlite_keeps_what_it_commits(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.db") as database:
+        connections = [database.engine.connect() for _ in range(4)]
+        for connection in connections:
+            found = {p: connection.exec_driver_sql(f"PRAGMA {p}").scalar() for p in ("synchronous", "journal_mode")}
+            assert found == {"synchronous": 2, "journal_mode": "wal"}
+            assert connection.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+            assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() == 15_000
+            connection.close()
+        assert sound(database) is None
+
+
+def test_postgresql_that_does_not_sync_is_refused(postgresql: str) -> None:
+    with pytest.raises(StoreUnusable, match="synchronous_commit"):
+        Database(f"{postgresql}/postgres?options=-csynchronous_commit%3Doff")
+
+
+def test_a_failed_block_changes_nothing(database_place: str) -> None:
+    def half(database: Database) -> None:
+        with database.writing() as session:
+            session.add(system("half"))
+            session.flush()
+            raise RuntimeError
+
+    with Database(database_place) as database:
+        with pytest.raises(RuntimeError):
+            half(database)
+        with database.reading() as session:
+            assert session.get(System, "half") is None
+
+
+def test_writers_that_meet_lose_nothing(database_place: str) -> None:
+    """Each reads the count and writes it as a name: lost updates would collide or leave gaps."""
+    with Database(database_place) as database:
+
+        def count_up() -> None:
+            for _ in range(10):
+                database.write(lambda s: s.add(system(f"n{s.scalar(select(func.count()).select_from(System))}")))
+
+        threads = [threading.Thread(target=count_up) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with database.reading() as session:
+            assert set(session.scalars(select(System.id))) == {f"n{number}" for number in range(40)}
+
+
+def test_rows_refer_to_rows_that_are_there(database_place: str) -> None:
+    from datetime import UTC, datetime
+
+    from sqlalchemy.exc import IntegrityError
+
+    vote = Vote(id="v", battle="none", voter="p", outcome="a", recorded_at=datetime.now(UTC))
+    with Database(database_place) as database, pytest.raises(IntegrityError), database.writing() as session:
+        session.add(vote)
+
+
+@pytest.mark.parametrize(
+    ("place", "says"),
+    [
+        ("mysql://a/b", "not supported"),
+        ("sqlite://", "keeps no vote"),
+        ("sqlite:///:memory:", "keeps no vote"),
+        ("://", "address of a database"),
+    ],
+)
+def test_places_that_keep_nothing_are_refused(place: str, says: str) -> None:
+    with pytest.raises(BadInput, match=says):
+        address(place)
+
+
+def test_an_address_shows_no_password(tmp_path: Path) -> None:
+    assert str(address("postgres://u:secret@h/d")).startswith("postgresql+psycopg://u:***@h")
+    with pytest.raises(StoreUnusable) as caught:
+        Database("postgres://u:secret@127.0.0.1:1/d")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "fuse.hf-mount", "cifs", "fuse.gcsfuse"])
+def test_a_bucket_or_share_is_no_place_for_sqlite(kind: str, tmp_path: Path) -> None:
+    mounts = f"/dev/sda1 / ext4 rw 0 0\nbucket {tmp_path} {kind} rw 0 0\n"
+    with pytest.raises(BadInput, match="DATABASE_URL"):
+        refuse_shared_mount(tmp_path / "deep" / "a.db", mounts)
+    refuse_shared_mount(tmp_path.parent / "a.db", mounts)
+
+
+def test_a_damaged_file_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to look like one" * 100)
+    with pytest.raises(StoreUnusable, match=r"a\.db"):
+        Database(tmp_path / "a.db")
+
+
+def test_a_file_that_another_podeval_writes_is_waited_for(tmp_path: Path) -> None:
+    with Database(tmp_path / "a.db") as database:
+        other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        writer = threading.Thread(target=lambda: database.write(lambda s: s.add(system("late"))))
+        writer.start()
+        writer.join(0.3)
+        assert writer.is_alive()
+        other.execute("COMMIT")
+        writer.join(10)
+        assert not writer.is_alive()
+        with database.reading() as session:
+            assert session.get(System, "late")

@@ -1,0 +1,117 @@
+"""An acknowledged vote is on the disk: after a kill, and after a loss of power that takes everything not synced."""
+
+import importlib.util
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event, select
+
+from podeval.store.database import Database, sound
+from podeval.store.tables import Vote
+
+Make = Callable[..., Any]
+
+VOTES_UNTIL_KILLED = """
+import importlib.util, itertools, sys
+spec = importlib.util.spec_from_file_location("small_arena", sys.argv[1])
+small = importlib.util.module_from_spec(spec)
+sys.modules["small_arena"] = small
+spec.loader.exec_module(small)
+arena = small.SmallArena(sys.argv[2], systems=12, items=4, most_an_hour=10_000)
+arena.vote(f"warm{sys.argv[3]}", id=f"warm-up-{sys.argv[3]}")
+print("ready", flush=True)
+for number in itertools.count():
+    done = arena.vote(f"p{sys.argv[3]}x{number % 40}", id=f"vote-{sys.argv[3]}-{number:06}")
+    print(done.vote, flush=True)
+"""
+
+
+def acknowledged_until_killed(place: str, round_: int, after: float) -> list[str]:
+    """Votes that a process acknowledged before it was killed."""
+    small = Path(__file__).parents[1] / "small_arena.py"
+    process = subprocess.Popen(
+        [sys.executable, "-c", VOTES_UNTIL_KILLED, str(small), place, str(round_)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(after)
+    process.send_signal(signal.SIGKILL)
+    said = process.stdout.read()
+    process.wait()
+    whole = said[: said.rfind("\n") + 1]
+    return whole.split()
+
+
+def test_acknowledged_votes_survive_kills_at_random_moments(database_place: str) -> None:
+    chance = random.Random(6)
+    acknowledged: list[str] = []
+    for round_ in range(3 if database_place.endswith(".db") else 1):
+        acknowledged += acknowledged_until_killed(database_place, round_, chance.uniform(0.15, 0.7))
+    assert len(acknowledged) >= 3, "the machine was too slow for the test to say anything"
+    with Database(database_place) as database:
+        with database.reading() as session:
+            kept = set(session.scalars(select(Vote.id)))
+        assert set(acknowledged) <= kept
+        assert len(kept) <= len(acknowledged) + 6, "each round's first, and at most one that was not told in time"
+        assert sound(database) is None
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Any]:
+    spec = importlib.util.spec_from_file_location("crashing_disk", Path(__file__).parent / "crashing_disk.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules["crashing_disk"] = module
+    if module.library() is None:
+        pytest.skip("this Python has SQLite built in, so its writes cannot be watched")
+    made = module.CrashingDisk(tmp_path)
+    made.start()
+    yield made
+    made.stop()
+
+
+def lost(folder: Path, acknowledged: list[str]) -> set[str]:
+    with Database(folder / "store.db") as database:
+        assert sound(database) is None
+        with database.reading() as session:
+            return set(acknowledged) - set(session.scalars(select(Vote.id)))
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_acknowledged_votes_survive_the_loss_of_everything_not_synced(
+    disk: Any, small_arena: Make, tmp_path: Path
+) -> None:
+    arena, chance = small_arena(systems=5), random.Random(6)
+    acknowledged: list[str] = []
+    crashes = []
+    for number in range(12):
+        acknowledged.append(arena.vote(f"voter{number}").vote)
+        nothing_else = disk.crash(tmp_path / f"nothing-{number}")
+        by_chance = disk.crash(tmp_path / f"chance-{number}", chance)
+        crashes += [(folder, list(acknowledged)) for folder in (nothing_else, by_chance)]
+    disk.stop()
+    assert disk.syncs >= len(acknowledged)
+    for folder, votes in crashes:
+        assert lost(folder, votes) == set()
+    disk.start()
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_that_test_sees_a_database_that_does_not_sync(disk: Any, small_arena: Make, tmp_path: Path) -> None:
+    arena = small_arena(systems=5)
+    arena.database.engine.dispose()
+    event.listen(arena.database.engine, "connect", lambda made, _: made.execute("PRAGMA synchronous = NORMAL"))
+    acknowledged = [arena.vote(f"voter{number}").vote for number in range(6)]
+    crashed = disk.crash(tmp_path / "crashed")
+    disk.stop()
+    assert lost(crashed, acknowledged)
+    disk.start()

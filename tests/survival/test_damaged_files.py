@@ -1,0 +1,240 @@
+"""Files that were cut or changed behind podeval's back: what is kept, what comes back from elsewhere, what is said."""
+
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from podeval.errors import BadInput
+from podeval.store.backup_database import salvage
+from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.run_folder import Output, Plan, RunFolder
+from podeval.store.tables import Vote
+from podeval.store.vote_objects import VoteObjects
+from podeval.store.write_ahead_log import lost_frames
+
+Make = Callable[..., Any]
+VOTES = 20
+FRAME = 24 + 4096
+KILLED_AFTER_VOTES = f"""
+import importlib.util, os, signal, sys
+from pathlib import Path
+spec = importlib.util.spec_from_file_location("small_arena", sys.argv[1])
+small = importlib.util.module_from_spec(spec)
+sys.modules["small_arena"] = small
+spec.loader.exec_module(small)
+from podeval.store.vote_objects import VoteObjects
+arena = small.SmallArena(sys.argv[2], systems=12, items=4, gold_share=0.0, objects=VoteObjects(Path(sys.argv[3])))
+for number in range({VOTES}):
+    arena.vote(f"voter{{number % 5}}", id=f"vote-{{number:06}}")
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory, empty_store: Path) -> Path:
+    """A folder with a database, its log and index as a killed program left them, and the bucket beside it."""
+    folder = tmp_path_factory.mktemp("killed")
+    shutil.copy(empty_store, folder / "podeval.db")
+    small = Path(__file__).parents[1] / "small_arena.py"
+    program = [sys.executable, "-c", KILLED_AFTER_VOTES, str(small), str(folder / "podeval.db"), str(folder / "bucket")]
+    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    assert (folder / "podeval.db-wal").stat().st_size > 50 * FRAME
+    return folder
+
+
+@pytest.fixture
+def left(killed: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(killed, tmp_path / "left"))
+
+
+def votes(database: Database) -> set[str]:
+    with database.reading() as session:
+        return set(session.scalars(select(Vote.id)))
+
+
+def test_a_log_that_is_whole_is_nothing_to_speak_of(left: Path) -> None:
+    assert lost_frames(left / "podeval.db") == 0
+    with Database(left / "podeval.db") as database:
+        assert len(votes(database)) == VOTES
+        assert lost_frames(left / "podeval.db") == 0, "also while it is in use"
+
+
+def test_a_frame_that_was_being_written_was_not_committed(left: Path) -> None:
+    """What a kill or a loss of power leaves at the end of the log is no damage, with the index or without it."""
+    log = left / "podeval.db-wal"
+    salts = log.read_bytes()[16:24]
+    torn = (7).to_bytes(4, "big") + (99).to_bytes(4, "big") + salts + b"12345678" + bytes(4096)
+    with log.open("ab") as file:
+        file.write(torn[:3000])
+    assert lost_frames(left / "podeval.db") == 0
+    with log.open("ab") as file:
+        file.write(torn[3000:])
+    assert lost_frames(left / "podeval.db") == 0
+    (left / "podeval.db-shm").unlink()
+    assert lost_frames(left / "podeval.db") == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_log_that_was_cut_or_changed_is_refused_and_nothing_is_lost_with_a_bucket(left: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    log = left / "podeval.db-wal"
+    content = bytearray(log.read_bytes())
+    # In the second half, so that the tables themselves were checkpointed or are in the rest that can be read.
+    at = chance.randrange(len(content) // 2, len(content) - 2 * FRAME)
+    if seed % 2:
+        del content[at:]
+    else:
+        content[at] ^= 0x40
+    log.write_bytes(content)
+    before = {path.name: path.read_bytes() for path in left.glob("podeval.db*")}
+    with pytest.raises(StoreUnusable, match=r"podeval\.db-wal .*is damaged: \d+ pages of committed .*--salvage"):
+        Database(left / "podeval.db")
+    assert before == {path.name: path.read_bytes() for path in left.glob("podeval.db*")}, "it is left as it was"
+    rows, kept = salvage(left / "podeval.db")
+    assert rows["votes"] < VOTES
+    assert {path.read_bytes() for path in kept} == set(before.values())
+    with Database(left / "podeval.db") as database:
+        back = VoteObjects(left / "bucket").read_back(database)
+        assert back.votes == VOTES - rows["votes"]
+        assert votes(database) == {f"vote-{number:06}" for number in range(VOTES)}
+        assert sound(database) is None
+        assert VoteObjects(left / "bucket").read_back(database).votes == 0
+
+
+def test_a_log_whose_beginning_is_garbage_is_refused(left: Path) -> None:
+    log = left / "podeval.db-wal"
+    log.write_bytes(b"\x00" * 64 + log.read_bytes()[64:])
+    with pytest.raises(StoreUnusable, match="--salvage"):
+        Database(left / "podeval.db")
+
+
+def test_the_command_line_salvages_what_can_be_read(left: Path) -> None:
+    from typer.testing import CliRunner
+
+    from podeval.cli import app
+
+    log = left / "podeval.db-wal"
+    log.write_bytes(log.read_bytes()[: -30 * FRAME])
+    place = ["--database", str(left / "podeval.db")]
+    assert isinstance(CliRunner().invoke(app, ["arena", "status", *place]).exception, StoreUnusable)
+    done = CliRunner().invoke(app, ["restore", "--salvage", *place])
+    assert done.exit_code == 0, (done.output, done.exception)
+    assert "votes and 0 submissions can be read" in done.output
+    assert "the damaged file is kept as" in done.output
+    with Database(left / "podeval.db") as database:
+        assert 0 < len(votes(database)) < VOTES
+
+
+def settled(left: Path) -> Path:
+    file = left / "podeval.db"
+    with sqlite3.connect(file) as opened:
+        opened.execute("PRAGMA journal_mode = DELETE")
+    opened.close()
+    return file
+
+
+def test_a_page_of_the_database_that_was_changed_is_told_before_anything_is_taken(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+    pytest.importorskip("fastapi")
+    from services import open_services
+
+    file = settled(left)
+    content = bytearray(file.read_bytes())
+    with sqlite3.connect(file) as opened:
+        (root,) = opened.execute("SELECT rootpage FROM sqlite_master WHERE name = 'votes'").fetchone()
+    content[(root - 1) * 4096 : root * 4096] = bytes([0xA5]) * 4096
+    file.write_bytes(content)
+    monkeypatch.delenv("PODEVAL_BUCKET", raising=False)
+    with pytest.raises(StoreUnusable, match=r"is damaged .*podeval restore.*public log"):
+        open_services(left / "runs", str(file))
+    with Database(file) as database, pytest.raises(StoreUnusable, match="is damaged"), database.reading() as session:
+        session.scalars(select(Vote)).all()
+
+
+def test_a_site_that_starts_takes_in_what_the_bucket_has_and_says_so(
+    left: Path, empty_store: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+    pytest.importorskip("fastapi")
+    from services import open_services
+
+    shutil.copy(empty_store, left / "new.db")
+    monkeypatch.setenv("PODEVAL_BUCKET", str(left / "bucket"))
+    services = open_services(left / "runs", str(left / "new.db"))
+    assert votes(services.database) == {f"vote-{number:06}" for number in range(VOTES)}
+    assert f"{VOTES} votes that the database did not have were taken in from" in caplog.text
+    services.database.close()
+
+
+PLAN = Plan(
+    benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system="echo", system_title="Echo",
+    system_kind="model", generation={}, seed=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "garbage", "call"),
+    [
+        ("run.json", b'{"benchmark": "real', lambda folder: folder.plan()),
+        ("items.json", b"\xff\xfe\x00", lambda folder: folder.items()),
+        ("embedded/summary.json", b"\x00" * 4096, lambda folder: folder.summaries()),
+        ("embedded/protocols.json", b'{"loudness@1', lambda folder: folder.protocols("embedded")),
+        ("embedded/protocols.json", b"[]", lambda folder: folder.protocols("embedded")),
+        ("embedded/results.jsonl", b'{"item": "i0", "prot\n{}\n', lambda folder: folder.results("embedded")),
+        ("embedded/results.jsonl", b"\xff\xfe\n", lambda folder: folder.results("embedded")),
+        ("embedded/results.jsonl", b"[1, 2]\n", lambda folder: folder.results("embedded")),
+        ("outputs/i0.json", b"\x80\x81", lambda folder: folder.output("i0")),
+        ("outputs/i0.json", b"{}", lambda folder: folder.output("i0")),
+    ],
+)
+def test_a_file_of_a_run_that_holds_garbage_is_told_by_name(
+    tmp_path: Path, name: str, garbage: bytes, call: Callable[[RunFolder], Any]
+) -> None:
+    folder = RunFolder(tmp_path, "real_pod", "tiny", "echo")
+    folder.begin(PLAN)
+    folder.write_output(Output(item="i0", duration=0.1), np.zeros((800, 1), np.float32), 8_000)
+    path = folder.path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(garbage)
+    with pytest.raises(BadInput) as told:
+        call(folder)
+    assert str(path) in str(told.value)
+    assert "delete" in str(told.value)
+
+
+@pytest.mark.parametrize("table", ["board.parquet", "items.parquet"])
+def test_a_table_of_the_board_that_holds_garbage_is_a_sentence(tmp_path: Path, table: str) -> None:
+    from podeval.leaderboard.folder import RunsFolder
+
+    (tmp_path / table).write_bytes(b"PAR1" + b"\x00" * 100)
+    read = {"board.parquet": RunsFolder.board, "items.parquet": RunsFolder.items}[table]
+    with pytest.raises(BadInput, match="podeval report"):
+        read(RunsFolder(tmp_path))
+
+
+def test_a_cached_fact_that_was_cut_or_changed_is_made_anew(tmp_path: Path) -> None:
+    from podeval.analysis.cache import Cache
+
+    cache = Cache(tmp_path / "cache")
+    key = Cache.key("c", "fact", version=1)
+    cache.put(key, b"what was computed")
+    (entry,) = (path for path in cache.folder.glob("??/*"))
+    for damage in (lambda data: data[: len(data) // 2], lambda data: data[:-1] + b"\x00", lambda data: b""):
+        whole = entry.read_bytes()
+        entry.write_bytes(damage(whole))
+        assert cache.get(key) is None
+        cache.put(key, b"what was computed")
+        assert cache.get(key) == b"what was computed"

@@ -1,0 +1,145 @@
+"""The disk is full in the middle of writing: a file system of 2 MB where this machine lets one be mounted, else a limit
+on the size of files (RLIMIT_FSIZE), which fails a write as a full disk does.
+
+Runs on a full disk: tests/runs/test_processes.py and test_resume.py; a full cache: tests/analysis/test_cache.py; a
+backup: test_backup.py.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.files import DiskFull
+from podeval.store.tables import Vote
+from podeval.store.vote_objects import VoteObjects
+
+Make = Callable[..., Any]
+pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+
+
+class Small:
+    """A place with little room, that can be filled up and have room again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        mounted = os.geteuid() == 0 and shutil.which("mount")
+        command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+        self.mounted = bool(mounted) and subprocess.run(command, capture_output=True, check=False).returncode == 0
+        self._before = resource.getrlimit(resource.RLIMIT_FSIZE), signal.getsignal(signal.SIGXFSZ)
+
+    def fill(self, leave: int = 0) -> None:
+        """Leave so many bytes of room."""
+        if not self.mounted:
+            most = max((path.stat().st_size for path in self.folder.iterdir()), default=0)
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most + leave, self._before[0][1]))
+            return
+        room = os.statvfs(self.folder)
+        with (self.folder / "ballast").open("wb") as file:
+            file.write(bytes(max(0, room.f_bavail * room.f_frsize - leave)))
+
+    def free(self) -> None:
+        """There is room again."""
+        if self.mounted:
+            (self.folder / "ballast").unlink(missing_ok=True)
+        else:
+            resource.setrlimit(resource.RLIMIT_FSIZE, self._before[0])
+            signal.signal(signal.SIGXFSZ, self._before[1])
+
+    def end(self) -> None:
+        self.free()
+        if self.mounted:
+            subprocess.run(["umount", "-l", str(self.folder)], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Small]:
+    made = Small(tmp_path / "small")
+    yield made
+    made.end()
+
+
+def votes(place: Path) -> set[str]:
+    with Database(place) as database:
+        assert sound(database) is None
+        with database.reading() as session:
+            return set(session.scalars(select(Vote.id)))
+
+
+@pytest.mark.parametrize("leave", [0, 30_000, 90_000])
+def test_a_full_disk_under_the_database_loses_no_vote_and_votes_go_on_when_there_is_room(
+    small_arena: Make, small_disk: Small, leave: int
+) -> None:
+    place = small_disk.folder / "podeval.db"
+    small = small_arena(str(place), systems=10, items=4, gold_share=0.0, most_an_hour=1000)
+    acknowledged = {small.vote("somebody", id=f"before-{number:05}").vote for number in range(3)}
+    small_disk.fill(leave)
+    told: list[str] = []
+    for number in range(200):
+        try:
+            acknowledged.add(small.vote(f"person{number % 7}", id=f"meanwhile-{number:05}").vote)
+        except StoreUnusable as error:
+            told.append(str(error))
+            if len(told) == 3:
+                break
+    assert len(told) == 3, "the disk was not full"
+    assert all("is full; nothing was recorded, free some space" in sentence for sentence in told), told
+    assert votes(place) == acknowledged, "while it is full, all can be read"
+    small_disk.free()
+    acknowledged.add(small.vote("somebody", id="afterwards-00001").vote)
+    assert votes(place) == acknowledged
+    small.close()
+
+
+def test_a_full_bucket_costs_the_acknowledgement_and_sending_again_counts_once(
+    small_arena: Make, small_disk: Small, tmp_path: Path
+) -> None:
+    bucket = VoteObjects(small_disk.folder)
+    small = small_arena(systems=6, objects=bucket)
+    small.vote("alice", id="before-00001")
+    battle = small.serve("alice")
+    small.clock.on(60)
+    ballot = small.ballot(battle, id="meanwhile-00001")
+    small_disk.fill()
+    with pytest.raises(DiskFull, match="the disk is full"):
+        small.arena.vote("alice", ballot)
+    small_disk.free()
+    assert small.arena.vote("alice", ballot).vote == "meanwhile-00001"
+    place = Path(str(small.database.url.database))
+    assert votes(place) == {"before-00001", "meanwhile-00001"}
+    with Database(tmp_path / "new.db") as database:
+        assert bucket.read_back(database).votes == 2
+
+
+def test_a_restore_that_finds_no_room_leaves_what_was_there(
+    small_arena: Make, small_disk: Small, tmp_path: Path, database_place: str
+) -> None:
+    from podeval.store.backup import back_up
+    from podeval.store.backup_restoring import restore
+
+    small = small_arena()
+    small.vote("alice", id="before-00001")
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    (runs / "large.json").write_bytes(os.urandom(900_000))
+    back_up(tmp_path / "backup", database_place, runs)
+    target = small_disk.folder / "podeval.db"
+    small_arena(str(target)).close()
+    before = target.read_bytes()
+    small_disk.fill(200_000)
+    with pytest.raises(DiskFull, match="what was there is as it was: free some space and restore again"):
+        restore(tmp_path / "backup", target, small_disk.folder / "runs", force=True)
+    assert target.read_bytes() == before
+    small_disk.free()
+    restore(tmp_path / "backup", target, small_disk.folder / "runs", force=True)
+    assert votes(target) == {"before-00001"}

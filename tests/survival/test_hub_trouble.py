@@ -1,0 +1,202 @@
+"""Ten minutes of a Hub that answers as it likes, in compressed time, and two deployments that write to one repo."""
+
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from podeval.hub.commits import AppendOnly
+from podeval.hub.patience import HubUnavailable
+from podeval.store.database import Database
+from podeval.store.mirror import HubUnreachable, Mirror
+from podeval.store.tables import Vote
+from podeval.submissions.mirror import Mirror as Record
+from podeval.submissions.queue import Queue
+
+Make = Callable[..., Any]
+VOTES, REQUESTS, RESULTS = "podeval/votes", "podeval/requests", "podeval/results"
+TEN_MINUTES = 600.0
+TROUBLES = (429, 500, 502, 503, 504, 408, "unheard", "dropped", "half")
+CONFLICTS = (409, 412)
+
+
+@pytest.fixture
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were asked to be waited; a thousandth of them passes."""
+    asked: list[float] = []
+    real = time.sleep
+
+    def sleep(seconds: float) -> None:
+        asked.append(seconds)
+        real(min(seconds / 1000, 0.01))
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    return asked
+
+
+def weather(seed: int, share: float = 0.4) -> Callable[[str, str], int | str | None]:
+    """Trouble with so many of all requests, by a seed; threads of the server take turns."""
+    chance, turn = random.Random(seed), threading.Lock()
+
+    def trouble(method: str, path: str) -> int | str | None:
+        with turn:
+            possible = TROUBLES + (CONFLICTS if "/commit/" in path else ())
+            return chance.choice(possible) if chance.random() < share else None
+
+    return trouble
+
+
+def lines(hub: Any) -> list[dict[str, Any]]:
+    _, files = hub.repos.repos["datasets", VOTES].at("main")
+    logs = (text for name, text in sorted(files.items()) if name.startswith("log/"))
+    return [json.loads(line) for text in logs for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("seed", [1])
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
+    small_arena: Make, hub_client: Any, waited: list[float], tmp_path: Path, seed: int
+) -> None:
+    small = small_arena(systems=8, items=4, gold_share=0.0, most_an_hour=1000)
+    told: list[str] = []
+    number = 0
+    mirror = Mirror(small.database, VOTES, token="hf_test", clock=small.clock)
+    mirror.push()
+    hub_client.trouble = weather(seed)
+    while sum(waited) < TEN_MINUTES:
+        for _ in range(3):
+            small.vote(f"voter{number % 5}", id=f"vote-{number:06}")
+            number += 1
+        try:
+            mirror.push()
+        except HubUnreachable as error:
+            told.append(str(error))
+        time.sleep(60)
+    statuses = {status for _, _, status in hub_client.requests}
+    assert {0, 200} < statuses
+    assert statuses & {429, 500, 503}
+    hub_client.trouble = lambda method, path: None
+    mirror.push()
+    assert mirror.backlog() == 0
+    counts = Counter(line["id"] for line in lines(hub_client))
+    assert counts == {f"vote-{n:06}": 1 for n in range(number)}
+    assert told, "the operator was told"
+    assert all("the next push sends it" in sentence or "try again later" in sentence for sentence in told)
+    other = Database(tmp_path / "new.db")
+    assert Mirror(other, VOTES, token="hf_test").read_back().votes == number
+    other.close()
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_ten_minutes_of_trouble_lose_no_change_of_state(
+    hub_client: Any, waited: list[float], tmp_path: Path, seed: int
+) -> None:
+    from huggingface_hub import HfApi
+
+    api = HfApi(token="hf_test")
+    record = lambda queue: Record(queue, AppendOnly(REQUESTS, api=api), AppendOnly(RESULTS, api=api))  # noqa: E731
+    told: list[str] = []
+    with Database(tmp_path / "a.db") as database:
+        queue = Queue(database)
+        hub_client.trouble = weather(seed)
+        while sum(waited) < TEN_MINUTES:
+            _submitted(queue, f"system-{len(queue.all())}")
+            try:
+                record(queue).push()
+            except HubUnavailable as error:
+                told.append(str(error))
+            time.sleep(60)
+        hub_client.trouble = lambda method, path: None
+        record(queue).push()
+        assert record(queue).push() == 0
+        assert all("try again later" in sentence for sentence in told)
+        steps = {f"{step.submission}/{step.step:04d}" for row in queue.all() for step in queue.history(row.id)}
+        _, files = hub_client.repos.repos["datasets", REQUESTS].at("main")
+        there = ["/".join(name.split("/")[1:]).rpartition("-")[0] for name in files if name.startswith("requests/")]
+        assert Counter(there) == Counter(steps)
+        with Database(tmp_path / "b.db") as empty:
+            assert record(Queue(empty)).read_back() == len(queue.all())
+
+
+def _submitted(queue: Queue, system: str) -> str:
+    document = {
+        "system": {"id": system},
+        "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
+        "source": {"kind": "model", "repo": f"x/{system}", "revision": "a" * 40, "task": "text-to-speech"},
+    }
+    return queue.receive(document, owner="alice", quotas=False).id
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_two_deployments_on_one_log_lose_nothing_count_nothing_twice_and_are_told(
+    small_arena: Make, hub_client: Any, tmp_path: Path
+) -> None:
+    """By mistake: each has its own people and its own votes, and both were given the same repo."""
+    one, two = (small_arena(str(tmp_path / f"{name}.db"), systems=6, gold_share=0.0) for name in ("one", "two"))
+    mirrors = [Mirror(small.database, VOTES, token="hf_test", wait=0.01) for small in (one, two)]
+    for round_ in range(3):
+        for name, small, mirror in zip(("one", "two"), (one, two), mirrors, strict=True):
+            small.vote(small.arena.voter(f"hf:{name}{round_}"), id=f"{name}-{round_:06}")
+            done = mirror.push()
+            assert done.others.votes == (0 if (round_, name) == (0, "one") else 1), "the operator sees foreign votes"
+    mirrors[0].push()
+    assert Counter(Counter(line["id"] for line in lines(hub_client)).values()) == {1: 6}
+    for small in (one, two):
+        with small.database.reading() as session:
+            assert len(set(session.scalars(select(Vote.id)))) == 6
+        assert len(small.arena.battles()) == 6
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_the_command_line_tells_of_another_deployment(
+    small_arena: Make, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from podeval.cli import app
+
+    monkeypatch.setenv("HF_TOKEN", "hf_test")
+    one, two = (small_arena(str(tmp_path / f"{name}.db")) for name in ("one", "two"))
+    said = []
+    for small, place in ((one, "one.db"), (two, "two.db")):
+        small.vote(f"somebody-of-{place[:3]}", id=f"a-vote-of-{place[:3]}")
+        done = CliRunner().invoke(app, ["arena", "mirror", VOTES, "--database", str(tmp_path / place)])
+        assert done.exit_code == 0, (done.output, done.exception)
+        said.append(done.output)
+    assert "another deployment" not in said[0]
+    assert f"1 votes in {VOTES} were not of this database: another deployment writes there" in said[1]
+
+
+def test_two_deployments_on_one_record_of_submissions_keep_both(hub_client: Any, tmp_path: Path) -> None:
+    from huggingface_hub import HfApi
+
+    api = HfApi(token="hf_test")
+    ids, failed = [], []
+
+    def deploy(name: str) -> None:
+        try:
+            with Database(tmp_path / f"{name}.db") as database:
+                queue = Queue(database)
+                record = Record(queue, AppendOnly(REQUESTS, api=api), AppendOnly(RESULTS, api=api))
+                for number in range(4):
+                    ids.append(_submitted(queue, f"{name}-{number}"))
+                    record.push()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=deploy, args=(name,)) for name in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    _, files = hub_client.repos.repos["datasets", REQUESTS].at("main")
+    there = Counter(name.split("/")[1] for name in files if name.startswith("requests/"))
+    assert there == dict.fromkeys(ids, 1)

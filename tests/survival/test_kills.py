@@ -1,0 +1,280 @@
+"""The site and the database server are killed at random moments while people vote; what was told them is there, once.
+
+Workers are killed in tests/submissions/test_worker.py (and 50 times in tests/studies/queue_kills.py), runs at each of
+their writes in tests/runs/test_resume.py, voting programs in tests/store/test_durability.py.
+"""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.tables import Battle, Vote
+
+Make = Callable[..., Any]
+TESTS = Path(__file__).parents[1]
+SITE = """
+import os, sys
+from pathlib import Path
+sys.path[:0] = [{space!r}, {space_tests!r}, {tests!r}]
+import uvicorn
+from arena_fixture import site_without_board
+from podeval.arena import Arena, Settings
+from podeval.store.database import Database
+arena = Arena(Database({database!r}), Settings(heard_share=0.0, gold_share=0.0, most_an_hour=10_000))
+app = site_without_board(Path({runs!r}), arena)
+uvicorn.run(app, host="127.0.0.1", port={port}, log_level="warning")
+"""
+
+
+@dataclass
+class Voters:
+    """Threads that take battles and vote over HTTP, and send again what was not answered, until they are stopped."""
+
+    address: str
+    acknowledged: dict[str, str] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    unanswered: int = 0
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def post(self, path: str, person: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        headers = {"Content-Type": "application/json", "X-Podeval": "1", "x-person": person}
+        request = urllib.request.Request(self.address + path, json.dumps(body).encode(), headers)
+        while not self.stop.is_set():
+            try:
+                with urllib.request.urlopen(request, timeout=20) as answer:
+                    found: dict[str, Any] = json.load(answer)
+                    return found
+            except urllib.error.HTTPError as error:
+                said = error.read().decode()
+                if error.code < 500 and error.code != 429:
+                    self.refused.append(f"{error.code} {said}")
+                    return None
+                self.unanswered += 1
+            except OSError:
+                self.unanswered += 1
+            time.sleep(0.05)
+        return None
+
+    def vote(self, number: int) -> None:
+        count = 0
+        while not self.stop.is_set():
+            person, count = f"person-{number}-{count // 20}", count + 1
+            battle = self.post("/arena/battles", person, {})
+            if battle is None:
+                continue
+            ballot = {"id": f"vote-{number}-{count:06}", "token": battle["token"], "outcome": "ab"[count % 2]}
+            done = self.post("/arena/votes", person, ballot)
+            if done is not None:
+                self.acknowledged[done["vote"]] = done["outcome"]
+
+
+def in_the_database(place: str) -> list[tuple[str, str, str]]:
+    with Database(place) as database:
+        assert sound(database) is None
+        with database.reading() as session:
+            return [(vote.id, vote.battle, vote.outcome) for vote in session.scalars(select(Vote))]
+
+
+def each_once(place: str, voters: Voters, most_unheard: int) -> None:
+    """What was acknowledged is there as it was told, nothing twice, and little that nobody heard of."""
+    there = in_the_database(place)
+    known = {id: outcome for id, _, outcome in there}
+    assert {id: known.get(id) for id in voters.acknowledged} == voters.acknowledged
+    assert max(Counter(battle for _, battle, _ in there).values()) == 1
+    assert len(known.keys() - voters.acknowledged.keys()) <= most_unheard
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
+    small_arena: Make, database_place: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("fastapi")
+    small_arena(systems=12, items=8).close()
+    chance, port = random.Random(4), free_port()
+    program = SITE.format(
+        space=str(TESTS.parent / "space"), space_tests=str(TESTS / "space"), tests=str(TESTS),
+        database=database_place, runs=str(tmp_path), port=port,
+    )  # fmt: skip
+    voters = Voters(f"http://127.0.0.1:{port}")
+    threads = [threading.Thread(target=voters.vote, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    kills = 2
+    try:
+        for kill in range(kills + 1):
+            before = len(voters.acknowledged)
+            site = subprocess.Popen([sys.executable, "-c", program])
+            deadline = time.monotonic() + 60
+            while len(voters.acknowledged) < before + 3:
+                assert site.poll() is None
+                assert time.monotonic() < deadline, voters.refused[:3]
+                time.sleep(0.01)
+            if kill < kills:
+                time.sleep(chance.uniform(0.02, 0.5))
+            else:
+                voters.stop.set()
+                for thread in threads:
+                    thread.join()
+            site.send_signal(signal.SIGKILL)
+            site.wait()
+    finally:
+        voters.stop.set()
+        site.kill()
+    each_once(database_place, voters, most_unheard=4)
+    assert voters.unanswered, "people saw that it was down"
+    # A vote that was recorded and not told, then sent again, got the acknowledgement of the first.
+    assert not [said for said in voters.refused if "judged" in said]
+
+
+class Server:
+    """A PostgreSQL that can be killed and started again on the same folder."""
+
+    def __init__(self, folder: Path) -> None:
+        sys.path.insert(0, str(TESTS))
+        import postgresql_server
+
+        self._programs = postgresql_server.programs()
+        if self._programs is None:
+            pytest.skip("no PostgreSQL here (apt-get install postgresql)")
+        self._wait, self.folder, self.port = postgresql_server._wait, folder, free_port()
+        self.who: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            import pwd
+
+            account = pwd.getpwnam(postgresql_server.OWNER)
+            os.chown(folder, account.pw_uid, account.pw_gid)
+            self.who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+        make = [self._programs / "initdb", "-D", folder / "data", "-U", "podeval", "--auth=trust", "-E", "UTF8"]
+        subprocess.run([*make, "--locale=C", "--no-sync"], check=True, capture_output=True, cwd=folder, **self.who)
+
+    @property
+    def address(self) -> str:
+        return f"postgresql://podeval@127.0.0.1:{self.port}/postgres"
+
+    def start(self) -> None:
+        serve = [self._programs / "postgres", "-D", self.folder / "data", "-h", "127.0.0.1", "-p", str(self.port)]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [*map(str, serve), "-k", ""],
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+                **self.who,
+            )
+        self._wait(self.process, self.port, self.folder / "log")
+
+    def kill(self) -> None:
+        """All its processes at once, by their ids; none has time to write anything down."""
+        main = self.process.pid
+        listed = Path(f"/proc/{main}/task/{main}/children").read_text().split()
+        for process in (main, *map(int, listed)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture
+def server() -> Any:
+    import tempfile
+
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="podeval-killed-", dir=memory))
+    made = Server(folder)
+    yield made
+    if made.process.poll() is None:
+        made.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
+    small_arena: Make, server: Server
+) -> None:
+    server.start()
+    small = small_arena(server.address, systems=12, items=8, gold_share=0.0, most_an_hour=10_000, heard_share=0.0)
+    chance, acknowledged, told, stop = random.Random(5), {}, [], threading.Event()
+
+    def vote(number: int) -> None:
+        count = 0
+        while not stop.is_set():
+            count += 1
+            try:
+                battle = small.serve(f"person{number}x{count // 20}")
+            except StoreUnusable as error:
+                told.append(str(error))
+                time.sleep(0.05)
+                continue
+            ballot = small.ballot(battle, id=f"vote-{number}-{count:06}")
+            while not stop.is_set():
+                try:
+                    acknowledged[small.arena.vote(f"person{number}x{count // 20}", ballot).vote] = "a"
+                    break
+                except StoreUnusable as error:
+                    told.append(str(error))
+                    time.sleep(0.05)
+
+    failed: list[BaseException] = []
+
+    def watched(number: int) -> None:
+        try:
+            vote(number)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=watched, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(3):
+            before, deadline = len(acknowledged), time.monotonic() + 60
+            while len(acknowledged) < before + 4:
+                assert not failed, failed
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            time.sleep(chance.uniform(0, 0.3))
+            server.kill()
+            server.start()
+        while len(acknowledged) < before + 8:
+            assert not failed, failed
+            time.sleep(0.01)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not failed, failed
+    with Database(server.address) as database, database.reading() as session:
+        there = {vote.id: vote.battle for vote in session.scalars(select(Vote))}
+        battles = set(session.scalars(select(Battle.id)))
+    assert acknowledged.keys() <= there.keys()
+    assert len(set(there.values())) == len(there)
+    assert set(there.values()) <= battles
+    assert len(there.keys() - acknowledged.keys()) <= 3, "at most what each was about to hear"
+    assert told, "the operator and the pages were told"
+    assert all("does not answer" in sentence and "try again" in sentence for sentence in told), set(told)

@@ -1,0 +1,48 @@
+"""The load test in small: counts, no times. The measurement is `python tests/performance/load.py`."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "performance" / "load.py"
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    for package in ("gradio", "aiohttp", "authlib"):
+        pytest.importorskip(package, reason=f"{package} is not installed; pip install 'podeval[space]'")
+    spec = importlib.util.spec_from_file_location("load", SCRIPT)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["load"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_votes_of_many_who_signed_in_are_all_there_once(script: Any, tmp_path: Path) -> None:
+    found = script.load(tmp_path, str(tmp_path / "podeval.db"), listeners=12, seconds=10, period=3, sound=1)
+    assert found["lost"] == []
+    assert found["doubled"] == 0
+    assert found["not_told"] == 0
+    assert found["acknowledged"] == found["battles"] >= 12
+    assert found["statuses"].keys() <= {"200", "302", "303"}, found["trouble"]
+    for kind in ("POST /arena/votes", "POST /arena/battles", "GET audio", "GET peaks", "GET /", "GET /api/v1/board"):
+        assert found["at_server"][kind]["count"] > 0
+    assert 0 < found["generator_cpu_share"] < 1
+
+
+def test_the_script_sees_a_vote_that_is_missing(script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is compared at the end is what the database holds, not what the site says."""
+    import sqlite3
+
+    place = tmp_path / "votes.db"
+    with sqlite3.connect(place) as opened:
+        opened.execute("CREATE TABLE votes (id, battle, outcome)")
+        opened.executemany("INSERT INTO votes VALUES (?, ?, ?)", [("a", "x", "a"), ("b", "x", "a"), ("c", "y", "b")])
+    there = script.votes_in(str(place))
+    compared = script.compare(there, {"a": "a", "c": "a", "d": "tie"})
+    assert compared == {"lost": ["c", "d"], "doubled": 1, "not_told": 1}

@@ -1,0 +1,47 @@
+"""A run's store with many items, in small; `python tests/performance/store_size.py` measures 100,000."""
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def script() -> Any:
+    path = Path(__file__).parents[1] / "performance" / "store_size.py"
+    spec = importlib.util.spec_from_file_location("store_size", path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["store_size"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_item_costs_the_same_however_many_there_are(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted, not timed: syncs to the disk, and bytes read, while a run is written, resumed and shown."""
+    synced, opened = [0], [0]
+    sync, open_ = os.fsync, Path.open
+
+    def counted_sync(descriptor: int) -> None:
+        synced[0] += 1
+        sync(descriptor)
+
+    def counted_open(path: Path, *arguments: Any, **options: Any) -> Any:
+        opened[0] += "results.jsonl" in path.name or "protocols.json" in path.name
+        return open_(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "fsync", counted_sync)
+    monkeypatch.setattr(Path, "open", counted_open)
+    costs = []
+    for count in (20, 40, 60):
+        synced[0] = opened[0] = 0
+        script.measure(tmp_path / str(count), count)
+        costs.append((synced[0], opened[0]))
+    assert costs[2][0] - costs[1][0] == costs[1][0] - costs[0][0] == 2 * 20, "one for the output, one for its results"
+    assert costs[2][1] - costs[1][1] == costs[1][1] - costs[0][1] == 20, "the results' file is opened once an item"
