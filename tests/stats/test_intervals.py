@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
+from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks, paired_difference
 
 numbers = st.integers(-10_000, 10_000).map(lambda number: number / 16)
 samples = st.lists(numbers, min_size=2, max_size=30)
@@ -217,3 +217,71 @@ def test_what_cannot_be_ranked_is_refused(
 ) -> None:
     with pytest.raises(BadInput, match=message):
         paired_bootstrap_ranks(scores, True, clusters)
+
+
+def test_weights_make_the_mean_a_ratio_of_sums_with_its_linearised_interval() -> None:
+    values, weights = [80.0, 50.0, 100.0, 60.0], [5.0, 8.0, 5.0, 10.0]
+    found = mean_ci(values, weights=weights)
+    # 400 + 400 + 500 + 600 = 1900 by 28
+    assert found.mean == pytest.approx(1900 / 28)
+    # Cochran's variance of a ratio: G / (G - 1) * sum((w (y - mean))^2) / (sum w)^2; t with 3 degrees is 3.182446.
+    spread = sum((w * (y - 1900 / 28)) ** 2 for y, w in zip(values, weights, strict=True))
+    assert found.low is not None
+    assert found.mean - found.low == pytest.approx(3.182446 * (4 / 3 * spread) ** 0.5 / 28, rel=1e-6)
+    even = mean_ci(values, ["a", "a", "b", "c"], weights=[2.0] * 4)
+    assert even == mean_ci(values, ["a", "a", "b", "c"])
+    for wrong in ([1.0], [1.0, 1.0, 1.0, 0.0], [1.0, 1.0, 1.0, float("nan")]):
+        with pytest.raises(BadInput, match="as many weights"):
+            mean_ci(values, weights=wrong)
+
+
+def test_a_difference_is_over_common_items_and_its_interval_reaches_the_extremes_of_two_clusters() -> None:
+    # Differences 1 (both items of p) and 3 (q); with two clusters the widened percentiles are the extremes 1 and 3.
+    a = {"p1": 2.0, "p2": 5.0, "q": 4.0, "only a": 99.0}
+    b = {"p1": 1.0, "p2": 4.0, "q": 1.0, "only b": -99.0}
+    found = paired_difference(a, b, {"p1": "p", "p2": "p", "q": "q"})
+    assert found == Interval(pytest.approx(5 / 3), pytest.approx(1), pytest.approx(3), 3, 2)  # type: ignore[arg-type]
+    turned = paired_difference(b, a, {"p1": "p", "p2": "p", "q": "q"})
+    assert (turned.mean, turned.low, turned.high) == pytest.approx((-5 / 3, -3, -1))
+
+
+def test_a_weighted_difference_is_one_of_weighted_means() -> None:
+    # a: (1*1 + 3*2)/4 = 1.75, b: (2*1 + 2*3)/4 = 2.
+    weights = ({"x": 1.0, "y": 3.0}, {"x": 2.0, "y": 2.0})
+    assert paired_difference({"x": 1.0, "y": 2.0}, {"x": 1.0, "y": 3.0}, weights=weights).mean == -0.25
+    with pytest.raises(BadInput, match="positive"):
+        paired_difference({"x": 1.0}, {"x": 1.0}, weights=({"x": 0.0}, {"x": 1.0}))
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=2, max_size=12))
+def test_an_interval_excludes_zero_exactly_where_one_system_beats_the_other(pairs: list[tuple[float, float]]) -> None:
+    a = {f"i{number}": pair[0] for number, pair in enumerate(pairs)}
+    b = {f"i{number}": pair[1] for number, pair in enumerate(pairs)}
+    found = paired_difference(a, b)
+    assert found.low is not None
+    assert found.high is not None
+    ranks = paired_bootstrap_ranks({"a": a, "b": b}, higher_is_better=True)
+    assert (ranks["a"] == (1, 1)) == (found.low > 0)
+    assert (ranks["b"] == (1, 1)) == (found.high < 0)
+    same = paired_difference(a, a)
+    assert (same.mean, same.low, same.high) == (0, 0, 0)
+
+
+def test_one_cluster_gives_a_difference_without_an_interval_and_no_common_item_none() -> None:
+    assert paired_difference({"x": 2.0}, {"x": 1.0}) == Interval(1.0, None, None, 1, 1)
+    with pytest.raises(BadInput, match="no item"):
+        paired_difference({"x": 2.0}, {"y": 1.0})
+
+
+def test_many_clusters_are_drawn_in_blocks_of_the_same_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dense matrix of 100,000 clusters by as many items would take 75 GB; blocks give what one call gives."""
+    from podeval.stats import intervals
+
+    values = np.random.default_rng(3).normal(size=(3, 40))
+    scores = {f"s{i}": {f"i{j}": float(v) + 0.4 * i for j, v in enumerate(row)} for i, row in enumerate(values)}
+    whole = paired_bootstrap_ranks(scores, True)
+    difference = intervals.paired_difference(scores["s0"], scores["s2"])
+    monkeypatch.setattr(intervals, "_DRAWN_AT_ONCE", 999)
+    assert paired_bootstrap_ranks(scores, True) == whole
+    assert intervals.paired_difference(scores["s0"], scores["s2"]) == difference
+    assert intervals._draws(40, 2000, 0)._blocks[0].dtype == np.uint16

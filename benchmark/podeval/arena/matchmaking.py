@@ -1,0 +1,238 @@
+"""Who meets whom for one voter: the arena's view of its own past, handed to `human.pairing`."""
+
+import random
+import secrets
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from podeval.arena.refusal import NOTHING_LEFT, Refused
+from podeval.arena.settings import Settings
+from podeval.human.excerpt_choice import Length, choose
+from podeval.human.pairing import Field, Pair, next_meeting, pick_dimension
+from podeval.human.strengths import strengths
+from podeval.store.moderation import closed_dimensions
+from podeval.store.tables import Battle, Item, Output, System, Vote
+
+_SEED_BITS = 53
+"""Of a battle's seed: what JSON keeps exactly."""
+
+_GOLD_APART = 5
+"""Votes that lie at least between a battle and its repetition."""
+
+
+@dataclass
+class _Snapshot:
+    """What is the same for all voters, for a while."""
+
+    made_at: float = 0.0
+    cost: float = 0.0
+    fields: dict[str, Field] = field(default_factory=dict)
+    battles: dict[str, Counter[tuple[Pair, str]]] = field(default_factory=dict)
+    ratings: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def shows(self, battle: Battle) -> bool:
+        """Whether a battle like this one could be made now: its dimension is open, both its outputs are in the pool."""
+        there = self.fields.get(battle.dimension)
+        return there is not None and {battle.low, battle.high} <= there.items.get(battle.item, frozenset())
+
+
+class Matchmaker:
+    """Makes battles; keeps what it counted for half a minute, longer where counting takes long.
+
+    Args:
+        settings: of the arena.
+        fresh_seconds: how long what was counted is used.
+    """
+
+    def __init__(self, settings: Settings, fresh_seconds: float = 30.0) -> None:
+        self._settings = settings
+        self._fresh = fresh_seconds
+        self._snapshot = _Snapshot(made_at=-1e9)
+        self._lock = threading.Lock()
+
+    def new_battle(
+        self, session: Session, voter: str, now: datetime, *, dimension: str | None = None, seed: int | None = None
+    ) -> Battle:
+        """A battle for a voter, not recorded yet.
+
+        Raises:
+            Refused: the voter has judged all there is.
+        """
+        seed = secrets.randbits(_SEED_BITS) if seed is None else seed
+        settings = self._settings
+        battle = self._repeated(session, voter, seed, dimension) or self._fresh_battle(session, voter, seed, dimension)
+        battle.id = secrets.token_hex(16)
+        battle.served_at = now
+        battle.expires_at = now + timedelta(seconds=settings.vote_within)
+        return battle
+
+    def count(self, battle: Battle) -> None:
+        """Take a battle that was made into account before the next count."""
+        if battle.purpose == "rating":
+            with self._lock:
+                self._snapshot.battles.setdefault(battle.dimension, Counter())[
+                    (battle.low, battle.high), battle.item
+                ] += 1
+
+    def forget(self) -> None:
+        """Count anew at the next battle: something was added, excluded or restored."""
+        self._snapshot.made_at = -1e9
+
+    def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
+        known = self._current(session)
+        met = select(Battle.low, Battle.high, Battle.item).where(Battle.voter == voter, Battle.purpose == "rating")
+        judged = {((low, high), item) for low, high, item in session.execute(met)}
+        possible = [d for d, there in known.fields.items() if dimension in (None, d) and there.open_pairs(judged)]
+        if not possible:
+            raise Refused(
+                NOTHING_LEFT, "you have judged every comparison there is at present; thank you, come back later"
+            )
+        chosen = pick_dimension(possible, seed=seed)
+        with self._lock:
+            # Others count battles while this one looks through them.
+            battles: dict[tuple[Pair, str], int] = dict(known.battles.get(chosen, Counter()))
+        meeting = next_meeting(
+            known.fields[chosen],
+            known.ratings[chosen],
+            battles,
+            judged,
+            seed=seed,
+            rule=self._settings.pairing,
+        )
+        assert meeting is not None, "an open pair has an open item"
+        item = session.get_one(Item, meeting.item)
+        both = select(Output).where(Output.system.in_((meeting.a, meeting.b)), Output.item == item.id)
+        outputs = {output.system: output for output in session.scalars(both)}
+        a, b = outputs[meeting.a], outputs[meeting.b]
+        # A session forgets what nobody holds: who shows the battle needs them once more.
+        session.info["shown"] = (item, a, b)
+        excerpt = choose(_length(a), _length(b), seed=seed, seconds=self._settings.excerpt_seconds)
+        low, high = meeting.pair
+        return Battle(
+            voter=voter,
+            item=item.id,
+            output_a=a.id,
+            output_b=b.id,
+            low=low,
+            high=high,
+            dimension=item.dimension,
+            capability=item.capability,
+            purpose="rating",
+            seed=seed,
+            pairing=meeting.rule,
+            excerpt=excerpt.document(),
+        )
+
+    def _repeated(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle | None:
+        """Now and then, an earlier battle of this voter, sides exchanged: the one with the clearest difference."""
+        settings = self._settings
+        if random.Random(f"{seed}:gold").random() >= settings.gold_share:  # noqa: S311 - by the recorded seed
+            return None
+        again = aliased(Battle)
+        decided = (
+            select(Battle)
+            .join(Vote, Vote.battle == Battle.id)
+            .where(Battle.voter == voter, Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
+            .where(~select(again.id).where(again.repeats == Battle.id).exists())
+            .order_by(Vote.number)
+        )
+        if dimension is not None:
+            decided = decided.where(Battle.dimension == dimension)
+        earlier = [battle for battle in session.scalars(decided) if self._current(session).shows(battle)]
+        if len(earlier) < settings.gold_after:
+            return None
+        ratings = self._current(session).ratings
+
+        def clearness(battle: Battle) -> float:
+            scale = ratings.get(battle.dimension, {})
+            return abs(scale.get(battle.low, 0.0) - scale.get(battle.high, 0.0))
+
+        first = max(earlier[: -min(_GOLD_APART, len(earlier) - 1)], key=clearness)
+        sides = first.excerpt
+        return Battle(
+            voter=voter,
+            item=first.item,
+            output_a=first.output_b,
+            output_b=first.output_a,
+            low=first.low,
+            high=first.high,
+            dimension=first.dimension,
+            capability=first.capability,
+            purpose="gold",
+            repeats=first.id,
+            seed=seed,
+            pairing="repeat",
+            excerpt={**sides, "a": sides["b"], "b": sides["a"]},
+        )
+
+    def _current(self, session: Session) -> _Snapshot:
+        with self._lock:
+            # Counting takes at most a fiftieth of the time, however much there is to count.
+            keep = max(self._fresh, 50 * self._snapshot.cost)
+            if time.monotonic() - self._snapshot.made_at > keep:
+                began = time.monotonic()
+                self._snapshot = _counted(session)
+                self._snapshot.made_at = time.monotonic()
+                self._snapshot.cost = self._snapshot.made_at - began
+            return self._snapshot
+
+
+def _counted(session: Session) -> _Snapshot:
+    made = _Snapshot()
+    there = (
+        select(Item.dimension, Item.id, Output.system)
+        .join(Output, Output.item == Item.id)
+        .join(System, Output.system == System.id)
+        .where(Item.active, Output.active, System.active, Output.audio != "")
+    )
+    items: dict[str, dict[str, set[str]]] = {}
+    closed = closed_dimensions(session)
+    for dimension, item, system in session.execute(there):
+        if dimension not in closed:
+            items.setdefault(dimension, {}).setdefault(item, set()).add(system)
+    made.fields = {dimension: Field(systems) for dimension, systems in items.items()}
+    served = (
+        select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
+        .where(Battle.purpose == "rating")
+        .group_by(Battle.dimension, Battle.low, Battle.high, Battle.item)
+    )
+    for dimension, low, high, item, count in session.execute(served):
+        made.battles.setdefault(dimension, Counter())[(low, high), item] = count
+    for dimension, systems in items.items():
+        made.ratings[dimension] = strengths(
+            {s for group in systems.values() for s in group}, _results(session, dimension)
+        )
+    return made
+
+
+def _results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
+    """Of the votes that count in one dimension, without their sides: `(low, high, outcome, how often)`."""
+    a = aliased(Output)
+    query = (
+        select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
+        .join(Vote, Vote.battle == Battle.id)
+        .join(a, Battle.output_a == a.id)
+        .where(Battle.dimension == dimension, Battle.purpose == "rating")
+        .where(Vote.standing == "counted", Vote.outcome != "skip")
+        .group_by(Battle.low, Battle.high, a.system, Vote.outcome)
+    )
+    return [
+        (on_a, high if on_a == low else low, outcome, count)
+        for low, high, on_a, outcome, count in session.execute(query)
+    ]
+
+
+def _length(output: Output) -> Length:
+    return Length(output.seconds, [(float(start), float(end)) for start, end in output.turns])
+
+
+def spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Begin and end of what is heard of A and of B, seconds."""
+    (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
+    return (float(a), float(b)), (float(c), float(d))

@@ -1,0 +1,192 @@
+"""The public ranking of an arena, kept until votes change it: what its page, its JSON and its CSV show."""
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import func, select
+
+from podeval.arena.review import Status
+from podeval.arena.service import Arena
+from podeval.human.ratings import POOLED, Standings, standings_by_dimension
+from podeval.stats.battles import Battles
+from podeval.stats.bradley_terry import Rating
+from podeval.store.tables import Battle, Flag, Output, System, Vote
+
+CSV_COLUMNS = (
+    "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high", "elo", "battles",
+    "wins", "losses", "ties", "both_bad",
+)  # fmt: skip
+
+_QUICK = 0.2
+"""Seconds of rating that nobody notices."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a reader sees of a system beside its number: title, and kind (`system`, `human`, `control`)."""
+
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Standings by dimension (empty before the first vote; `pooled` first, if there are several), and their footing."""
+
+    standings: Mapping[str, Standings]
+    systems: Mapping[str, Known]
+    status: Status
+
+    @property
+    def excluded_share(self) -> float:
+        """Of the votes that could count, those that do not."""
+        counted = self.standings[next(iter(self.standings))].ratings.votes if self.standings else 0
+        return self.status.excluded / max(1, counted + self.status.excluded)
+
+    def document(self) -> dict[str, Any]:
+        """As plain data; matrices are by the systems in `systems`, in that order."""
+        return {
+            "votes": self.status.votes,
+            "voters": self.status.voters,
+            "excluded": self.status.excluded,
+            "excluded_share": self.excluded_share,
+            "alarms": self.status.alarms,
+            "dimensions": {name: self._plain(part) for name, part in self.standings.items()},
+        }
+
+    def table(self) -> pd.DataFrame:
+        """A row a system and dimension, with `CSV_COLUMNS`."""
+        rows = [
+            {
+                "dimension": name,
+                "title": self.systems[row.system].title,
+                "kind": self.systems[row.system].kind,
+                "rank_best": row.best,
+                "rank_worst": row.worst,
+                "elo": part.elo[row.system].rating,
+                **asdict(row),
+            }
+            for name, part in self.standings.items()
+            for row in part.ratings.systems
+        ]
+        return pd.DataFrame(rows, columns=list(CSV_COLUMNS))
+
+    def _plain(self, part: Standings) -> dict[str, Any]:
+        order = [row.system for row in part.ratings.systems]
+        place = [part.tally.systems.index(system) for system in order]
+        return {
+            "votes": part.ratings.votes,
+            "voters": part.ratings.voters,
+            "coverage": part.coverage,
+            "islands": part.islands,
+            "systems": [{**asdict(self.systems[row.system]), **asdict(row)} for row in part.ratings.systems],
+            "wins": part.tally.wins[place][:, place].tolist(),
+            "battles": part.tally.battles[place][:, place].tolist(),
+            "undecided": [asdict(pair) for pair in part.undecided],
+        }
+
+
+@dataclass(frozen=True)
+class Revealed:
+    """Who was on one side of a judged battle: title, and its rating on the battle's dimension, where there is one."""
+
+    title: str
+    kind: str
+    rating: Rating | None
+
+
+class Rankings:
+    """The ranking of an arena, made anew when the votes that count are others; safe for threads.
+
+    Where rating takes long, readers are given the last one while the next is made.
+
+    Args:
+        arena: whose votes.
+        share: of the time that may go into rating.
+    """
+
+    def __init__(self, arena: Arena, share: float = 0.25) -> None:
+        self._arena = arena
+        self._share = share
+        self._lock = threading.Lock()
+        self._state: tuple[int, ...] | None = None
+        self._ranking: Ranking | None = None
+        self._renewing = False
+        self._cost = 0.0
+        self._until = 0.0
+
+    def current(self) -> Ranking:
+        """The ranking by all votes that count, or a little older where rating takes long."""
+        with self._lock:
+            if self._ranking is None:
+                self._renew()
+            elif time.monotonic() > self._until and not self._renewing:
+                if self._cost > _QUICK:
+                    self._renewing = True
+                    threading.Thread(target=self._renew_aside, daemon=True).start()
+                else:
+                    self._renew()
+            assert self._ranking is not None
+            return self._ranking
+
+    def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
+        """Who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told.
+
+        Args:
+            voter: a pseudonym.
+            vote: the vote's id.
+        """
+        if not self._arena.settings.reveal:
+            return None
+        with self._arena.database.reading() as session:
+            judged = select(Battle).join(Vote, Vote.battle == Battle.id).where(Vote.id == vote, Vote.voter == voter)
+            battle = session.scalar(judged)
+            if battle is None:
+                return None
+            a, b = (session.get_one(Output, output).system for output in (battle.output_a, battle.output_b))
+            shown = {system: session.get_one(System, system) for system in (a, b)}
+        part = self.current().standings.get(battle.dimension)
+        rated = {row.system: row for row in part.ratings.systems} if part else {}
+        one, two = (Revealed(shown[system].title, shown[system].kind, rated.get(system)) for system in (a, b))
+        return one, two
+
+    def _renew(self) -> None:
+        began, first = time.monotonic(), self._ranking is None
+        state = self._count()
+        if state != self._state:
+            self._ranking, self._state = self._made(), state
+            self._cost = time.monotonic() - began
+        # The first time also loads libraries, which says nothing about the next.
+        self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
+
+    def _renew_aside(self) -> None:
+        try:
+            self._renew()
+        finally:
+            self._renewing = False
+
+    def _count(self) -> tuple[int, ...]:
+        """What changes whenever a vote comes, goes, or gets another standing, or a system another title."""
+        with self._arena.database.reading() as session:
+            votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
+            counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))
+            decided = session.scalar(select(func.max(Flag.number)))
+            systems = session.scalar(select(func.count()).select_from(System))
+        return tuple(int(value or 0) for value in (*votes, counted, decided, systems))
+
+    def _made(self) -> Ranking:
+        table = self._arena.battles()
+        found: dict[str, Standings] = {}
+        if not table.empty:
+            first, second, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+            battles = Battles.of(first, second, outcome, voter)
+            found = standings_by_dimension(battles, list(table["dimension"]))
+            if len(found) == 2:
+                del found[POOLED]
+        with self._arena.database.reading() as session:
+            systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(System))}
+        return Ranking(found, systems, self._arena.status())

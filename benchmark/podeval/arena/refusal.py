@@ -1,0 +1,15 @@
+"""Why a battle or a vote is not taken."""
+
+from podeval.errors import BadInput
+
+FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"
+UNKNOWN, INVALID, NOT_HEARD, TOO_SOON = "unknown", "invalid", "not heard", "too soon"
+NO_COMMENT, TOO_MANY, NOTHING_LEFT, CLOSED = "no comment", "too many", "nothing left", "closed"
+
+
+class Refused(BadInput):
+    """Nothing was recorded; the message says why, and `reason` in one word for faces."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason

@@ -1,0 +1,198 @@
+"""Looking after the votes: the rules are applied, what they exclude is kept and can be restored, and alarms are raised.
+
+A decision of a person stands: no rule overrules it. Every signal and every decision is a row of `flags` for good.
+"""
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+import pandas as pd
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from podeval.arena.matchmaking import spans
+from podeval.arena.settings import Settings
+from podeval.errors import BadInput
+from podeval.human.integrity import COLUMNS, Findings, alarms, judge
+from podeval.store import moderation
+from podeval.store.tables import Battle, Flag, Output, System, Vote
+
+RULES = "rules"
+"""Who decided, where no person did."""
+
+_OTHER_SIDE = {"a": "b", "b": "a"}
+
+
+@dataclass(frozen=True)
+class Review:
+    """What one look at all votes changed."""
+
+    votes: int
+    excluded: list[str]
+    restored: list[str]
+    signals: int
+    """New ones."""
+    alarms: list[str]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How the arena stands."""
+
+    systems: int
+    items: int
+    battles: int
+    votes: int
+    voters: int
+    outcomes: dict[str, int]
+    excluded: int
+    excluded_by_people: int
+    alarms: list[str]
+
+
+def evidence(session: Session, settings: Settings) -> pd.DataFrame:
+    """All votes as the rules read them: `human.integrity.COLUMNS`."""
+    first, first_vote = aliased(Battle), aliased(Vote)
+    a, b, system_a, system_b = aliased(Output), aliased(Output), aliased(System), aliased(System)
+    query = (
+        select(Vote, Battle, system_a.id, system_b.id, system_a.kind, system_b.kind, first_vote.outcome)
+        .join(Battle, Vote.battle == Battle.id)
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .join(system_a, a.system == system_a.id)
+        .join(system_b, b.system == system_b.id)
+        .outerjoin(first, Battle.repeats == first.id)
+        .outerjoin(first_vote, first_vote.battle == first.id)
+        .order_by(Vote.number)
+    )
+    rows = []
+    for vote, battle, name_a, name_b, kind_a, kind_b, before in session.execute(query).yield_per(10_000):
+        lengths = [end - begin for begin, end in spans(battle)]
+        rows.append({
+            "vote": vote.id,
+            "voter": vote.voter,
+            "origin": vote.origin,
+            "at": vote.recorded_at.timestamp(),
+            "elapsed": float("nan") if vote.elapsed is None else vote.elapsed,
+            "needed": settings.needed_seconds(*lengths),
+            "heard": min(vote.heard_a, vote.heard_b),
+            "outcome": vote.outcome,
+            "a": name_a,
+            "b": name_b,
+            "dimension": battle.dimension,
+            "comment": vote.comment,
+            "gold": _known_answer(vote.outcome, before, kind_a == "control", kind_b == "control"),
+            "counts": battle.purpose == "rating" and vote.outcome != "skip",
+        })  # fmt: skip
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    numbers = {"at": float, "elapsed": float, "needed": float, "heard": float, "gold": float, "counts": bool}
+    return table.astype(numbers)
+
+
+def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: bool) -> float:
+    """1 where the known answer was given, 0 where its opposite was, NaN where nothing is known.
+
+    Known are the voter's own earlier choice, where the battle repeats one with its sides exchanged, and that a control
+    is worse than what is no control.
+    """
+    if outcome not in _OTHER_SIDE:
+        return float("nan")
+    if before in _OTHER_SIDE:
+        return float(outcome == _OTHER_SIDE[before])
+    if before is None and control_a != control_b:
+        return float(outcome == ("b" if control_a else "a"))
+    return float("nan")
+
+
+def look(session: Session, settings: Settings) -> Findings:
+    """What the rules see in all votes; takes its time, and keeps nobody from voting."""
+    return judge(evidence(session, settings), settings.limits)
+
+
+def apply(session: Session, found: Findings, settings: Settings, now: datetime) -> Review:
+    """Give votes the standing that the rules' findings ask for; the session has to be a writing one."""
+    standings = select(Vote.id, Vote.standing, Vote.standing_by)
+    there = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
+    by_rules = {vote: standing for vote, (standing, by) in there.items() if by in ("", RULES)}
+    out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in found.excluded]
+    back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in found.excluded]
+    known = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
+    signals = [
+        Flag(
+            id=secrets.token_hex(16), vote=vote, kind="signal", rule=rule, points=points, detail=detail,
+            made_by=RULES, made_at=now,
+        )
+        for vote, rule, points, detail in found.signals.itertuples(index=False, name=None)
+        if vote in there and (vote, rule) not in known
+    ]  # fmt: skip
+    session.add_all(signals)
+    for vote in _votes(session, out):
+        decide(session, vote, "excluded", found.excluded[vote.id], RULES, now)
+    for vote in _votes(session, back):
+        decide(session, vote, "counted", "the rules see nothing in it any more", RULES, now)
+    session.flush()
+    return Review(len(there), out, back, len(signals), status(session, settings).alarms)
+
+
+def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:
+    for start in range(0, len(ids), 500):
+        yield from session.scalars(select(Vote).where(Vote.id.in_(ids[start : start + 500])))
+
+
+def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, now: datetime) -> None:
+    """Give a vote its standing, with who says so and why."""
+    vote.standing, vote.standing_reason, vote.standing_by = standing, reason, by
+    session.add(Flag(id=secrets.token_hex(16), vote=vote.id, kind=standing, detail=reason, made_by=by, made_at=now))
+
+
+def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
+    """A person's decision, which the rules do not overrule.
+
+    Raises:
+        BadInput: there is no such vote, or no reason or name is given.
+    """
+    if not reason.strip() or not by.strip() or by.strip() == RULES:
+        raise BadInput("a decision needs a reason and the name of the person who makes it")
+    vote = session.scalar(select(Vote).where(Vote.id == vote_id))
+    if vote is None:
+        raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
+    decide(session, vote, standing, reason.strip(), by.strip(), now)
+    moderation.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
+    return vote
+
+
+def flags_of(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
+    """The newest signals and decisions, newest first; of one vote where it is named."""
+    query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
+    return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
+
+
+def status(session: Session, settings: Settings) -> Status:
+    """Counts, and the alarms that stand."""
+    by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
+    outcomes = {outcome: count for outcome, count in session.execute(by_outcome)}
+    excluded = (
+        select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)
+        .join(Battle, Vote.battle == Battle.id)
+        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+    )
+    rows = session.execute(excluded).all()
+    table = pd.DataFrame({
+        "vote": [row.id for row in rows],
+        "at": [row.recorded_at.timestamp() for row in rows],
+        "counts": True,
+    })  # fmt: skip
+    out = {row.id for row in rows if row.standing == "excluded"}
+    return Status(
+        systems=session.scalar(select(func.count()).select_from(System)) or 0,
+        items=session.scalar(select(func.count(func.distinct(Output.item)))) or 0,
+        battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
+        votes=sum(outcomes.values()),
+        voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
+        outcomes=outcomes,
+        excluded=len(out),
+        excluded_by_people=sum(row.standing_by not in ("", RULES) for row in rows if row.id in out),
+        alarms=alarms(table, out, settings.limits),
+    )

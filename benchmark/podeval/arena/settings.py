@@ -1,0 +1,59 @@
+"""What an operator can set about an arena."""
+
+import math
+from dataclasses import dataclass, field
+
+from podeval.errors import BadInput
+from podeval.human.integrity import Limits
+from podeval.human.pairing import RULES
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How battles are made and which votes are taken.
+
+    Raises:
+        BadInput: a value is out of range.
+    """
+
+    pairing: str = "closest"
+    """The rule of `human.pairing`."""
+    excerpt_seconds: float = 60.0
+    """Longest excerpt of one side."""
+    vote_within: float = 3600.0
+    """Seconds after which a battle lapses."""
+    heard_share: float = 0.9
+    """Share of each excerpt that has to be heard before a judgement; a skip needs none."""
+    fastest_playback: float = 2.0
+    """How fast a player can play: a vote sooner than that allows is refused."""
+    comment_required: bool = False
+    gold_share: float = 0.05
+    """Of a voter's battles, those that repeat an earlier one."""
+    gold_after: int = 10
+    """Votes of a voter before the first repeated battle."""
+    most_open: int = 5
+    """Battles that one voter may hold open; of more, the oldest lapses."""
+    most_an_hour: int = 120
+    """Battles that one voter is given in an hour."""
+    loudness: float | None = -18.0
+    """LUFS to which both excerpts are brought (-18: speech, AES TD1008), or less where one would clip; None plays all
+    as it is, which an arena of loudness itself needs."""
+    reveal: bool = True
+    """Tell the systems' names in the acknowledgement."""
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.pairing not in RULES:
+            raise BadInput(f"there is no pairing rule {self.pairing}; there are {', '.join(RULES)}")
+        for name in ("heard_share", "gold_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadInput(f"{name} is {getattr(self, name)}; it is a share, 0 to 1")
+        for name in ("excerpt_seconds", "vote_within", "fastest_playback", "most_open", "most_an_hour"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise BadInput(f"{name} is {getattr(self, name)}; it must be more than 0")
+        if self.loudness is not None and not -60 <= self.loudness <= 0:
+            raise BadInput(f"loudness is {self.loudness} LUFS; it is between -60 and 0, or None")
+
+    def needed_seconds(self, length_a: float, length_b: float) -> float:
+        """The fewest seconds in which the share that has to be heard of both excerpts can be heard."""
+        return self.heard_share * (length_a + length_b) / self.fastest_playback

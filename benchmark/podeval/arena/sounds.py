@@ -1,0 +1,61 @@
+"""The sound behind an opaque name of a battle: a copy that tells nothing, both sides at one loudness if so set."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from podeval.analysis.playback import Playback, Stretch, matched_gains
+from podeval.arena import refusal
+from podeval.arena.refusal import Refused
+from podeval.arena.service import Arena, Audio
+from podeval.errors import PodevalError
+
+Found = TypeVar("Found")
+
+_LOG = logging.getLogger(__name__)
+
+
+class Sounds:
+    """Copies of what an arena plays.
+
+    Args:
+        arena: whose names are understood.
+        playback: where copies are kept.
+    """
+
+    def __init__(self, arena: Arena, playback: Playback) -> None:
+        self._arena = arena
+        self._playback = playback
+
+    def file(self, name: str) -> Path:
+        """The file behind a name, FLAC.
+
+        Raises:
+            Refused: the name is not of this arena, its battle is long over, or the recording is not there any more.
+        """
+        return self._of(name, self._playback.copy)
+
+    def peaks(self, name: str) -> list[float]:
+        """Magnitudes of that file, 0 to 1; raises as `file` does."""
+        return self._of(name, self._playback.peaks)
+
+    def _of(self, name: str, fact: Callable[[Stretch, float], Found]) -> Found:
+        audio = self._arena.audio(name)
+        try:
+            return fact(_stretch(audio), self._gain(audio))
+        except PodevalError as error:
+            # What went wrong names the file, which names the system: it is for the operator, not for the listener.
+            _LOG.error("a recording of the arena cannot be played: %s", error)
+            raise Refused(refusal.UNKNOWN, "this recording cannot be played at present; skip this pair") from error
+
+    def _gain(self, audio: Audio) -> float:
+        target = self._arena.settings.loudness
+        if target is None or audio.compared is None:
+            return 0.0
+        own, other = (self._playback.level(_stretch(side)) for side in audio.compared)
+        return matched_gains(own, other, target)[0]
+
+
+def _stretch(audio: Audio) -> Stretch:
+    return Stretch(Path(audio.path), audio.start, audio.end, audio.sha256)

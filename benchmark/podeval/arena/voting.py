@@ -1,0 +1,174 @@
+"""Taking a vote: every check, in the order in which they are made, and the one moment at which it is recorded."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.arena import refusal
+from podeval.arena.matchmaking import spans
+from podeval.arena.refusal import Refused
+from podeval.arena.settings import Settings
+from podeval.human.comments import cleaned
+from podeval.human.excerpt_choice import Span, heard_share
+from podeval.store.tables import OUTCOMES, Battle, Output, System, Vote
+
+_VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_MOST_STRETCHES = 5_000
+_LONGEST_COMMENT = 100_000
+_BEYOND = 1.0
+"""Seconds by which a player may report more than the excerpt has."""
+
+_LONGEST_PLAYING = 86_400.0
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """What a voter sends.
+
+    `id`: chosen by the sender at random, so that sending again is safe. `played_a`, `played_b`: the stretches of each
+    excerpt that were played, `(begin, end)` in seconds of the excerpt. `seconds_a`, `seconds_b`: how long each was
+    playing. `origin`: keyed hash of where it comes from.
+    """
+
+    id: str
+    token: str
+    outcome: str
+    comment: str = ""
+    played_a: Sequence[Span] = ()
+    played_b: Sequence[Span] = ()
+    seconds_a: float = 0.0
+    seconds_b: float = 0.0
+    origin: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """What is on the disk when this is given; the same for a vote that is sent again."""
+
+    vote: str
+    number: int
+    outcome: str
+    recorded_at: datetime
+    comment_cut: bool
+    system_a: str | None
+    """Title, where the arena tells; also `system_b`."""
+    system_b: str | None
+
+
+def checked(ballot: Ballot) -> Ballot:
+    """A ballot whose every value is one that could be.
+
+    Raises:
+        Refused: one is not; says which.
+    """
+    if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
+        raise Refused(refusal.INVALID, "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender")
+    if ballot.outcome not in OUTCOMES:
+        raise Refused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
+    if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
+        raise Refused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")
+    for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
+        if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
+            raise Refused(refusal.INVALID, f"side {name} cannot have been playing for {seconds!r:.40} seconds")
+    return ballot
+
+
+def record(
+    session: Session, ballot: Ballot, battle_id: str, voter: str, settings: Settings, now: datetime
+) -> Acknowledgement:
+    """Record a checked ballot in the session; the caller commits, and only then acknowledges.
+
+    Raises:
+        Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
+    """
+    battle = session.get(Battle, battle_id)
+    if battle is None:
+        raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+    if battle.voter != voter:
+        raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
+    before = session.scalar(select(Vote).where(Vote.battle == battle.id))
+    if before is not None and before.id == ballot.id:
+        return acknowledged(session, before, settings)
+    if before is not None:
+        raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
+    if session.scalar(select(Vote.number).where(Vote.id == ballot.id)) is not None:
+        raise Refused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
+    if now > battle.expires_at:
+        raise Refused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
+    comment, was_cut = cleaned(ballot.comment)
+    lengths = [end - begin for begin, end in spans(battle)]
+    shares = [_share(*side) for side in zip("AB", (ballot.played_a, ballot.played_b), lengths, strict=True)]
+    # A clock that was set back says nothing about how long the voter took.
+    elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
+    if ballot.outcome != "skip":
+        _refuse_unheard(shares, lengths, elapsed, settings)
+        if settings.comment_required and not comment:
+            raise Refused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
+    vote = Vote(
+        id=ballot.id,
+        battle=battle.id,
+        voter=voter,
+        outcome=ballot.outcome,
+        comment=comment,
+        comment_cut=was_cut,
+        heard_a=shares[0],
+        heard_b=shares[1],
+        seconds_a=float(ballot.seconds_a),
+        seconds_b=float(ballot.seconds_b),
+        elapsed=elapsed,
+        origin=ballot.origin,
+        recorded_at=now,
+    )
+    session.add(vote)
+    session.flush()
+    return acknowledged(session, vote, settings)
+
+
+def acknowledged(session: Session, vote: Vote, settings: Settings) -> Acknowledgement:
+    """What is told of a recorded vote."""
+    a = b = None
+    if settings.reveal:
+        battle = session.get_one(Battle, vote.battle)
+        titles = select(Output.id, System.title).join(System, Output.system == System.id)
+        both = titles.where(Output.id.in_((battle.output_a, battle.output_b)))
+        found = {output: title for output, title in session.execute(both)}
+        a, b = found[battle.output_a], found[battle.output_b]
+    return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, a, b)
+
+
+def _refuse_unheard(shares: list[float], lengths: list[float], elapsed: float | None, settings: Settings) -> None:
+    for name, share in zip("AB", shares, strict=True):
+        if share + 1e-6 < settings.heard_share:
+            raise Refused(
+                refusal.NOT_HEARD,
+                f"please listen to more of side {name}: {share:.0%} of it was played, "
+                f"{settings.heard_share:.0%} is asked for",
+            )
+    needed = settings.needed_seconds(*lengths)
+    if elapsed is not None and elapsed < needed:
+        raise Refused(
+            refusal.TOO_SOON,
+            f"both sides cannot have been heard in {elapsed:.0f} s; it takes at least {needed:.0f} s",
+        )
+
+
+def _share(side: str, played: Sequence[Span], length: float) -> float:
+    """Share of an excerpt that was played, of stretches that could have been."""
+    if len(played) > _MOST_STRETCHES:
+        raise Refused(refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes")
+    for stretch in played:
+        possible = isinstance(stretch, Sequence) and len(stretch) == 2 and all(_is_number(value) for value in stretch)
+        if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= length + _BEYOND:
+            raise Refused(
+                refusal.INVALID, f"side {side} of {length:.1f} s cannot have been played from {stretch!r:.60}"
+            )
+    return heard_share([(float(begin), float(end)) for begin, end in played], (0.0, length))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

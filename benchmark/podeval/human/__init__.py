@@ -1,0 +1,1 @@
+"""What is known about asking people: who is compared with whom, whose answers count, and what the answers imply."""

@@ -1,0 +1,165 @@
+"""Which two systems meet next, on which item, and on which side each is shown.
+
+`closest`: among the pairs with the closest ratings, the least compared first. A system with few battles counts as close
+to every other, because nobody knows yet where it stands; it takes part in at most half of the battles, so that a new
+system is placed soon and listeners still hear the others. `mtalk`: one of the three closest pairs, as MTalk-Bench
+has it. Sides are random. Everything follows from one seed, which is recorded with the battle.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeVar
+
+RULES = ("closest", "mtalk")
+
+CLOSEST_SHARE = 1 / 3
+"""Of the possible pairs, those that count as the closest; never fewer than `CLOSEST_PAIRS`."""
+
+CLOSEST_PAIRS = 3
+
+SETTLED_BATTLES = 30
+"""From so many battles on, a system's rating says how close it is to others."""
+
+NEWCOMERS_SHARE = 0.5
+"""Most battles that are about systems that are not settled, while two others are."""
+
+Pair = tuple[str, str]
+"""Two systems, the first in order of their names before the other."""
+
+Kind = TypeVar("Kind", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """What a battle shows."""
+
+    a: str
+    b: str
+    item: str
+    rule: str
+
+    @property
+    def pair(self) -> Pair:
+        """The two systems without their sides."""
+        return pair(self.a, self.b)
+
+
+def pair(one: str, other: str) -> Pair:
+    """The pair of two systems, whichever is named first."""
+    return (one, other) if one < other else (other, one)
+
+
+class Field:
+    """The systems and items that can be compared, with what is counted once for all voters.
+
+    Args:
+        items: for each item, the systems that have an output for it.
+    """
+
+    def __init__(self, items: Mapping[str, Collection[str]]) -> None:
+        self.items = {item: frozenset(systems) for item, systems in sorted(items.items())}
+        self.common: Counter[Pair] = Counter()
+        """On how many items each pair can meet."""
+        for systems, count in Counter(self.items.values()).items():
+            for met in combinations(sorted(systems), 2):
+                self.common[met] += count
+
+    def open_pairs(self, judged: Collection[tuple[Pair, str]]) -> list[Pair]:
+        """The pairs that one voter can still meet, in order of their names."""
+        spent = Counter(met for met, item in judged if self.items.get(item, frozenset()).issuperset(met))
+        return sorted(met for met, count in self.common.items() if count > spent[met])
+
+    def open_items(self, met: Pair, judged: Collection[tuple[Pair, str]]) -> list[str]:
+        """The items on which one voter can still meet a pair."""
+        return [item for item, systems in self.items.items() if systems.issuperset(met) and (met, item) not in judged]
+
+
+def next_meeting(
+    field: Field,
+    ratings: Mapping[str, float],
+    battles: Mapping[tuple[Pair, str], int],
+    judged: Collection[tuple[Pair, str]],
+    *,
+    seed: int,
+    rule: str = "closest",
+) -> Meeting | None:
+    """The next comparison for one voter; None where the voter has judged all there is.
+
+    Args:
+        field: what can be compared.
+        ratings: of systems, on any scale in which a difference means the same everywhere; a system without one is new.
+        battles: how often each pair met on each item, by all voters.
+        judged: what this voter met before, which is never shown again.
+        seed: decides what is left to chance.
+        rule: `closest` or `mtalk`.
+    """
+    chance = random.Random(seed)  # noqa: S311 - reproducible by its recorded seed, no secret
+    candidates = field.open_pairs(judged)
+    if not candidates:
+        return None
+    if rule == "mtalk":
+        chosen = chance.choice(
+            _nearest(candidates, _gaps(candidates, ratings, ()), CLOSEST_PAIRS, chance)[:CLOSEST_PAIRS]
+        )
+    else:
+        chosen = _closest(candidates, ratings, _by_pair(battles), chance)
+    items = field.open_items(chosen, judged)
+    item = _least(items, {item: battles.get((chosen, item), 0) for item in items}, chance)
+    a, b = chosen if chance.random() < 0.5 else chosen[::-1]
+    return Meeting(a, b, item, rule)
+
+
+def pick_dimension(available: Sequence[str], *, seed: int) -> str:
+    """One of the dimensions in which the voter has something left to judge, each equally likely."""
+    return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
+
+
+def _by_pair(battles: Mapping[tuple[Pair, str], int]) -> Counter[Pair]:
+    counts: Counter[Pair] = Counter()
+    for (met, _), count in battles.items():
+        counts[met] += count
+    return counts
+
+
+def _closest(
+    candidates: list[Pair], ratings: Mapping[str, float], by_pair: Mapping[Pair, int], chance: random.Random
+) -> Pair:
+    by_system: Counter[str] = Counter()
+    for (one, other), count in by_pair.items():
+        by_system[one] += count
+        by_system[other] += count
+    systems = {system for met in candidates for system in met}
+    new = {system for system in systems if by_system[system] < SETTLED_BATTLES or system not in ratings}
+    with_new = [met for met in candidates if new.intersection(met)]
+    settled = [met for met in candidates if not new.intersection(met)]
+    if settled and with_new:
+        candidates = with_new if chance.random() < NEWCOMERS_SHARE else settled
+    gaps = _gaps(candidates, ratings, new)
+    near = _nearest(candidates, gaps, max(CLOSEST_PAIRS, round(CLOSEST_SHARE * len(candidates))), chance)
+    return _least(near, by_pair, chance)
+
+
+def _gaps(candidates: Iterable[Pair], ratings: Mapping[str, float], new: Collection[str]) -> dict[Pair, float]:
+    """Difference of ratings; 0 where one of the two is new."""
+    return {
+        (one, other): 0.0
+        if one in new or other in new or one not in ratings or other not in ratings
+        else abs(ratings[one] - ratings[other])
+        for one, other in candidates
+    }
+
+
+def _nearest(candidates: list[Pair], gaps: Mapping[Pair, float], count: int, chance: random.Random) -> list[Pair]:
+    """The closest pairs, closest first and equals by chance, and every other that is as close as the last of them."""
+    mixed = chance.sample(candidates, len(candidates))
+    mixed.sort(key=gaps.__getitem__)
+    return [met for met in mixed if gaps[met] <= gaps[mixed[min(count, len(mixed)) - 1]]]
+
+
+def _least(candidates: Sequence[Kind], counts: Mapping[Kind, int], chance: random.Random) -> Kind:
+    """One of those with the smallest count."""
+    fewest = min(counts.get(candidate, 0) for candidate in candidates)
+    return chance.choice([candidate for candidate in candidates if counts.get(candidate, 0) == fewest])

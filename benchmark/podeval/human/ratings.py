@@ -1,0 +1,120 @@
+"""From votes to a ranking: ratings pooled and per dimension, who met whom, and which votes would help most.
+
+The arithmetic is in `podeval.stats`: Elo as the papers print it, Bradley–Terry with ties and voter-clustered intervals
+as the ranking.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.stats.battles import Battles, Tally, tally
+from podeval.stats.bradley_terry import Intervals, Ratings, rate, votes_needed
+from podeval.stats.elo import Elo, elo
+
+POOLED = "pooled"
+"""The rating over the votes of all dimensions together."""
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """Neighbours in the ranking that the votes do not separate; `votes` more between them would (None: no telling)."""
+
+    better: str
+    worse: str
+    votes: int | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """One dimension's ranking and what it rests on."""
+
+    ratings: Ratings
+    elo: Mapping[str, Elo]
+    tally: Tally
+    undecided: tuple[Undecided, ...]
+
+    @property
+    def coverage(self) -> float:
+        """Share of the pairs of systems that met at least once."""
+        size = len(self.tally.systems)
+        pairs = size * (size - 1) // 2
+        return 1 - len(self.tally.unmet) / pairs
+
+    @property
+    def islands(self) -> list[list[str]]:
+        """Groups of systems without a battle between them, the largest first; ratings compare only inside one."""
+        from scipy.sparse.csgraph import connected_components
+
+        count, member = connected_components(self.tally.battles > 0, directed=False)
+        groups = [[self.tally.systems[i] for i in np.flatnonzero(member == number)] for number in range(count)]
+        return sorted(groups, key=len, reverse=True)
+
+
+def standings(
+    battles: Battles, *, position: bool = False, intervals: Intervals = "sandwich", seed: int = 0
+) -> Standings:
+    """The ranking of some battles, with everything a board shows beside it.
+
+    Args:
+        battles: in recorded order, which only Elo depends on.
+        position: also estimate what being shown first does.
+        intervals: `sandwich` or `bootstrap`, both by voter.
+        seed: of the bootstrap.
+
+    Raises:
+        BadInput: no battles.
+    """
+    ratings = rate(battles, position=position, intervals=intervals, seed=seed)
+    counted = tally(_without_absent(battles))
+    neighbours = zip(ratings.systems, ratings.systems[1:], strict=False)
+    undecided = tuple(
+        Undecided(better.system, worse.system, needed)
+        for better, worse in neighbours
+        if (needed := votes_needed(ratings, better.system, worse.system)) != 0
+    )
+    return Standings(ratings, elo(battles), counted, undecided)
+
+
+def standings_by_dimension(
+    battles: Battles, dimensions: Sequence[str], *, position: bool = False, intervals: Intervals = "sandwich"
+) -> dict[str, Standings]:
+    """The ranking of each dimension, and of all votes together under `pooled`.
+
+    Args:
+        battles: all of them.
+        dimensions: what each battle was judged on.
+        position: also estimate what being shown first does.
+        intervals: `sandwich` or `bootstrap`, both by voter.
+
+    Raises:
+        BadInput: not one dimension for each battle, one called `pooled`, or no battles.
+    """
+    if len(dimensions) != len(battles):
+        raise BadInput(f"{len(battles)} battles came with {len(dimensions)} dimensions; give one for each")
+    named = np.asarray(dimensions, dtype=object)
+    if POOLED in set(dimensions):
+        raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
+    found = {POOLED: standings(battles, position=position, intervals=intervals)}
+    for dimension in sorted(set(dimensions)):
+        part = battles.only(np.asarray(named == dimension, dtype=bool))
+        found[dimension] = standings(part, position=position, intervals=intervals)
+    return found
+
+
+def _without_absent(battles: Battles) -> Battles:
+    """The same battles, with only the systems that are in them."""
+    there = np.flatnonzero(np.bincount(np.concatenate([battles.first, battles.second]), minlength=1))
+    place = np.zeros(len(battles.systems), dtype=np.intp)
+    place[there] = np.arange(len(there))
+    return Battles(
+        tuple(battles.systems[number] for number in there),
+        battles.voters,
+        place[battles.first],
+        place[battles.second],
+        battles.outcome,
+        battles.voter,
+        battles.covariates,
+    )

@@ -1,0 +1,40 @@
+"""A quick point estimate of how strong each system is, for choosing pairs and for judging voters, not for the board.
+
+Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an invisible
+one, so that who never lost stays within sight of the others. The board's ratings, with intervals: `human.ratings`.
+"""
+
+import math
+from collections.abc import Iterable
+
+_WINNERS = {"a": "X", "b": "Y", "tie": "Draw", "both_bad": "Draw"}
+_INVISIBLE = "\x00"
+_PRIOR = 2.0
+
+
+def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
+    """Rating of each system on Elo's scale (400 for odds of ten to one), 0 in the middle.
+
+    Args:
+        systems: those that are rated, whether they met anyone or not.
+        battles: `(a, b, outcome, how often)`, outcome `a`, `b`, `tie` or `both_bad`.
+    """
+    import evalica
+
+    named, met = sorted(set(systems)), list(battles)
+    if not named:
+        return {}
+    fitted = evalica.bradley_terry(
+        [a for a, *_ in met] + named,
+        [b for _, b, *_ in met] + [_INVISIBLE] * len(named),
+        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(named),
+        weights=[float(count) for *_, count in met] + [_PRIOR] * len(named),
+    )
+    scale = {system: 400 * math.log10(score) for system, score in fitted.scores.items()}
+    middle = sum(scale[system] for system in named) / len(named)
+    return {system: scale[system] - middle for system in named}
+
+
+def win_probability(gap: float) -> float:
+    """How likely a system wins that is rated higher by so much."""
+    return 1 / (1 + 10 ** (-gap / 400))

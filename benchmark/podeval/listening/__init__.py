@@ -1,0 +1,6 @@
+"""Listening tests: `Listening` takes listeners through them, `results` says what they gave."""
+
+from podeval.listening.service import Listening, Shown
+from podeval.listening.sessions import Answered, Progress
+
+__all__ = ["Answered", "Listening", "Progress", "Shown"]

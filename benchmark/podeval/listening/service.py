@@ -1,0 +1,357 @@
+"""Listening tests as a service: a listener starts, saves page by page, comes back later, finishes with a code.
+
+A page is on the disk before it is acknowledged. Which system is behind a letter never leaves the service. Sessions that
+were not finished are kept and counted apart; they are in no result.
+"""
+
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.human.designs import Design
+from podeval.human.pages import attention_failures, checked, letters, pages_of, questions, stimulus_of
+from podeval.listening.results import design_of
+from podeval.listening.sessions import (
+    Answered,
+    Progress,
+    answered,
+    flag_attention,
+    free_place,
+    page_of,
+    played,
+    progress_of,
+    session_of,
+)
+from podeval.store import moderation
+from podeval.store.database import Database
+from podeval.store.people import known_pseudonym, pseudonym_of
+from podeval.store.secret import Secret
+from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
+
+Clock = Callable[[], datetime]
+
+_LONGEST_PAGE = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a listener sees of a page; `stimuli` holds by letter a text, or under which name the sound is asked for."""
+
+    number: int
+    of: int
+    page: str
+    title: str
+    introduction: str
+    prompt: str
+    reference: str | None
+    prompt_audio: str | None
+    stimuli: Mapping[str, Mapping[str, Any]]
+    questions: tuple[Mapping[str, Any], ...]
+    heard: float
+
+
+class Listening:
+    """The service; may be used by any number of threads, and by several processes on one database.
+
+    Args:
+        database: where everything is kept.
+        secret: what pseudonyms are made with; by default the one of the database.
+        clock: the time in UTC.
+    """
+
+    def __init__(
+        self, database: Database, *, secret: Secret | None = None, clock: Clock = lambda: datetime.now(UTC)
+    ) -> None:
+        self.database = database
+        self._secret = secret or Secret.of(database)
+        self._clock = clock
+
+    def create(self, design: Design) -> str:
+        """Take in a test; the same design again changes nothing. Returns its id.
+
+        Raises:
+            BadInput: another design has this id; answers to different questions are not pooled.
+        """
+
+        def work(session: Session) -> str:
+            known = session.get(ListeningTest, design.id)
+            if known is not None:
+                if known.digest != design.digest:
+                    raise BadInput(f"there is a test {design.id} with another design; give the new one another id")
+                return known.id
+            content = design.model_dump(mode="json")
+            session.add(
+                ListeningTest(
+                    id=design.id,
+                    name=design.title,
+                    kind=design.kind,
+                    design=content,
+                    digest=design.digest,
+                    created_at=self._clock(),
+                )
+            )
+            return design.id
+
+        return self.database.write(work)
+
+    def design(self, test: str) -> Design:
+        """The design of a test.
+
+        Raises:
+            BadInput: there is no such test.
+        """
+        with self.database.reading() as session:
+            return design_of(session, test)
+
+    def tests(self) -> list[str]:
+        """Ids of all tests, the oldest first."""
+        with self.database.reading() as session:
+            return list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.created_at)))
+
+    def close(self, test: str) -> None:
+        """Let nobody else begin; who began can finish.
+
+        Raises:
+            BadInput: there is no such test.
+        """
+
+        def work(session: Session) -> None:
+            design_of(session, test)
+            known = session.get_one(ListeningTest, test)
+            known.closed_at = known.closed_at or self._clock()
+
+        self.database.write(work)
+
+    def start(self, test: str, identity: str, *, origin: str = "") -> Progress:
+        """Begin, or come back: one person has one session of a test.
+
+        A new listener gets the place of the balanced assignment that the fewest finished sessions have.
+
+        Args:
+            test: its id.
+            identity: who it is, such as `prolific:5f…`; only its keyed hash is kept.
+            origin: network address; only its keyed hash is kept.
+
+        Raises:
+            BadInput: there is no such test, or it is closed and this person has not begun.
+        """
+        now = self._clock()
+
+        def work(session: Session) -> Progress:
+            design = design_of(session, test)
+            listener = pseudonym_of(session, self._secret, identity, now=now)
+            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
+            known = session.scalar(select(ListeningSession).where(*mine))
+            if known is None:
+                if session.get_one(ListeningTest, test).closed_at is not None:
+                    raise BadInput(f"the test {test} is closed; thank you for coming")
+                place, seed = free_place(session, design), secrets.randbits(48)
+                known = ListeningSession(
+                    id=secrets.token_urlsafe(24),
+                    test=test,
+                    listener=listener,
+                    place=place,
+                    pages=[page.document() for page in pages_of(design, place % design.listeners, seed)],
+                    seed=seed,
+                    origin=self._secret.mark("origin", origin) if origin else "",
+                    started_at=now,
+                    seen_at=now,
+                )
+                session.add(known)
+                session.flush()
+            return progress_of(session, known)
+
+        return self.database.write(work)
+
+    def resume(self, test: str, identity: str) -> Progress | None:
+        """Where a person stands who began a test; None where they did not. Nothing is written.
+
+        Raises:
+            BadInput: there is no such test.
+        """
+        with self.database.reading() as session:
+            design_of(session, test)
+            listener = known_pseudonym(session, self._secret, identity)
+            mine = (ListeningSession.test == test, ListeningSession.listener == listener)
+            known = session.scalar(select(ListeningSession).where(*mine)) if listener else None
+            return progress_of(session, known) if known else None
+
+    def answered(self, session_id: str, number: int) -> Answered | None:
+        """What a listener saved of a page; None where nothing is saved yet.
+
+        Raises:
+            BadInput: there is no such session or page.
+        """
+        with self.database.reading() as session:
+            known = session_of(session, session_id)
+            return answered(session, known, page_of(known, number), design_of(session, known.test).kind)
+
+    def progress(self, session_id: str) -> Progress:
+        """Where a session stands.
+
+        Raises:
+            BadInput: there is no such session.
+        """
+        with self.database.reading() as session:
+            return progress_of(session, session_of(session, session_id))
+
+    def show(self, session_id: str, number: int) -> Shown:
+        """One page of a session as its listener sees it.
+
+        Raises:
+            BadInput: there is no such session or page.
+        """
+        with self.database.reading() as session:
+            known = session_of(session, session_id)
+            design, page, count = design_of(session, known.test), page_of(known, number), len(known.pages)
+        item = design.item(page.item)
+        shown: dict[str, Mapping[str, Any]] = {}
+        for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
+            stimulus = stimulus_of(design, page.item, name)
+            text = stimulus.text
+            shown[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
+        return Shown(
+            number=number,
+            of=count,
+            page=page.id,
+            title=item.category or item.id,
+            introduction=design.introduction,
+            prompt=item.prompt,
+            reference="reference" if item.reference else None,
+            prompt_audio="prompt" if item.prompt_audio else None,
+            stimuli=shown,
+            questions=tuple(
+                {"name": q.name, "text": q.text, "labels": list(q.labels), "reason": q.reason, "optional": q.optional}
+                for q in questions(design, item)
+            ),
+            heard=design.heard,
+        )
+
+    def audio(self, session_id: str, number: int, letter: str) -> Path:
+        """The file behind a letter of a page, or behind `reference` and `prompt`.
+
+        Raises:
+            BadInput: there is no such session, page or sound.
+        """
+        with self.database.reading() as session:
+            known = session_of(session, session_id)
+            design, page = design_of(session, known.test), page_of(known, number)
+        item = design.item(page.item)
+        stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
+        stimulus = stimulus or stimulus_of(design, page.item, page.stimulus(letter))
+        if stimulus.audio is None:
+            raise BadInput(f"{letter} of page {page.id} is a text")
+        return Path(stimulus.audio)
+
+    def save(
+        self,
+        session_id: str,
+        number: int,
+        answer: Mapping[str, Any],
+        *,
+        heard: Mapping[str, float] | None = None,
+        seconds: float | None = None,
+    ) -> Progress:
+        """Record a listener's answer to one page; until the end a page can be answered anew, which replaces it.
+
+        Args:
+            session_id: the session.
+            number: of the page.
+            answer: as `podeval.human.pages.checked` takes it.
+            heard: share of each letter's sound that was played, 0 to 1.
+            seconds: spent on the page.
+
+        Raises:
+            BadInput: nothing was recorded, and why: an unknown session or page, a finished session, an answer that the
+                page does not ask for, sounds that were not heard far enough.
+        """
+        now = self._clock()
+
+        def work(session: Session) -> Progress:
+            known = session_of(session, session_id)
+            if known.finished_at is not None:
+                raise BadInput("this session is finished; its answers stand as they are")
+            design, page = design_of(session, known.test), page_of(known, number)
+            given = checked(design, page, answer)
+            shares = played(design, page, heard or {})
+            took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
+            for table in (ListeningRating, ListeningAnswer):
+                session.execute(delete(table).where(table.session == known.id, table.page == page.id))
+            for part in given:
+                common = {
+                    "session": known.id,
+                    "page": page.id,
+                    "item": page.item,
+                    "stimulus": part.stimulus,
+                    "seconds": took,
+                    "saved_at": now,
+                }
+                if part.value is not None:
+                    scale, share = part.question, shares.get(part.stimulus)
+                    session.add(ListeningRating(**common, scale=scale, value=part.value, heard=share))
+                if part.words or part.value is None:
+                    chosen = "" if part.value is None else f"{part.value:g}"
+                    session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
+            flag_attention(session, known.id, page, attention_failures(design, page, given), now)
+            known.seen_at = now
+            session.flush()
+            return progress_of(session, known)
+
+        return self.database.write(work)
+
+    def finish(self, session_id: str) -> str:
+        """End a session and get its completion code; asked again, the same code.
+
+        Raises:
+            BadInput: there is no such session, or pages are missing; says which.
+        """
+
+        def work(session: Session) -> str:
+            known = session_of(session, session_id)
+            if known.completion_code is None:
+                stands = progress_of(session, known)
+                missing = [str(n + 1) for n in range(stands.pages) if n not in stands.saved]
+                if missing:
+                    raise BadInput(f"pages {', '.join(missing[:10])} of {stands.pages} are not answered yet")
+                known.completion_code = secrets.token_hex(5).upper()
+                known.finished_at = self._clock()
+            return known.completion_code
+
+        return self.database.write(work)
+
+    def set_standing(self, session_id: str, *, counted: bool, reason: str, by: str) -> None:
+        """Leave a session out of the results, or take it back, with the reason; nothing is deleted.
+
+        Raises:
+            BadInput: there is no such session, or no reason is given.
+        """
+        if not reason.strip():
+            raise BadInput("say why; the reason is kept beside the session")
+        standing = "counted" if counted else "excluded"
+
+        def work(session: Session) -> None:
+            known = session_of(session, session_id)
+            known.standing, known.standing_reason, known.standing_by = standing, reason, by
+            # Not the session's id: whoever has that is the listener.
+            moderation.note(
+                session, f"session {standing}", f"{known.test}: {known.listener}", reason, by, self._clock()
+            )
+            session.add(
+                Flag(
+                    id=secrets.token_hex(16),
+                    session=known.id,
+                    kind=standing,
+                    detail=reason,
+                    made_by=by,
+                    made_at=self._clock(),
+                )
+            )
+
+        self.database.write(work)

@@ -1,0 +1,154 @@
+"""One listener's session in the store: where it stands, what was answered, which place of the assignment is free."""
+
+import secrets
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.human.designs import Design
+from podeval.human.pages import Page, letters
+from podeval.listening.results import ATTENTION
+from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a listener stands: the session's name, how many of its pages are saved, the code once it is finished."""
+
+    session: str
+    pages: int
+    saved: tuple[int, ...]
+    completion_code: str | None
+
+    @property
+    def next_page(self) -> int | None:
+        """Number of the first page that is not saved, from 0; None where all are."""
+        return next((number for number in range(self.pages) if number not in self.saved), None)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a listener answered to a page, as `podeval.human.pages.checked` takes it, and what they heard by letter."""
+
+    answer: Mapping[str, Any]
+    heard: Mapping[str, float]
+
+
+def answered(session: Session, known: ListeningSession, page: Page, kind: str) -> Answered | None:
+    """What was saved of a page; None where nothing was. Names of systems are not in it."""
+    about = {"session": known.id, "page": page.id}
+    ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
+    if not ratings:
+        return None
+    said = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
+    letter = dict(zip(page.stimuli, letters(len(page.stimuli)), strict=True))
+    heard = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
+    answer: dict[str, Any]
+    match kind:
+        case "mushra":
+            answer = {letter[r.stimulus]: r.value for r in ratings}
+        case "questionnaire":
+            marks = {r.scale: r.value for r in ratings}
+            answer = {
+                name: ({"mark": marks[name]} if name in marks else {}) | {"reason": said.get(name, "")}
+                for name in dict.fromkeys((*marks, *said))
+            }
+        case "rubric":
+            answer = {r.scale: r.value for r in ratings} | {"rationale": said.get("rationale", "")}
+        case _:
+            answer = {r.scale: r.value for r in ratings}
+    return Answered(answer, heard)
+
+
+def session_of(session: Session, session_id: str) -> ListeningSession:
+    """A session by its name.
+
+    Raises:
+        BadInput: there is none.
+    """
+    known = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
+    if known is None:
+        raise BadInput("there is no such listening session; begin again from the link you were given")
+    return known
+
+
+def page_of(known: ListeningSession, number: int) -> Page:
+    """One page of a session, from 0.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if not 0 <= number < len(known.pages):
+        raise BadInput(f"there is no page {number + 1}; this session has {len(known.pages)}")
+    return Page.of(known.pages[number])
+
+
+def progress_of(session: Session, known: ListeningSession) -> Progress:
+    """Where a session stands."""
+    saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == known.id).distinct()))
+    numbers = tuple(number for number, page in enumerate(known.pages) if page["id"] in saved)
+    return Progress(known.id, len(known.pages), numbers, known.completion_code)
+
+
+def free_place(session: Session, design: Design) -> int:
+    """The next place, or the same pages as a place that nobody finished, once all planned places are given."""
+    places = session.execute(
+        select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
+            ListeningSession.test == design.id
+        )
+    ).all()
+    taken = {place for place, _, _ in places}
+    free = next(number for number in range(len(taken) + 1) if number not in taken)
+    if free < design.listeners:
+        return free
+    done = Counter(place % design.listeners for place, end, standing in places if end and standing == "counted")
+    wanted = min(range(design.listeners), key=lambda place: (done[place], place))
+    rounds = 1
+    while rounds * design.listeners + wanted in taken:
+        rounds += 1
+    return rounds * design.listeners + wanted
+
+
+def played(design: Design, page: Page, heard: Mapping[str, float]) -> dict[str, float]:
+    """Share heard of each stimulus, by system.
+
+    Raises:
+        BadInput: it is less than the test asks for, or no share.
+    """
+    found: dict[str, float] = {}
+    for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
+        share = heard.get(letter)
+        good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
+        if share is not None and not good:
+            raise BadInput(f"page {page.id}: the share heard of {letter} is a number from 0 to 1")
+        if design.heard and (share is None or share < design.heard) and design.kind != "text_preference":
+            raise BadInput(f"page {page.id}: please listen to {letter} to at least {design.heard:.0%} first")
+        if share is not None:
+            found[name] = float(share)
+    return found
+
+
+def flag_attention(session: Session, known: str, page: Page, missed: list[str], now: datetime) -> None:
+    """Note what was missed on a page, in place of what was noted when it was answered before."""
+    about = f"page {page.id}: "
+    earlier = (Flag.session == known, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
+    session.execute(delete(Flag).where(*earlier))
+    for told in missed:
+        session.add(
+            Flag(
+                id=secrets.token_hex(16),
+                session=known,
+                kind="signal",
+                rule=ATTENTION,
+                points=1.0,
+                detail=about + told,
+                made_by="rules",
+                made_at=now,
+            )
+        )

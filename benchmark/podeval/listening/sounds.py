@@ -1,0 +1,101 @@
+"""What a listener hears: copies that tell nothing but their sound, and a noise to set the volume by."""
+
+import io
+import logging
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from podeval.analysis.playback import RATE, Playback, Stretch
+from podeval.audio.decode import content_hash
+from podeval.errors import BadInput, PodevalError
+from podeval.listening.service import Listening
+from podeval.store.files import write_whole
+
+LEVEL = -23.0
+"""Loudness of the noise to set the volume by, LUFS (EBU R 128)."""
+
+_SECONDS = 4.0
+_SILENT = "this recording cannot be played at the moment; try again, or tell who invited you"
+_log = logging.getLogger("podeval.listening")
+
+
+class Sounds:
+    """Copies of what a listening test plays.
+
+    Args:
+        listening: whose sessions are understood.
+        playback: where copies are kept.
+        folder: where recordings lie whose path in the design is relative.
+    """
+
+    def __init__(self, listening: Listening, playback: Playback, folder: Path) -> None:
+        self._listening = listening
+        self._playback = playback
+        self._folder = folder
+
+    def file(self, session: str, number: int, letter: str) -> Path:
+        """The file behind a letter of a page, or behind `reference` and `prompt`, FLAC as loud as it was made.
+
+        Raises:
+            BadInput: there is no such session, page or sound, or it cannot be played; no path and no name is told.
+        """
+        source = self._listening.audio(session, number, letter)
+        try:
+            return self._playback.copy(self._stretch(source))
+        except (PodevalError, OSError) as error:
+            raise _hidden(source, error) from None
+
+    def peaks(self, session: str, number: int, letter: str) -> list[float]:
+        """Magnitudes of that file, 0 to 1; raises as `file` does."""
+        source = self._listening.audio(session, number, letter)
+        try:
+            return self._playback.peaks(self._stretch(source))
+        except (PodevalError, OSError) as error:
+            raise _hidden(source, error) from None
+
+    def _stretch(self, source: Path) -> Stretch:
+        path = self._folder / source
+        known = path.stat()
+        return Stretch(path, content=_content(path, known.st_mtime_ns, known.st_size))
+
+
+def level_noise(folder: Path) -> Path:
+    """Pink noise of the speech band at `LEVEL` as a file in a folder, WAV, that can be repeated without a click."""
+    path = folder / "level-noise.wav"
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, _noise())
+    return path
+
+
+def _noise() -> bytes:
+    import soundfile
+
+    from podeval.audio import loudness
+
+    count = round(_SECONDS * RATE)
+    frequencies = np.fft.rfftfreq(count, 1 / RATE)
+    heights = np.where((frequencies >= 80) & (frequencies <= 8000), 1 / np.sqrt(np.maximum(frequencies, 1)), 0)
+    phases = np.random.default_rng(23).uniform(0, 2 * np.pi, len(frequencies))
+    # A sum of whole periods: its end joins its beginning.
+    noise = np.fft.irfft(heights * np.exp(1j * phases), count)
+    noise = (noise / np.abs(noise).max() / 4).astype(np.float32)
+    both = np.column_stack([noise, noise])
+    measured = loudness.measure(both, RATE, "stereo").integrated
+    out = io.BytesIO()
+    soundfile.write(out, both * 10 ** ((LEVEL - measured) / 20), RATE, "PCM_16", format="WAV")
+    return out.getvalue()
+
+
+@lru_cache(maxsize=4096)
+def _content(path: Path, changed: int, size: int) -> str:
+    """The hash of a file as it was then, so that asking for a range does not read the whole."""
+    return content_hash(path)
+
+
+def _hidden(source: Path, error: Exception) -> BadInput:
+    """A refusal that does not tell a listener whose recording it is; the operator finds the reason in the log."""
+    _log.error("a recording of a listening test cannot be played: %s: %s", source, error)
+    return BadInput(_SILENT)

@@ -1,0 +1,111 @@
+"""The results of a listening test in one place: screening, means with intervals and ranks, how far listeners agree."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from podeval.human.designs import Design
+from podeval.listening import results
+from podeval.stats.marks import Mark, reliability, standings
+from podeval.stats.questionnaire import RATED, screen_answers
+from podeval.stats.screening import HIGH, LOW, MushraRules, Screened, screen, screen_pam
+from podeval.store.database import Database
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences."""
+
+    rows: tuple[dict[str, Any], ...]
+    screened: tuple[Screened, ...]
+    remarks: tuple[str, ...]
+
+
+def summarise(database: Database, test: str) -> Summary:
+    """Screen the finished sessions of a test as its design says, and put together what remains.
+
+    Raises:
+        BadInput: there is no such test, or nothing remains to be averaged.
+    """
+    overview = results.overview(database, test)
+    design, marks = overview.design, results.marks(database, test)
+    remarks = [
+        f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
+        f"{overview.excluded} were left out by hand"
+    ]
+    screened: list[Screened] = []
+    if design.kind == "questionnaire":
+        answers, clips = results.answers(database, test)
+        dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
+        silent = {place for place, clip in clips.items() if clip.music is False}
+        marks = [
+            mark
+            for mark in marks
+            if mark.scale in RATED and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
+        ]
+    else:
+        screened = _screened(design, marks)
+        dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
+    if design.screening.pam:
+        found = screen_pam(marks)
+        dropped |= found.dropped_raters
+        marks = list(found.kept)
+        if found.hurried:
+            remarks.append(f"{found.hurried} marks were given in less than 10 s and do not count")
+    remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
+    marks = [mark for mark in marks if mark.rater not in dropped]
+    rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+    if len({mark.rater for mark in marks}) > 1:
+        alpha = reliability(marks)
+        if alpha.value is not None:
+            bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
+            remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
+    return Summary(tuple(rows), tuple(screened), tuple(remarks))
+
+
+def _screened(design: Design, marks: list[Mark]) -> list[Screened]:
+    """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
+    if design.kind != "mushra":
+        return []
+    asked = design.screening
+    with_low, with_high = (any(getattr(item, name) for item in design.items) for name in ("low", "high"))
+    rules = MushraRules(
+        low_worst=asked.low_worst if with_low else None,
+        high_top=asked.high_top if with_high else None,
+        alike=asked.alike,
+        seconds=asked.seconds,
+    )
+    return screen(marks, rules)
+
+
+def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]:
+    own = [mark for mark in marks if mark.scale == scale]
+    if design.kind in ("preference", "text_preference"):
+        own = _by_system(own)
+    ranked = [system for system in design.systems if system not in (HIGH, LOW)]
+    together = design.kind == "mushra"
+    return [
+        {
+            "test": design.id,
+            "stimulus": standing.stimulus,
+            "scale": "" if scale in ("naturalness",) else scale,
+            "mean": standing.mean.mean,
+            "low": standing.mean.low,
+            "high": standing.mean.high,
+            "marks": standing.mean.n,
+            "listeners": standing.mean.clusters,
+            "best": standing.best,
+            "worst": standing.worst,
+        }
+        for standing in standings(own, ranked if together else ())
+    ]
+
+
+def _by_system(marks: list[Mark]) -> list[Mark]:
+    """Of each mark of a pair A | B (positive: B is better) one for B, and the same with the other sign for A."""
+    found = []
+    for mark in marks:
+        item, _, pair = mark.page.rpartition(": ")
+        first, _, second = pair.partition(" | ")
+        for system, value in ((first, -mark.value), (second, mark.value)):
+            found.append(Mark(mark.rater, f"{item}: {pair}", system, value, mark.scale, mark.seconds))
+    return found

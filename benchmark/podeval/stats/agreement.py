@@ -1,0 +1,332 @@
+"""How far two judgements of the same things agree: correlations, kappas, Krippendorff's alpha, errors, pairs.
+
+Every figure comes with a 95 % interval and the number of things it rests on. Things that are not independent (turns
+of one dialogue, items of one voter) are named by `clusters`: the interval then treats a cluster as one draw.
+Agreement that cannot be had, as the correlation with a constant, has the value None, which is not 0.
+"""
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+from podeval.errors import BadInput
+from podeval.stats.intervals import cluster_codes, mean_ci
+
+Array = NDArray[np.float64]
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+
+ROUNDS = 1000
+_BLOCK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval; `count` is the number of things it rests on.
+
+    `value` is None where the figure is not defined; `low` and `high` where no interval can be had.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+def srcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Spearman's rank correlation, ties at their mean rank.
+
+    Interval: Fisher's z with Bonett and Wright's (2000) standard error sqrt((1 + r² / 2) / (n - 3)); with clusters,
+    the percentiles of 1,000 draws of clusters.
+
+    Raises:
+        BadInput: lists of unequal length, or values that are not finite.
+    """
+    return _correlation(
+        x, y, clusters, lambda a, b: float(stats.spearmanr(a, b).statistic), lambda r, n: (1 + r * r / 2) / (n - 3)
+    )
+
+
+def plcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Pearson's correlation; interval by Fisher's z with standard error 1 / sqrt(n - 3), or as in `srcc`.
+
+    Raises:
+        BadInput: lists of unequal length, or values that are not finite.
+    """
+    return _correlation(x, y, clusters, lambda a, b: float(stats.pearsonr(a, b).statistic), lambda r, n: 1 / (n - 3))
+
+
+def krcc(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Kendall's tau-b; interval by Fisher's z with the variance 0.437 / (n - 4) of Fieller et al. (1957).
+
+    Raises:
+        BadInput: lists of unequal length, or values that are not finite.
+    """
+    return _correlation(
+        x, y, clusters, lambda a, b: float(stats.kendalltau(a, b).statistic), lambda r, n: 0.437 / (n - 4)
+    )
+
+
+def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Mean absolute difference, in the unit of the values, with the interval of a mean by cluster.
+
+    Raises:
+        BadInput: lists of unequal length, empty, or values that are not finite.
+    """
+    a, b = _paired(x, y)
+    found = mean_ci(np.abs(a - b).tolist(), clusters)
+    return Estimate(found.mean, None if found.low is None else max(0.0, found.low), found.high, found.n)
+
+
+def pairwise_accuracy(
+    judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> Estimate:
+    """Share of the pairs that the truth orders which the judged values order alike; equal judged values count half.
+
+    The interval is Wilson's for the number of independent pairs that would vary as much: A (1 - A) / SE², SE from
+    each thing's influence on the ratio of the two U-statistics (its Hájek projection), and never fewer than the
+    disjoint pairs. `count` is the number of things.
+
+    Raises:
+        BadInput: lists of unequal length, or values that are not finite.
+    """
+    a, b = _paired(judged, truth)
+    codes, groups = cluster_codes(clusters, a.size)
+    alike, ordered = np.zeros(a.size), np.zeros(a.size)
+    step = max(1, _BLOCK // max(1, a.size))
+    for start in range(0, a.size, step):
+        part = slice(start, start + step)
+        true = np.sign(b[part, None] - b[None, :])
+        seen = np.sign(a[part, None] - a[None, :])
+        alike[part] = np.where(true != 0, (1 + true * seen) / 2, 0).sum(axis=1)
+        ordered[part] = (true != 0).sum(axis=1)
+    total = float(ordered.sum())
+    if not total:
+        return Estimate(None, None, None, a.size)
+    share = float(alike.sum()) / total
+    influence = np.bincount(codes, weights=2 * (alike - share * ordered) / total, minlength=groups)
+    if groups < 2:
+        return Estimate(share, None, None, a.size)
+    variance = groups / (groups - 1) * float(influence @ influence)
+    independent: float = groups // 2
+    if variance > 0:
+        independent = max(independent, share * (1 - share) / variance)
+    low, high = wilson_bounds(share, min(independent, total / 2))
+    return Estimate(share, low, high, a.size)
+
+
+def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Cohen's kappa with quadratic weights, for scores: 1 - Σ(x - y)² / n over its expectation by chance.
+
+    The weights are the squared distances of the scores themselves, so no category has to be named and scores that
+    nobody gave change nothing. Interval: percentiles of 1,000 draws of things (or clusters).
+
+    Raises:
+        BadInput: lists of unequal length, or values that are not finite.
+    """
+    a, b = _paired(x, y)
+    moments = np.stack([np.ones_like(a), a, b, a * a, b * b, (a - b) ** 2], axis=1)
+
+    def kappa(sums: Array) -> Array:
+        n, sum_a, sum_b, squares_a, squares_b, apart = np.moveaxis(sums, -1, 0)
+        by_chance = squares_a + squares_b - 2 * sum_a * sum_b / n
+        return _ratio(by_chance - apart, by_chance)
+
+    return _from_sums(moments, clusters, kappa)
+
+
+def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
+    """Cohen's kappa of two raters over the same things, in categories without order.
+
+    Interval: percentiles of 1,000 draws of things (or clusters).
+
+    Raises:
+        BadInput: lists of unequal length.
+    """
+    if len(x) != len(y):
+        raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
+    names: dict[Hashable, int] = {}
+    first = np.array([names.setdefault(value, len(names)) for value in x], dtype=np.intp)
+    second = np.array([names.setdefault(value, len(names)) for value in y], dtype=np.intp)
+    size = len(names)
+    cells = np.zeros((len(x), size * size))
+    cells[np.arange(len(x)), first * size + second] = 1.0
+
+    def kappa(sums: Array) -> Array:
+        table = sums.reshape(*sums.shape[:-1], size, size)
+        n = table.sum(axis=(-1, -2))
+        agreed = np.trace(table, axis1=-2, axis2=-1) / n
+        expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
+        return _ratio(agreed - expected, 1 - expected)
+
+    return _from_sums(cells, clusters, kappa)
+
+
+def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
+    """Krippendorff's alpha of any number of raters, each of whom may have left things out.
+
+    Computed by evalica; the interval is the percentiles of 1,000 draws of things.
+
+    Args:
+        ratings: one list a rater, one entry a thing, None where the rater has none.
+        level: nominal, ordinal, interval or ratio.
+
+    Returns:
+        `count` is the number of things with at least two ratings.
+
+    Raises:
+        BadInput: lists of unequal length, or an unknown level.
+    """
+    import evalica
+    import pandas
+
+    if level not in get_args(Level):
+        raise BadInput(f"the level of measurement is nominal, ordinal, interval or ratio, not {level!r}")
+    if len({len(row) for row in ratings}) > 1:
+        raise BadInput("every rater needs one entry for each thing, None where there is no rating")
+    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
+    table = table[:, (~np.isnan(table)).sum(axis=0) >= 2] if table.size else np.zeros((0, 0))
+    things = table.shape[1]
+
+    def alpha(columns: Array) -> float:
+        given = columns[~np.isnan(columns)]
+        if given.size == 0 or (given == given[0]).all():
+            return math.nan
+        return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
+
+    value = alpha(table) if things else math.nan
+    if math.isnan(value):
+        return Estimate(None, None, None, things)
+    if things < 2:
+        return Estimate(value, None, None, things)
+    draws = np.random.default_rng(0).integers(0, things, size=(ROUNDS, things))
+    low, high = _percentiles(np.array([alpha(table[:, draw]) for draw in draws]))
+    return Estimate(value, low, high, things)
+
+
+def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate]]:
+    """Pearson's correlation of every rater with every other, over the things both rated.
+
+    Returns:
+        A square table in the order of the raters; a pair with fewer than three common things has the value None.
+    """
+    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
+    found: list[list[Estimate]] = []
+    for row in table:
+        line = []
+        for other in table:
+            both = ~np.isnan(row) & ~np.isnan(other)
+            line.append(plcc(row[both].tolist(), other[both].tolist()))
+        found.append(line)
+    return found
+
+
+def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
+    """Each rater's SRCC, PLCC and KRCC with the mean of the other raters, over the things both have (LFS Table 6)."""
+    table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
+    found = []
+    for number, row in enumerate(table):
+        rest = np.delete(table, number, axis=0)
+        both = ~np.isnan(row) & ~np.isnan(rest).all(axis=0)
+        others = np.nanmean(rest[:, both], axis=0) if both.any() else np.zeros(0)
+        own, mean = row[both].tolist(), others.tolist()
+        found.append((srcc(own, mean), plcc(own, mean), krcc(own, mean)))
+    return found
+
+
+def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's (1927) score interval for a share observed on n independent trials; n need not be whole."""
+    z = float(special.ndtri((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def _correlation(
+    x: Sequence[float],
+    y: Sequence[float],
+    clusters: Sequence[Hashable] | None,
+    function: Callable[[Array, Array], float],
+    variance: Callable[[float, int], float],
+) -> Estimate:
+    a, b = _paired(x, y)
+    if a.size < 3 or (a == a[0]).all() or (b == b[0]).all():
+        return Estimate(None, None, None, a.size)
+    value = min(1.0, max(-1.0, function(a, b)))
+    if clusters is not None:
+        low, high = _by_clusters(a, b, clusters, function)
+        return Estimate(value, low, high, a.size)
+    if a.size < 5:
+        return Estimate(value, None, None, a.size)
+    if abs(value) == 1:
+        return Estimate(value, value, value, a.size)
+    half = float(special.ndtri(0.975)) * math.sqrt(variance(value, a.size))
+    return Estimate(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half), a.size)
+
+
+def _by_clusters(
+    a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
+) -> tuple[float | None, float | None]:
+    """Percentiles of a correlation over draws of whole clusters; draws in which it is not defined are left out."""
+    codes, count = cluster_codes(clusters, a.size)
+    if count < 2:
+        return None, None
+    members = [np.flatnonzero(codes == code) for code in range(count)]
+    random = np.random.default_rng(0)
+    values = []
+    for draw in random.integers(0, count, size=(ROUNDS, count)):
+        chosen = np.concatenate([members[code] for code in draw])
+        one, two = a[chosen], b[chosen]
+        constant = (one == one[0]).all() or (two == two[0]).all()
+        values.append(math.nan if constant else function(one, two))
+    return _percentiles(np.array(values))
+
+
+def _from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
+    """A figure of column sums, with the percentiles it has over 1,000 draws of rows (or clusters of rows)."""
+    count = len(rows)
+    codes, groups = cluster_codes(clusters, count)
+    if not count:
+        return Estimate(None, None, None, 0)
+    value = float(figure(rows.sum(axis=0)))
+    if math.isnan(value):
+        return Estimate(None, None, None, count)
+    if groups < 2:
+        return Estimate(value, None, None, count)
+    sums = np.zeros((groups, rows.shape[1]))
+    np.add.at(sums, codes, rows)
+    random = np.random.default_rng(0)
+    values = []
+    step = max(1, _BLOCK // groups)
+    for start in range(0, ROUNDS, step):
+        draws = random.multinomial(groups, np.full(groups, 1 / groups), size=min(step, ROUNDS - start))
+        values.append(figure(draws @ sums))
+    low, high = _percentiles(np.concatenate(values))
+    return Estimate(value, low, high, count)
+
+
+def _percentiles(values: Array) -> tuple[float | None, float | None]:
+    kept = values[~np.isnan(values)]
+    if kept.size < 2:
+        return None, None
+    low, high = np.quantile(kept, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _ratio(over: Array, under: Array) -> Array:
+    """A quotient, NaN where there is nothing to divide by."""
+    found: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
+    return found
+
+
+def _paired(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if a.ndim != 1 or a.shape != b.shape:
+        raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        raise BadInput("the judgements hold NaN or infinity; leave out what was not judged by both")
+    return a, b

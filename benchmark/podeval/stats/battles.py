@@ -1,0 +1,194 @@
+"""Battles as data: who met whom, in which order, judged by whom, and how it ended.
+
+The columns are kept as codes, so that a million votes are a few arrays. What was skipped is no battle.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput
+
+Outcome = Literal["a", "b", "tie", "both_bad"]
+OUTCOMES: tuple[Outcome, ...] = ("a", "b", "tie", "both_bad")
+"""The first wins, the second wins, neither is better, neither is good enough."""
+
+SKIPPED = "skip"
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Battles:
+    """n judged battles in the order in which they were recorded.
+
+    `first`, `second` and `voter` are codes into `systems` and `voters`; `outcome` is a code into `OUTCOMES`;
+    `covariates` holds, by name, the first side's value minus the second's (seconds, LU).
+    """
+
+    systems: tuple[str, ...]
+    voters: tuple[str, ...]
+    first: Codes
+    second: Codes
+    outcome: Codes
+    voter: Codes
+    covariates: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return int(self.outcome.size)
+
+    @classmethod
+    def of(
+        cls,
+        first: Sequence[str],
+        second: Sequence[str],
+        outcome: Sequence[str],
+        voter: Sequence[str] | None = None,
+        covariates: Mapping[str, Sequence[float]] | None = None,
+    ) -> "Battles":
+        """Battles from columns; `skip` is left out, and without voters each vote counts as somebody else's.
+
+        Raises:
+            BadInput: columns of unequal length, an unknown outcome, a system against itself, a covariate that is not
+                finite.
+        """
+        import pandas
+
+        n = len(outcome)
+        named = {"first": first, "second": second, "voter": voter, **(covariates or {})}
+        for name, column in named.items():
+            if column is not None and len(column) != n:
+                raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one a battle")
+        ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
+        unknown = [kind for kind in kinds if kind not in (*OUTCOMES, SKIPPED)]
+        if unknown or (ending < 0).any():
+            raise BadInput(f"an outcome is {', '.join(OUTCOMES)} or {SKIPPED}, not {(unknown or [None])[0]!r}")
+        meaning = np.array([OUTCOMES.index(kind) if kind != SKIPPED else -1 for kind in kinds], dtype=np.intp)
+        result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
+        kept = result >= 0
+        sides, systems = pandas.factorize(np.concatenate([_names(first), _names(second)]), sort=True)
+        people, voters = (
+            (np.arange(n), np.arange(n).astype(str)) if voter is None else pandas.factorize(_names(voter), sort=True)
+        )
+        found = cls(
+            systems=tuple(str(name) for name in systems),
+            voters=tuple(voters),
+            first=sides[:n][kept],
+            second=sides[n:][kept],
+            outcome=result[kept],
+            voter=people[kept].astype(np.intp),
+            covariates={
+                name: np.asarray(values, dtype=np.float64)[kept] for name, values in (covariates or {}).items()
+            },
+        )
+        if (found.first == found.second).any():
+            name = found.systems[int(found.first[(found.first == found.second).argmax()])]
+            raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
+        for name, values in found.covariates.items():
+            if not np.isfinite(values).all():
+                raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
+        return found
+
+    @classmethod
+    def of_records(cls, records: Iterable[Mapping[str, Any]]) -> "Battles":
+        """Battles from dicts with `first`, `second`, `outcome`, `voter` and, optionally, `covariates` by name.
+
+        MTalk-Bench's log lines (`model_a`, `model_b`, `winner` as a system's name) are read too.
+
+        Raises:
+            BadInput: a record that is neither, or covariates that not all battles have.
+        """
+        rows = [_record(number, record) for number, record in enumerate(records, start=1)]
+        names = sorted({name for row in rows for name in row["covariates"]})
+        for name in names:
+            if missing := sum(name not in row["covariates"] for row in rows):
+                raise BadInput(f"{missing} of {len(rows)} votes lack the covariate {name}; give it to all or to none")
+        voters = [row["voter"] for row in rows]
+        if any(voter is None for voter in voters):
+            voters = [f"vote {number}" if voter is None else voter for number, voter in enumerate(voters)]
+        return cls.of(
+            [row["first"] for row in rows],
+            [row["second"] for row in rows],
+            [row["outcome"] for row in rows],
+            voters,
+            {name: [row["covariates"][name] for row in rows] for name in names},
+        )
+
+    def only(self, kept: NDArray[np.bool_]) -> "Battles":
+        """The battles where `kept` is true, with the same systems and voters."""
+        return Battles(
+            self.systems,
+            self.voters,
+            self.first[kept],
+            self.second[kept],
+            self.outcome[kept],
+            self.voter[kept],
+            {name: values[kept] for name, values in self.covariates.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What every pair of systems did: `wins[i, j]` battles that i won against j; `ties`, `both_bad` symmetric."""
+
+    systems: tuple[str, ...]
+    wins: NDArray[np.int64]
+    ties: NDArray[np.int64]
+    both_bad: NDArray[np.int64]
+
+    @property
+    def battles(self) -> NDArray[np.int64]:
+        """How often every pair met; symmetric."""
+        total: NDArray[np.int64] = self.wins + self.wins.T + self.ties + self.both_bad
+        return total
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Win rate of i against j, a tie counting half; NaN where they never met."""
+        met = self.battles
+        won = self.wins + (self.ties + self.both_bad) / 2
+        shares: NDArray[np.float64] = np.divide(won, met, out=np.full(met.shape, np.nan), where=met > 0)
+        return shares
+
+    @property
+    def unmet(self) -> list[tuple[str, str]]:
+        """Pairs that never met."""
+        met = self.battles
+        count = len(self.systems)
+        return [(self.systems[i], self.systems[j]) for i in range(count) for j in range(i + 1, count) if not met[i, j]]
+
+
+def tally(battles: Battles) -> Tally:
+    """Count every pair's outcomes."""
+    size = len(battles.systems)
+
+    def count(rows: Codes, columns: Codes) -> NDArray[np.int64]:
+        counted = np.bincount(rows * size + columns, minlength=size * size).reshape(size, size)
+        return counted.astype(np.int64)
+
+    a_won, b_won, tied, bad = (battles.outcome == code for code in range(len(OUTCOMES)))
+    wins = count(battles.first[a_won], battles.second[a_won]) + count(battles.second[b_won], battles.first[b_won])
+    ties, both_bad = (count(battles.first[kind], battles.second[kind]) for kind in (tied, bad))
+    return Tally(battles.systems, wins, ties + ties.T, both_bad + both_bad.T)
+
+
+def _names(column: Sequence[str]) -> NDArray[np.object_]:
+    return np.asarray(column, dtype=object)
+
+
+def _record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
+    if "model_a" in record and "winner" in record:
+        sides = {"first": record["model_a"], "second": record["model_b"]}
+        outcome = next((code for code, name in zip("ab", sides.values(), strict=True) if name == record["winner"]), "")
+        return {**sides, "outcome": outcome or SKIPPED, "voter": record.get("judge"), "covariates": {}}
+    missing = [name for name in ("first", "second", "outcome") if not isinstance(record.get(name), str)]
+    if missing:
+        raise BadInput(f"vote {number} lacks {' and '.join(missing)}; a vote has first, second, outcome and voter")
+    return {
+        **{name: record[name] for name in ("first", "second", "outcome")},
+        "voter": record.get("voter"),
+        "covariates": record.get("covariates") or {},
+    }

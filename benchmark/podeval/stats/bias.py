@@ -1,0 +1,127 @@
+"""Biases of a judge, human or machine: does the place, or the length, of an answer decide?
+
+MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
+one binary list, which is degenerate. Here the position is tested exactly, and the length by exchanging the sides within
+battles: where length does not matter, the longer answer is as likely the loser.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from podeval.errors import BadInput
+from podeval.stats.agreement import Array, Estimate, wilson_bounds
+from podeval.stats.intervals import cluster_codes, mean_ci
+
+PERMUTATIONS = 10_000
+_BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class Bias:
+    """What a judge prefers, and whether chance would do as much.
+
+    `share` is the share of decided battles with the preference (0.5 = none); `difference` is the share with it minus
+    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None where nothing was decided.
+    """
+
+    share: Estimate
+    difference: Estimate
+    p: float | None
+
+
+@dataclass(frozen=True)
+class LengthBias:
+    """Preference for the longer answer: how often it wins, and how much longer winners are.
+
+    `longer` counts battles whose answers differ in length; `excess` is the mean length of winners minus that of
+    losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides that give as much.
+    """
+
+    longer: Bias
+    excess: Estimate
+    p_excess: float | None
+
+
+def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
+    """A share with Wilson's score interval.
+
+    Raises:
+        BadInput: successes that are negative or more than n.
+    """
+    if not 0 <= successes <= n:
+        raise BadInput(f"{successes} of {n} is no share")
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    return Estimate(successes / n, *wilson_bounds(successes / n, n, level), n)
+
+
+def position_bias(first_wins: int, n: int) -> Bias:
+    """Preference for the side shown first, from `n` decided battles whose sides were drawn at random.
+
+    Wilson interval and exact two-sided binomial test against one half. Ties are left out before.
+
+    Raises:
+        BadInput: more wins than battles.
+    """
+    share = wilson(first_wins, n)
+    p = float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None
+    return Bias(share, _difference(share), p)
+
+
+def length_bias(
+    winner_lengths: Sequence[float],
+    loser_lengths: Sequence[float],
+    voters: Sequence[Hashable] | None = None,
+    seed: int = 0,
+) -> LengthBias:
+    """Preference for the longer answer, from decided battles.
+
+    `longer` is tested exactly (binomial), battles of equal length left out. `excess` is tested by exchanging winner
+    and loser within battles at random; with `voters`, a voter's battles are exchanged together and its interval is
+    clustered by voter, as one person's habits are no independent evidence.
+
+    Args:
+        winner_lengths: of each decided battle, the length of the preferred answer (seconds, words).
+        loser_lengths: of each, the length of the other.
+        voters: who judged it.
+        seed: of the exchanges.
+
+    Raises:
+        BadInput: lists of unequal length, or lengths that are not finite.
+    """
+    won, lost = np.asarray(winner_lengths, dtype=np.float64), np.asarray(loser_lengths, dtype=np.float64)
+    if won.ndim != 1 or won.shape != lost.shape:
+        raise BadInput(f"length bias needs both lengths of each battle; there are {won.size} and {lost.size}")
+    if not (np.isfinite(won).all() and np.isfinite(lost).all()):
+        raise BadInput("the lengths hold NaN or infinity; leave those battles out")
+    excess = won - lost
+    longer = position_bias(int((excess > 0).sum()), int((excess != 0).sum()))
+    if not excess.size:
+        return LengthBias(longer, Estimate(None, None, None, 0), None)
+    mean = mean_ci(excess.tolist(), voters)
+    codes, groups = cluster_codes(voters, excess.size)
+    sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
+    return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _exchanged(sums, seed))
+
+
+def _exchanged(sums: Array, seed: int) -> float:
+    """Two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
+    random = np.random.default_rng(seed)
+    observed = abs(float(sums.sum()))
+    tolerance = 1e-9 * float(np.abs(sums).sum())
+    as_much = 0
+    step = max(1, _BLOCK // sums.size)
+    for start in range(0, PERMUTATIONS, step):
+        signs = 2.0 * random.integers(0, 2, size=(min(step, PERMUTATIONS - start), sums.size), dtype=np.int8) - 1
+        as_much += int((np.abs(signs @ sums) >= observed - tolerance).sum())
+    return (as_much + 1) / (PERMUTATIONS + 1)
+
+
+def _difference(share: Estimate) -> Estimate:
+    """A share p as p - (1 - p)."""
+    if share.value is None or share.low is None or share.high is None:
+        return share
+    return Estimate(2 * share.value - 1, 2 * share.low - 1, 2 * share.high - 1, share.count)

@@ -1,0 +1,250 @@
+"""Bradley–Terry ratings with ties, and what the votes can and cannot tell apart.
+
+The model, its likelihood and its information matrix are in `podeval.stats.davidson`. Strengths are shown on Elo's
+scale: 400 points are odds of ten to one, the mean of the systems is 1000. The order of the votes does not matter.
+
+A voter's votes depend on each other, so the voter is the cluster. Intervals are from the cluster-robust covariance
+(sandwich), in which every voter's pull on the estimate is what leaving that voter out would change (CR3), with
+Student's t; or from a bootstrap of voters.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from podeval.errors import BadInput
+from podeval.stats.battles import OUTCOMES, Battles
+from podeval.stats.davidson import PRIOR, covariance, fit, information_of_a_battle, naive_covariance, resampled, rows_of
+
+Array = NDArray[np.float64]
+Intervals = Literal["sandwich", "bootstrap"]
+
+CENTRE = 1000.0
+POINTS = 400 / math.log(10)
+ROUNDS = 200
+_POWER_Z = float(special.ndtri(0.8))
+
+
+@dataclass(frozen=True)
+class Rating:
+    """One system: rating with its 95 % interval in Elo points, and the ranks the intervals of differences allow.
+
+    `low` and `high` are None where one voter judged everything. `wins` counts ties not at all.
+    """
+
+    system: str
+    rating: float
+    low: float | None
+    high: float | None
+    best: int
+    worst: int
+    battles: int
+    wins: int
+    losses: int
+    ties: int
+    both_bad: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one unit of a covariate does for the side that has more of it, in Elo points, with its 95 % interval."""
+
+    name: str
+    points: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """All systems, best first, with what else the fit says.
+
+    `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN where none can be had),
+    `naive[i, j]` what that would be if all votes were independent, in the order of `systems`; `tie_odds` is v, the odds
+    of a tie against a win between equals.
+    """
+
+    systems: tuple[Rating, ...]
+    effects: tuple[Effect, ...]
+    tie_odds: float
+    votes: int
+    voters: int
+    intervals: Intervals
+    differences: Array
+    errors: Array
+    naive: Array
+
+    def get(self, system: str) -> Rating:
+        """The rating of one system.
+
+        Raises:
+            BadInput: it was in no battle.
+        """
+        found = next((rating for rating in self.systems if rating.system == system), None)
+        if found is None:
+            raise BadInput(f"{system} was in no counted battle; there are {', '.join(r.system for r in self.systems)}")
+        return found
+
+
+def rate(
+    battles: Battles,
+    *,
+    position: bool = False,
+    intervals: Intervals = "sandwich",
+    rounds: int = ROUNDS,
+    seed: int = 0,
+    prior: float = PRIOR,
+) -> Ratings:
+    """Rate the systems of some battles; tie and both bad are ties.
+
+    Args:
+        battles: in any order. The effect of each of their covariates is estimated and shown, and ratings are those at
+            equal covariates.
+        position: also estimate what being shown first does.
+        intervals: the analytic sandwich, or a bootstrap of voters.
+        rounds: draws of the bootstrap.
+        seed: of the bootstrap.
+        prior: wins and losses against a system of average strength that are added for each system.
+
+    Raises:
+        BadInput: no battles, or a covariate in which they do not differ.
+    """
+    for name, values in battles.covariates.items():
+        if not np.any(values):
+            raise BadInput(
+                f"both sides of every battle have the same {name}, so its effect cannot be told; leave it out"
+            )
+    if not len(battles):
+        raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
+    rows = rows_of(battles, position)
+    fitted = fit(rows, prior)
+    size = len(rows.systems)
+    strengths = POINTS * (fitted[:size] - fitted[:size].mean())
+    if rows.voters < 2:
+        spread = _unknown(size, fitted.size - 1 - size)
+    elif intervals == "bootstrap":
+        spread = _bootstrapped(POINTS * resampled(rows, prior, rounds, seed)[:, :-1], size)
+    else:
+        reach = float(special.stdtrit(rows.voters - 1, 0.975))
+        spread = _sandwiched(POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach)
+    order = np.argsort(-strengths, kind="stable")
+    counts = _counts(battles, rows.systems)
+    beats = spread.below > 0
+    systems = tuple(
+        Rating(
+            battles.systems[rows.systems[i]],
+            CENTRE + float(strengths[i]),
+            *_shown(CENTRE + spread.ratings[i]),
+            best=int(1 + beats[:, i].sum()),
+            worst=int(size - beats[i].sum()),
+            battles=int(counts[i].sum()),
+            wins=int(counts[i, 0]),
+            losses=int(counts[i, 1]),
+            ties=int(counts[i, 2]),
+            both_bad=int(counts[i, 3]),
+        )
+        for i in order
+    )
+    effects = zip(rows.covariates, POINTS * fitted[size:-1], spread.effects, strict=True)
+    return Ratings(
+        systems=systems,
+        effects=tuple(Effect(name, float(points), *_shown(bounds)) for name, points, bounds in effects),
+        tie_odds=float(math.exp(fitted[-1])),
+        votes=len(battles),
+        voters=rows.voters,
+        intervals=intervals,
+        differences=(strengths[:, None] - strengths)[np.ix_(order, order)],
+        errors=spread.errors[np.ix_(order, order)],
+        naive=POINTS * _errors(naive_covariance(rows, fitted, prior)[:size, :size])[np.ix_(order, order)],
+    )
+
+
+def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
+    """How many more votes between these two would separate them, if their difference is what it seems now.
+
+    Votes from as many voters as now, for a 95 % interval of the difference that leaves out zero with a power of 80 %:
+    the information the difference lacks, divided by what a vote between the two brings, times the excess of the
+    voter-robust variance over the one of independent votes as the present votes show it.
+
+    Returns:
+        0 where the interval leaves out zero already; None where nothing can be said: one voter, or no difference.
+
+    Raises:
+        BadInput: a system that was in no battle.
+    """
+    place = {rating.system: number for number, rating in enumerate(ratings.systems)}
+    i, j = place[ratings.get(first).system], place[ratings.get(second).system]
+    apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
+    if math.isnan(error) or apart < 1e-6:
+        return None
+    one, two = ratings.systems[i], ratings.systems[j]
+    if one.worst < two.best or two.worst < one.best or apart > float(special.ndtri(0.975)) * error:
+        return 0
+    wanted = ((float(special.ndtri(0.975)) + _POWER_Z) / apart) ** 2
+    dependence = (error / float(ratings.naive[i, j])) ** 2
+    brought = information_of_a_battle(apart / POINTS, ratings.tie_odds) / POINTS**2 / dependence
+    return math.ceil(max(0.0, wanted - 1 / error**2) / brought) or 1
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Bounds of ratings (size, 2) about 0, of effects (k, 2), of differences from below, and their errors."""
+
+    ratings: Array
+    effects: Array
+    below: Array
+    errors: Array
+
+
+def _unknown(size: int, effects: int) -> _Spread:
+    nothing = np.full((size, size), np.nan)
+    return _Spread(np.full((size, 2), np.nan), np.full((effects, 2), np.nan), nothing, nothing)
+
+
+def _bootstrapped(draws: Array, size: int) -> _Spread:
+    centred = draws[:, :size] - draws[:, :size].mean(axis=1, keepdims=True)
+    below, errors = np.zeros((size, size)), np.zeros((size, size))
+    for i in range(size):
+        apart = centred[:, [i]] - centred
+        below[i], errors[i] = np.quantile(apart, 0.025, axis=0), apart.std(axis=0, ddof=1)
+    ratings, effects = (np.quantile(part, (0.025, 0.975), axis=0).T for part in (centred, draws[:, size:]))
+    return _Spread(ratings, effects, below, errors)
+
+
+def _sandwiched(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:
+    centre = np.eye(size) - 1 / size
+    strengths, covariances = centre @ fitted[:size], variances[:size, :size]
+    half = reach * np.sqrt(np.maximum(0.0, np.diag(centre @ covariances @ centre)))
+    errors = _errors(covariances)
+    effects, far = fitted[size:], reach * np.sqrt(np.diag(variances)[size:])
+    return _Spread(
+        ratings=np.stack([strengths - half, strengths + half], axis=1),
+        effects=np.stack([effects - far, effects + far], axis=1),
+        below=strengths[:, None] - strengths - reach * errors,
+        errors=errors,
+    )
+
+
+def _errors(covariances: Array) -> Array:
+    """Standard errors of all differences."""
+    own = np.diag(covariances)
+    errors: Array = np.sqrt(np.maximum(0.0, own[:, None] + own - 2 * covariances))
+    return errors
+
+
+def _shown(bounds: Array) -> tuple[float | None, float | None]:
+    low, high = (None if math.isnan(bound) else float(bound) for bound in bounds)
+    return low, high
+
+
+def _counts(battles: Battles, systems: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Of each system, how many battles it won, lost, tied, and shared the blame of; shape (systems, 4)."""
+    table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
+    for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
+        cells = side * len(OUTCOMES) + np.asarray(order)[battles.outcome]
+        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+    return table[systems]

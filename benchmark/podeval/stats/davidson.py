@@ -1,0 +1,324 @@
+"""Davidson's (1970) model of a comparison with ties: its fit, its information, its voter-robust covariance.
+
+With h = (strength of A - strength of B + effects of covariates) / 2, the outcomes A, B and tie are as likely as e^h :
+e^-h : v, v being the room for ties. It is Bradley and Terry's model where nobody ties. The likelihood is maximised by
+evalica (Newman 2023, Efficient Computation of Rankings from Pairwise Comparisons); with covariates, which no library of
+the kind has, by Newton's method, which cannot miss because the likelihood is concave. The same method finishes what
+evalica leaves: its updates are simultaneous and swing for ever where systems form two camps, as two systems do.
+
+As Newman advises, every system also meets one of average strength: one half win and one half loss by default, so that
+a system that never lost has a finite rating. No interval counts them as votes.
+
+Parameters are one vector: strengths in natural logarithms of odds, the average opponent's being 0; effects; log v.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput, PodevalError
+from podeval.stats.battles import Battles, Codes
+
+Array = NDArray[np.float64]
+
+PRIOR = 0.5
+_TOLERANCE = 1e-9
+_MOST_STEPS = 100
+_HEAVY = 0.1
+_MOST_LEVERAGE = 0.95
+_NO_TIES = -math.inf
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Votes counted together where nothing tells them apart.
+
+    `a`, `b` and `voter` are codes, `outcome` 0 for A, 1 for B, 2 for a tie; `x` (rows, k) holds the covariates as A
+    minus B, `weight` how many votes a row stands for. `systems` are the codes of the systems in the battles.
+    """
+
+    systems: Codes
+    voters: int
+    covariates: tuple[str, ...]
+    a: Codes
+    b: Codes
+    outcome: Codes
+    voter: Codes
+    x: Array
+    weight: Array
+
+    @property
+    def ties(self) -> bool:
+        """Whether anything was tied: without, v is zero and no parameter."""
+        return bool(self.weight[self.outcome == 2].any())
+
+
+def rows_of(battles: Battles, position: bool) -> Rows:
+    """The battles' votes by voter, pair and outcome; one by one where they have covariates of their own."""
+    systems, sides = _present(np.concatenate([battles.first, battles.second]))
+    first, second = sides[: len(battles)], sides[len(battles) :]
+    people, voter = _present(battles.voter)
+    outcome = np.minimum(battles.outcome, 2)
+    size, voters = len(systems), len(people)
+    names = (*(("position",) if position else ()), *battles.covariates)
+    if battles.covariates:
+        first_side = [np.ones(len(battles))] if position else []
+        x = np.stack([*first_side, *battles.covariates.values()], axis=1)
+        return Rows(systems, voters, names, first, second, outcome, voter, x, np.ones(len(battles)))
+    if not position:
+        turned = first > second
+        first, second = np.where(turned, second, first), np.where(turned, first, second)
+        outcome = np.where(turned & (outcome < 2), 1 - outcome, outcome)
+    cells, counts = np.unique(((voter * size + first) * size + second) * 3 + outcome, return_counts=True)
+    rest, outcome = np.divmod(cells, 3)
+    rest, b = np.divmod(rest, size)
+    voter, a = np.divmod(rest, size)
+    x = np.ones((len(cells), len(names)))
+    return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
+
+
+def _present(codes: Codes) -> tuple[Codes, Codes]:
+    """The codes that occur, in order, and each code's place among them."""
+    there = np.flatnonzero(np.bincount(codes))
+    place = np.zeros(int(there[-1]) + 1, dtype=np.intp)
+    place[there] = np.arange(len(there))
+    return there, place[codes]
+
+
+def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
+    """The most likely parameters: strengths, effects, log v.
+
+    Raises:
+        PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
+    """
+    if rows.covariates:
+        return _newton(rows, prior, start)
+    counted = _by_cell(rows)
+    return _newton(counted, prior, _newman(counted, prior))
+
+
+def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
+    """Covariance of the parameters if every vote were somebody else's: the inverse of the information."""
+    free = _free(rows, fitted)
+    found = np.zeros((fitted.size, fitted.size))
+    try:
+        found[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
+    except np.linalg.LinAlgError:
+        raise BadInput(
+            f"the effects of {' and '.join(rows.covariates)} cannot be told apart from one another; rate with fewer"
+        ) from None
+    return found
+
+
+def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
+    """Covariance of the parameters, robust to any dependence between the votes of one voter.
+
+    A voter's pull is what leaving that voter out changes, to first order: H^-1 (I - H_g H^-1)^-1 u_g, with H the
+    information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
+    the only one on something is capped at 0.95; that of one with little weight is left out of the reckoning.
+    """
+    free = _free(rows, fitted)
+    inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
+    scores = _scores(rows, fitted)[:, free]
+    half = np.linalg.cholesky(inverse)
+    pulls = scores @ half
+    for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
+        own = _information(_of_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
+        values, vectors = np.linalg.eigh(half.T @ own @ half)
+        stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
+        pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
+    found = np.zeros((fitted.size, fitted.size))
+    found[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
+    return found
+
+
+def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
+    """Parameters refitted on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
+    from scipy import sparse
+
+    random = np.random.default_rng(seed)
+    draws = random.multinomial(rows.voters, np.full(rows.voters, 1 / rows.voters), size=rounds).astype(np.float64)
+    if rows.covariates:
+        start = fit(rows, prior)
+        return np.stack([_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws])
+    counted = _by_cell(rows)
+    size = len(rows.systems)
+    place = np.zeros(3 * size * size, dtype=np.intp)
+    place[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
+    cell = place[(rows.a * size + rows.b) * 3 + rows.outcome]
+    votes = sparse.csr_array((rows.weight, (rows.voter, cell)), shape=(rows.voters, len(counted.a)))
+    return np.stack([fit(replace(counted, weight=weight), prior) for weight in draws @ votes])
+
+
+def information_of_a_battle(apart: float, tie_odds: float) -> float:
+    """Fisher's information about the difference of two strengths in one battle between them."""
+    up, down = math.exp(apart / 2), math.exp(-apart / 2)
+    total = up + down + tie_odds
+    return ((up + down) / total - ((up - down) / total) ** 2) / 4
+
+
+def _by_cell(rows: Rows) -> Rows:
+    """The votes of all voters together, by pair and outcome."""
+    size = len(rows.systems)
+    cell = (rows.a * size + rows.b) * 3 + rows.outcome
+    counts: Array = np.bincount(cell, weights=rows.weight, minlength=3 * size * size).astype(np.float64)
+    cells = np.flatnonzero(counts)
+    pair, outcome = np.divmod(cells, 3)
+    a, b = np.divmod(pair, size)
+    x = np.zeros((len(cells), 0))
+    return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
+
+
+def _newman(rows: Rows, prior: float) -> Array | None:
+    """The fit by evalica (its v is half of ours), the average opponent being one more system; None where it failed."""
+    import evalica
+
+    size = len(rows.systems)
+    everyone, average = list(range(size)), [size] * size
+    ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)
+    found = evalica.newman(
+        [*rows.a.tolist(), *everyone, *everyone],
+        [*rows.b.tolist(), *average, *average],
+        [*(ending[code] for code in rows.outcome.tolist()), *[ending[0]] * size, *[ending[1]] * size],
+        weights=[*rows.weight.tolist(), *[prior] * (2 * size)],
+        tolerance=_TOLERANCE,
+        limit=_MOST_STEPS,
+    )
+    with np.errstate(all="ignore"):
+        strengths = np.log(found.scores.loc[[*everyone, size]].to_numpy())
+        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * found.v) if rows.ties else _NO_TIES)
+    return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
+
+
+def _newton(rows: Rows, prior: float, start: Array | None) -> Array:
+    size, effects = len(rows.systems), len(rows.covariates)
+    beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
+    at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
+    free = _free(rows, at)
+    now = _likelihood(rows, at, prior)
+    for _ in range(_MOST_STEPS):
+        uphill = _gradient(rows, at, prior)[free]
+        step = np.linalg.lstsq(_information(rows, at, prior)[np.ix_(free, free)], uphill, rcond=None)[0]
+        if float(uphill @ step) < _TOLERANCE:
+            return at
+        for shrink in 0.5 ** np.arange(30):
+            tried = at.copy()
+            tried[free] += shrink * step
+            value = _likelihood(rows, tried, prior)
+            if value >= now:
+                break
+        if value - now < 1e-12 * max(1.0, abs(now)):
+            return tried
+        at, now = tried, value
+    raise PodevalError("the ratings did not settle; a covariate tells the systems apart: leave it out")
+
+
+def _free(rows: Rows, fitted: Array) -> NDArray[np.intp]:
+    return np.arange(fitted.size if rows.ties else fitted.size - 1)
+
+
+def _chances(rows: Rows, fitted: Array) -> Array:
+    """Probabilities of A, B and tie, shape (rows, 3)."""
+    size = len(rows.systems)
+    half = (fitted[rows.a] - fitted[rows.b] + rows.x @ fitted[size:-1]) / 2
+    logits = np.stack([half, -half, np.full_like(half, fitted[-1])], axis=1)
+    odds = np.exp(logits - np.abs(half)[:, None])
+    chances: Array = odds / odds.sum(axis=1, keepdims=True)
+    return chances
+
+
+def _likelihood(rows: Rows, fitted: Array, prior: float) -> float:
+    chance = _chances(rows, fitted)[np.arange(len(rows.a)), rows.outcome]
+    strengths, v = fitted[: len(rows.systems)], math.exp(fitted[-1])
+    against_average = -2 * np.log(np.exp(strengths / 2) + np.exp(-strengths / 2) + v)
+    return float(rows.weight @ np.log(np.maximum(chance, 1e-300)) + prior * against_average.sum())
+
+
+def _pull(rows: Rows, fitted: Array) -> tuple[Array, Array]:
+    """Derivatives of each row's log likelihood by the difference of strengths and by log v."""
+    chances = _chances(rows, fitted)
+    came = np.eye(3)[rows.outcome]
+    off = rows.weight[:, None] * (came - chances)
+    return (off[:, 0] - off[:, 1]) / 2, off[:, 2]
+
+
+def _scores(rows: Rows, fitted: Array) -> Array:
+    """Gradient of each voter's votes, shape (voters, parameters)."""
+    size, parameters = len(rows.systems), fitted.size
+    difference, tie = _pull(rows, fitted)
+    scores = np.zeros(rows.voters * parameters)
+    entries = [(rows.a, difference), (rows.b, -difference), (np.full_like(rows.a, parameters - 1), tie)]
+    entries += [(np.full_like(rows.a, size + k), difference * rows.x[:, k]) for k in range(rows.x.shape[1])]
+    for column, values in entries:
+        scores += np.bincount(rows.voter * parameters + column, weights=values, minlength=scores.size)
+    return scores.reshape(rows.voters, parameters)
+
+
+def _gradient(rows: Rows, fitted: Array, prior: float) -> Array:
+    size = len(rows.systems)
+    uphill: Array = _scores(replace(rows, voter=np.zeros_like(rows.voter), voters=1), fitted)[0]
+    win, loss, tie = _against_average(fitted, size)
+    uphill[:size] += prior * (loss - win)
+    uphill[-1] -= 2 * prior * tie.sum()
+    return uphill
+
+
+def _curvature(chances: Array) -> tuple[Array, Array, Array]:
+    """Second derivatives of -log likelihood: by difference twice, by difference and log v, by log v twice."""
+    won, lost, tied = chances[:, 0], chances[:, 1], chances[:, 2]
+    return ((won + lost) - (won - lost) ** 2) / 4, -(won - lost) * tied / 2, tied * (1 - tied)
+
+
+def _information(rows: Rows, fitted: Array, prior: float) -> Array:
+    """Minus the second derivatives of the log likelihood, shape (parameters, parameters)."""
+    size, parameters = len(rows.systems), fitted.size
+    twice, mixed, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
+    one = np.ones_like(twice)
+    columns = [(rows.a, one), (rows.b, -one)]
+    columns += [(np.full_like(rows.a, size + k), rows.x[:, k]) for k in range(rows.x.shape[1])]
+    flat = np.zeros(parameters * parameters)
+    for row, left in columns:
+        for column, right in columns:
+            flat += np.bincount(row * parameters + column, weights=twice * left * right, minlength=flat.size)
+    found: Array = flat.reshape(parameters, parameters)
+    for row, left in columns:
+        by_tie = np.bincount(row, weights=mixed * left, minlength=parameters)
+        found[:, -1] += by_tie
+        found[-1] += by_tie
+    found[-1, -1] += tie.sum()
+    if prior:
+        twice, mixed, tie = (2 * prior * part for part in _curvature(np.stack(_against_average(fitted, size), axis=1)))
+        found[np.arange(size), np.arange(size)] += twice
+        found[:size, -1] += mixed
+        found[-1, :size] += mixed
+        found[-1, -1] += tie.sum()
+    return found
+
+
+def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
+    """Each system's chances of winning, losing and tying against an average one."""
+    up, down = np.exp(fitted[:size] / 2), np.exp(-fitted[:size] / 2)
+    total = up + down + math.exp(fitted[-1])
+    return up / total, down / total, math.exp(fitted[-1]) / total
+
+
+def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp]) -> Array:
+    """At least trace(H_g H^-1) of every voter, from the strengths and effects of each row and from v."""
+    size = len(rows.systems)
+    twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
+    own = np.diag(inverse)
+    reach = own[rows.a] + own[rows.b] - 2 * inverse[rows.a, rows.b]
+    for k in range(rows.x.shape[1]):
+        column = inverse[size + k]
+        reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
+    by_tie = tie * own[-1] if len(free) == fitted.size else 0.0
+    by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
+    return by_voter
+
+
+def _of_voter(rows: Rows, voter: int) -> Rows:
+    kept = rows.voter == voter
+    fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
+    return replace(rows, **fields, voter=np.zeros(int(kept.sum()), dtype=np.intp), voters=1)

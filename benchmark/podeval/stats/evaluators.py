@@ -1,0 +1,216 @@
+"""Analyses of evaluators: do two of them agree, does one agree with itself, what does a rating rest on.
+
+After MTalk-Bench sections 6 and 7 and App. E and F: pseudo-agreement, arena against rubric by the same rater, exclusion
+of rubric items, Elo against win rate, separability against gap, groups of raters; and LFS-Bench's and PodBench's ranks.
+"""
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from podeval.errors import BadInput
+from podeval.stats.agreement import Estimate, cohen_kappa, plcc, srcc
+from podeval.stats.battles import Battles, tally
+from podeval.stats.bias import wilson
+from podeval.stats.bradley_terry import Ratings
+from podeval.stats.elo import elo
+
+EXCLUSION_DRAWS = 5000
+Array = NDArray[np.float64]
+
+
+def pseudo_agreement(first: float, second: float) -> float:
+    """Chance that two evaluators, judging apart, prefer the same one of two systems: p q + (1 - p)(1 - q).
+
+    MTalk-Bench App. F.3; p and q are their win rates of the first system. It says nothing of agreement on the same
+    item: two that always agree, with win rates of one half, give one half.
+
+    Raises:
+        BadInput: a win rate that is no share.
+    """
+    if not (0 <= first <= 1 and 0 <= second <= 1):
+        raise BadInput(f"win rates are shares from 0 to 1, not {first} and {second}")
+    return first * second + (1 - first) * (1 - second)
+
+
+def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
+    """Pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
+    mine, theirs = tally(one), tally(other)
+    found = {}
+    for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
+        shares = []
+        for counted in (mine, theirs):
+            i, j = counted.systems.index(a), counted.systems.index(b)
+            if counted.battles[i, j] >= max(1, least):
+                shares.append(float(counted.shares[i, j]))
+        if len(shares) == 2:
+            found[a, b] = pseudo_agreement(*shares)
+    return found
+
+
+def arena_against_rubric(
+    battles: Sequence[tuple[str, str, str, str, str]],
+    totals: Mapping[tuple[str, str, str], float],
+    clusters: Sequence[Hashable] | None = None,
+) -> tuple[Estimate, Estimate]:
+    """Whether a rater's choice between two systems is that of the rater's own rubric totals (MTalk-Bench App. F.1).
+
+    Args:
+        battles: (rater, task, system A, system B, winner `a` or `b`).
+        totals: sum of the rubric by (rater, task, system). Battles without both, or with equal totals, are left out.
+        clusters: of each battle.
+
+    Returns:
+        Cohen's kappa of explicit against implied winner, and the share that agrees.
+    """
+    explicit, implied, kept = [], [], []
+    for number, (rater, task, a, b, winner) in enumerate(battles):
+        one, two = totals.get((rater, task, a)), totals.get((rater, task, b))
+        if one is None or two is None or one == two or winner not in ("a", "b"):
+            continue
+        # The lexically first system is one category, so that the sides do not enter.
+        chosen, better = (a if winner == "a" else b), (a if one > two else b)
+        explicit.append("first" if chosen == min(a, b) else "second")
+        implied.append("first" if better == min(a, b) else "second")
+        kept.append(clusters[number] if clusters is not None else number)
+    agreed = sum(x == y for x, y in zip(explicit, implied, strict=True))
+    return cohen_kappa(explicit, implied, kept), wilson(agreed, len(explicit))
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Spearman correlation of the ranking by some of the rubric items with a reference, over 5,000 draws."""
+
+    kept: int
+    mean: float
+    low: float
+    high: float
+
+
+def rubric_exclusion(
+    scores: Mapping[str, Sequence[float]],
+    reference: Mapping[str, float] | None = None,
+    *,
+    shares: Sequence[float] = (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1),
+    draws: int = EXCLUSION_DRAWS,
+    seed: int = 0,
+) -> list[Exclusion]:
+    """How much the ranking rests on single rubric items: systems ranked by random parts of them (MTalk-Bench Fig. 9).
+
+    Args:
+        scores: of each system its score on every item, in one order.
+        reference: what to correlate with, such as arena ratings; the ranking by all items by default.
+        shares: of the items that are kept.
+        draws: parts drawn for each share.
+        seed: of the draws.
+
+    Raises:
+        BadInput: fewer than three systems, items of unequal number, or a system without a reference.
+    """
+    systems = sorted(scores)
+    table = np.array([scores[system] for system in systems if len(scores[system]) == len(scores[systems[0]])])
+    if len(systems) < 3 or len(table) < len(systems):
+        raise BadInput("excluding items needs at least three systems, with a score on every item")
+    if missing := [system for system in systems if reference is not None and system not in reference]:
+        raise BadInput(f"the reference lacks {', '.join(missing)}")
+    target = stats.rankdata(table.mean(axis=1) if reference is None else [reference[system] for system in systems])
+    random = np.random.default_rng(seed)
+    items = table.shape[1]
+    found = []
+    for share in shares:
+        kept = max(1, round(share * items))
+        chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
+        ranks = stats.rankdata(table[:, chosen].mean(axis=2).T, axis=1)
+        rho = _pearson_of_rows(ranks, target)
+        rho = rho[~np.isnan(rho)]
+        if rho.size:
+            low, high = np.quantile(rho, (0.025, 0.975))
+            found.append(Exclusion(kept, float(rho.mean()), float(low), float(high)))
+    return found
+
+
+def elo_against_win_rate(battles: Battles) -> Estimate:
+    """PLCC of the difference in Elo with the difference in win rate, over the pairs that met (MTalk-Bench Fig. 12)."""
+    ratings, counted = elo(battles), tally(battles)
+    pairs = [
+        (ratings[a].rating - ratings[b].rating, 2 * float(counted.shares[i, j]) - 1)
+        for (i, a), (j, b) in itertools.combinations(enumerate(counted.systems), 2)
+        if counted.battles[i, j]
+    ]
+    return plcc([gap for gap, _ in pairs], [rate for _, rate in pairs])
+
+
+@dataclass(frozen=True)
+class Separability:
+    """Pairs of systems by the gap of their ratings, and which share of them the votes tell apart."""
+
+    low: float
+    high: float
+    told_apart: Estimate
+
+
+def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100, 200, np.inf)) -> list[Separability]:
+    """How the share of pairs whose interval leaves out zero grows with their gap (MTalk-Bench Fig. 10)."""
+    pairs = list(itertools.combinations(range(len(ratings.systems)), 2))
+    gaps = np.array([abs(ratings.differences[i, j]) for i, j in pairs])
+    apart = np.array(
+        [
+            ratings.systems[i].worst < ratings.systems[j].best or gap > 1.96 * ratings.errors[i, j]
+            for (i, j), gap in zip(pairs, gaps, strict=True)
+        ],
+        dtype=bool,
+    )
+    found = []
+    for low, high in itertools.pairwise(edges):
+        inside = (gaps >= low) & (gaps < high)
+        found.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
+    return found
+
+
+def duration_against_score(
+    seconds: Sequence[float], scores: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> Estimate:
+    """SRCC of how long an answer is with the score it got."""
+    return srcc(seconds, scores, clusters)
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    """Two groups of raters on the same systems: rank agreement, and the systems they rate apart beyond chance."""
+
+    agreement: Estimate
+    differing: tuple[str, ...]
+
+
+def cohorts(one: Ratings, other: Ratings) -> Cohorts:
+    """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12)."""
+    mine, theirs = ({rating.system: rating for rating in ratings.systems} for ratings in (one, other))
+    shared = sorted(mine.keys() & theirs.keys())
+    differing = []
+    for system in shared:
+        a, b = mine[system], theirs[system]
+        if a.low is not None and b.low is not None and a.high is not None and b.high is not None:
+            error = np.hypot(a.high - a.low, b.high - b.low) / 2
+            if abs(a.rating - b.rating) > error:
+                differing.append(system)
+    values = [[ratings[system].rating for system in shared] for ratings in (mine, theirs)]
+    return Cohorts(srcc(*values), tuple(differing))
+
+
+def spread_over_buckets(means: Sequence[float]) -> float:
+    """PodBench's robustness: the sample standard deviation of a system's means over buckets, unweighted."""
+    if len(means) < 2:
+        raise BadInput("a spread needs at least two buckets")
+    return float(np.std(means, ddof=1))
+
+
+def _pearson_of_rows(rows: Array, target: Array) -> Array:
+    """Pearson's correlation of every row with one list; NaN for a constant row."""
+    centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
+    size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
+    found: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
+    return found

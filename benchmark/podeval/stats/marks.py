@@ -1,0 +1,88 @@
+"""Marks that listeners gave: means by stimulus, ranks, and how far the listeners agree.
+
+A listener's marks depend on each other, so the listener is the cluster of every interval.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from podeval.errors import BadInput
+from podeval.stats.agreement import Estimate, Level, inter_rater, krippendorff_alpha
+from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One number one rater gave to one stimulus on one page; `seconds` is the time the page took."""
+
+    rater: str
+    page: str
+    stimulus: str
+    value: float
+    scale: str = ""
+    seconds: float | None = None
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One stimulus: mean with 95 % interval by listener, and the ranks it may claim among those asked for."""
+
+    stimulus: str
+    mean: Interval
+    best: int | None
+    worst: int | None
+
+
+def standings(marks: Sequence[Mark], ranked: Sequence[str] | None = None) -> list[Standing]:
+    """Mean of each stimulus, best first; ranks by the paired bootstrap over the pages all ranked ones share.
+
+    Args:
+        marks: of one scale.
+        ranked: who takes part in the ranking; None is everybody. Anchors are usually left out.
+
+    Raises:
+        BadInput: no marks, or two marks of a rater for a stimulus on a page.
+    """
+    if not marks:
+        raise BadInput("there are no marks; every listener was left out or nobody finished")
+    values: dict[str, dict[str, float]] = {}
+    raters: dict[str, dict[str, str]] = {}
+    people: dict[str, str] = {}
+    for mark in marks:
+        key = f"{mark.rater}\t{mark.page}\t{mark.scale}"
+        if key in values.setdefault(mark.stimulus, {}):
+            raise BadInput(f"{mark.rater} marked {mark.stimulus} twice on page {mark.page}; keep one of them")
+        values[mark.stimulus][key] = mark.value
+        raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
+    taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
+    shared = taking_part and set.intersection(*(set(own) for own in taking_part.values()))
+    ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if shared else {}
+    found = [
+        Standing(
+            name,
+            mean_ci(list(own.values()), list(raters[name].values())),
+            *ranks.get(name, (None, None)),
+        )
+        for name, own in values.items()
+    ]
+    return sorted(found, key=lambda standing: -standing.mean.mean)
+
+
+def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
+    """Raters, and of each the marks of all things (page, stimulus, scale) in one order, None where there is none."""
+    cells = {(mark.rater, (mark.page, mark.stimulus, mark.scale)): mark.value for mark in marks}
+    raters = sorted({rater for rater, _ in cells})
+    things = sorted({thing for _, thing in cells})
+    return raters, [[cells.get((rater, thing)) for thing in things] for rater in raters]
+
+
+def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
+    """Krippendorff's alpha over all things marked."""
+    return krippendorff_alpha(table_of(marks)[1], level)
+
+
+def correlations(marks: Sequence[Mark]) -> tuple[list[str], list[list[Estimate]]]:
+    """Raters, and Pearson's correlation of each with each (PodEval Figure 16)."""
+    raters, table = table_of(marks)
+    return raters, inter_rater(table)

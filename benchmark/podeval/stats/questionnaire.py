@@ -1,0 +1,132 @@
+"""Scores of a questionnaire: Q from the marks, J from the reasons, their mean, and who is left out.
+
+PodEval section 6: seven questions are marked 1 to 5 and each mark is explained. Q is the mean of the marks; J is what a
+judge reads in the explanations, once a question over all systems (`podeval.judges`); the printed score is their mean.
+Two questions have known answers: the number of speakers, and neutral for music where there is none.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from podeval.stats.intervals import Interval, mean_ci
+
+RATED = ("quality", "expression", "delivery", "music", "engagement", "full_episode", "human_likeness")
+"""The marked questions, in PodEval's order (Q2 to Q8, Table 10)."""
+
+SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One listener's answer to one question about one clip: the mark (a count for `speakers`) and the reason."""
+
+    rater: str
+    item: str
+    system: str
+    question: str
+    mark: int | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """What is known of a clip: how many speak, and whether there is music or sound effects."""
+
+    speakers: int | None = None
+    music: bool | None = None
+
+
+@dataclass(frozen=True)
+class QuestionScore:
+    """One question about one system: Q with its interval by listener, J where a judge read the reasons, their mean."""
+
+    question: str
+    q: Interval | None
+    j: float | None
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of Q and J, or Q alone where there is no J; None where there is no Q."""
+        if self.q is None:
+            return None
+        return self.q.mean if self.j is None else (self.q.mean + self.j) / 2
+
+
+def screen_answers(
+    answers: Sequence[Answer], clips: Mapping[tuple[str, str], Clip], *, least_words: int = 1
+) -> dict[str, list[str]]:
+    """Why listeners are left out, by listener; those without a reason stay.
+
+    The number of speakers must be right and music neutral where the clip is known to have none; every mark has a reason
+    of at least `least_words` words, and no reason serves for more than half of a listener's marks (of at least four).
+
+    Args:
+        answers: of all listeners.
+        clips: what is known, by (item, system).
+        least_words: the shortest reason.
+    """
+    found: dict[str, list[str]] = {}
+    for rater, own in _by_rater(answers).items():
+        reasons = []
+        for answer in own:
+            clip, about = clips.get((answer.item, answer.system), Clip()), f"{answer.item} by {answer.system}"
+            if answer.question == SPEAKERS and clip.speakers is not None and answer.mark != clip.speakers:
+                reasons.append(f"heard {answer.mark} speakers in {about}, where {clip.speakers} speak")
+            if answer.question == MUSIC and clip.music is False and answer.mark not in (None, NEUTRAL):
+                reasons.append(f"marked music {answer.mark} in {about}, where there is none")
+        marked = [answer for answer in own if answer.question in RATED and answer.mark is not None]
+        bare = sum(len(answer.reason.split()) < least_words for answer in marked)
+        if bare:
+            reasons.append(f"gave no reason for {bare} of {len(marked)} marks")
+        said = [" ".join(answer.reason.lower().split()) for answer in marked if answer.reason.strip()]
+        often = max(((said.count(text), text) for text in set(said)), default=(0, ""))
+        if len(said) >= 4 and often[0] > len(said) / 2:
+            reasons.append(f"gave the reason {often[1][:40]!r} for {often[0]} of {len(said)} marks")
+        if reasons:
+            found[rater] = reasons
+    return found
+
+
+def scores(
+    answers: Iterable[Answer],
+    clips: Mapping[tuple[str, str], Clip],
+    judged: Mapping[tuple[str, str], float] | None = None,
+) -> dict[str, dict[str, QuestionScore]]:
+    """Every system's seven scores.
+
+    The music question counts only where the clip has music (or where that is not known): neutral about nothing is not a
+    mark.
+
+    Args:
+        answers: of the listeners that stay.
+        clips: what is known, by (item, system).
+        judged: J by (system, question), 1 to 5.
+    """
+    marks: dict[str, dict[str, list[tuple[float, str]]]] = {}
+    for answer in answers:
+        if answer.question not in RATED or answer.mark is None:
+            continue
+        own = marks.setdefault(answer.system, {})
+        if answer.question == MUSIC and clips.get((answer.item, answer.system), Clip()).music is False:
+            continue
+        own.setdefault(answer.question, []).append((float(answer.mark), answer.rater))
+    return {
+        system: {
+            question: QuestionScore(
+                question,
+                mean_ci([mark for mark, _ in own[question]], [rater for _, rater in own[question]])
+                if question in own
+                else None,
+                (judged or {}).get((system, question)),
+            )
+            for question in RATED
+        }
+        for system, own in sorted(marks.items())
+    }
+
+
+def _by_rater(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
+    found: dict[str, list[Answer]] = {}
+    for answer in answers:
+        found.setdefault(answer.rater, []).append(answer)
+    return found

@@ -1,0 +1,166 @@
+"""Which listeners' marks count: PodEval's rule for MUSHRA, PAM's filters for single marks, and the reasons.
+
+PodEval section 5 drops a listener unless the low anchor is worst on more than 90 % of the pages and the high anchor
+among the top two on more than 50 %. It leaves ties open: here the low anchor is worst if nothing is below it, and a
+place is one more than the number of stimuli above (competition ranking). By these two rules a listener who never moves
+a slider passes, as all share the first and the last place. The paper calls marking all systems alike a further sign of
+an invalid submission (rater 20), so who does that on more than half of the pages is dropped too.
+
+PAM (App. 10.2) drops listeners whose marks do not vary on more than five samples, and marks given in less than 10
+seconds.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from podeval.errors import BadInput
+from podeval.stats.marks import Mark
+
+HIGH, LOW = "HQ", "LQ"
+"""Names of the hidden anchors."""
+
+
+@dataclass(frozen=True)
+class MushraRules:
+    """What a listener has to hear; None switches a rule off.
+
+    `low_worst` and `high_top` are shares that must be exceeded; `alike` is the largest share of pages on which all
+    but the low anchor may have one mark, `seconds` the least median time a page.
+    """
+
+    low_worst: float | None = 0.9
+    high_top: float | None = 0.5
+    top: int = 2
+    alike: float | None = 0.5
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Screened:
+    """One listener: shares of pages, whether the marks count, and if not, why."""
+
+    rater: str
+    pages: int
+    low_worst: float | None
+    high_top: float | None
+    alike: float
+    reasons: tuple[str, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the marks count."""
+        return not self.reasons
+
+
+def screen(
+    marks: Iterable[Mark], rules: MushraRules | None = None, *, high: str = HIGH, low: str = LOW
+) -> list[Screened]:
+    """Judge every listener of a MUSHRA test by the anchors.
+
+    Raises:
+        BadInput: a rule asks for an anchor that no page has.
+    """
+    rules = rules or MushraRules()
+    pages: dict[str, dict[str, dict[str, float]]] = {}
+    times: dict[str, dict[str, float]] = {}
+    for mark in marks:
+        pages.setdefault(mark.rater, {}).setdefault(mark.page, {})[mark.stimulus] = mark.value
+        if mark.seconds is not None:
+            times.setdefault(mark.rater, {})[mark.page] = mark.seconds
+    there = {name for own in pages.values() for page in own.values() for name in page}
+    for anchor, rule in ((low, rules.low_worst), (high, rules.high_top)):
+        if rule is not None and pages and anchor not in there:
+            raise BadInput(
+                f"the screening goes by the anchor {anchor}, which no page has; name it, or set its rule off"
+            )
+    return [
+        _screened(rater, list(own.values()), times.get(rater, {}), rules, high, low) for rater, own in pages.items()
+    ]
+
+
+def judged(
+    rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
+) -> Screened:
+    """A verdict from shares alone, as papers print them.
+
+    Args:
+        rater: who.
+        pages: how many pages the shares are of.
+        low_worst: share of pages on which the low anchor is worst; None where no page has it.
+        high_top: share on which the high anchor is among the top.
+        rules: what is asked.
+        alike: share on which everything but the low anchor has one mark.
+    """
+    reasons = []
+    for anchor, place, share, least in (
+        ("low", "worst", low_worst, rules.low_worst),
+        ("high", f"among the top {rules.top}", high_top, rules.high_top),
+    ):
+        if least is not None and share is not None and not share > least:
+            reasons.append(
+                f"the {anchor} anchor is {place} on {share:.1%} of {pages} pages, not on more than {least:.0%}"
+            )
+    if rules.alike is not None and alike > rules.alike:
+        reasons.append(f"all but the low anchor have one mark on {alike:.1%} of {pages} pages")
+    return Screened(rater, pages, low_worst, high_top, alike, tuple(reasons))
+
+
+def _screened(
+    rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
+) -> Screened:
+    with_low = [page for page in pages if low in page]
+    with_high = [page for page in pages if high in page]
+    worst = sum(page[low] <= min(page.values()) for page in with_low)
+    top = sum(1 + sum(value > page[high] for value in page.values()) <= rules.top for page in with_high)
+    others = [[value for name, value in page.items() if name != low] for page in pages]
+    alike = sum(len(values) > 1 and len(set(values)) == 1 for values in others)
+    found = judged(
+        rater,
+        len(pages),
+        worst / len(with_low) if with_low else None,
+        top / len(with_high) if with_high else None,
+        rules,
+        alike / len(pages),
+    )
+    middle = sorted(times.values())[len(times) // 2] if times else None
+    if rules.seconds is not None and middle is not None and middle < rules.seconds:
+        reason = f"half of the pages took less than {rules.seconds:g} s"
+        found = replace(found, reasons=(*found.reasons, reason))
+    return found
+
+
+@dataclass(frozen=True)
+class PamRules:
+    """PAM's filters; None switches one off."""
+
+    flat_samples: int | None = 5
+    seconds: float | None = 10.0
+
+
+@dataclass(frozen=True)
+class PamScreening:
+    """The marks that count, and why the others do not."""
+
+    kept: tuple[Mark, ...]
+    dropped_raters: dict[str, str]
+    hurried: int
+
+
+def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScreening:
+    """PAM's filters for single marks on several scales a page.
+
+    A rater without variation is one who gave more than `flat_samples` pages and the same mark on every scale of all of
+    them; §5.1 words it so, App. 10.2 as zero standard deviation on more than five samples.
+    """
+    rules = rules or PamRules()
+    own: dict[str, list[Mark]] = {}
+    for mark in marks:
+        own.setdefault(mark.rater, []).append(mark)
+    dropped = {}
+    for rater, given in own.items():
+        samples = len({(mark.page, mark.stimulus) for mark in given})
+        if rules.flat_samples is not None and samples > rules.flat_samples and len({m.value for m in given}) == 1:
+            dropped[rater] = f"gave {given[0].value:g} to all of {samples} samples"
+    staying = [mark for mark in marks if mark.rater not in dropped]
+    kept = [mark for mark in staying if rules.seconds is None or mark.seconds is None or mark.seconds >= rules.seconds]
+    return PamScreening(tuple(kept), dropped, len(staying) - len(kept))

@@ -1,0 +1,161 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from podeval.errors import BadInput
+from podeval.store.tables import Flag, Vote
+
+Make = Callable[..., Any]
+ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+REASON = "the first answer explains the context far better than the other"
+
+
+def crowd(small: Any, honest: int = 12, copied: int = 5) -> list[str]:
+    """Votes with reasons of their own, and one voter who always gives the same; the votes of the latter."""
+    for number in range(honest):
+        small.vote(f"voter{number % 4}", "ab"[number % 2], comment=f"reason number {number} about the content of it")
+    return [small.vote("copier", "ab"[number % 2], comment=REASON).vote for number in range(copied)]
+
+
+def standing(small: Any, vote: str) -> tuple[str, str]:
+    with small.database.reading() as session:
+        row = session.scalars(select(Vote).where(Vote.id == vote)).one()
+        return row.standing, row.standing_by
+
+
+def test_suspicious_votes_are_kept_and_excluded_with_their_reason(small_arena: Make) -> None:
+    small = small_arena(systems=6)
+    copied = crowd(small)
+    done = small.arena.sweep()
+    assert set(done.excluded) == set(copied)
+    with small.database.reading() as session:
+        rows = session.scalars(select(Vote).where(Vote.standing == "excluded")).all()
+        assert {row.standing_reason for row in rows} == {"repeated comment: the same comment in 5 votes"}
+    assert len(small.arena.battles()) == 12
+    assert len(small.arena.battles(excluded=True)) == 17
+    again = small.arena.sweep()
+    assert (again.excluded, again.restored, again.signals) == ([], [], 0)
+
+
+@ON_SQLITE
+def test_what_a_person_restores_no_rule_excludes_again(small_arena: Make) -> None:
+    small = small_arena(systems=6)
+    copied = crowd(small)
+    small.arena.sweep()
+    small.arena.restore(copied[0], "she explained it by mail", "ada")
+    assert standing(small, copied[0]) == ("counted", "ada")
+    assert small.arena.sweep().excluded == []
+    assert standing(small, copied[0]) == ("counted", "ada")
+    assert len(small.arena.battles()) == 13
+    kinds = [(flag.kind, flag.made_by) for flag in small.arena.flags(vote=copied[0])]
+    assert kinds == [("counted", "ada"), ("excluded", "rules"), ("signal", "rules")]
+
+
+@ON_SQLITE
+def test_a_vote_that_is_suspicious_no_more_counts_again(small_arena: Make) -> None:
+    small = small_arena(systems=6)
+    copied = crowd(small)
+    small.arena.sweep()
+    with small.database.writing() as session:
+        for number, vote in enumerate(copied):
+            row = session.scalars(select(Vote).where(Vote.id == vote)).one()
+            row.comment = f"not the same as the {number} others after all"
+    assert set(small.arena.sweep().restored) == set(copied)
+    assert len(small.arena.battles()) == 17
+
+
+@ON_SQLITE
+def test_a_decision_needs_a_reason_and_a_name(small_arena: Make) -> None:
+    small = small_arena()
+    vote = small.vote("alice").vote
+    for reason, by in (("", "ada"), ("because", " "), ("because", "rules")):
+        with pytest.raises(BadInput, match="name of the person"):
+            small.arena.exclude(vote, reason, by)
+    with pytest.raises(BadInput, match="no vote"):
+        small.arena.exclude("unknown-vote", "because", "ada")
+    small.arena.exclude(vote, "a test by the operator", "ada")
+    assert small.arena.battles().empty
+
+
+@ON_SQLITE
+def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
+    small = small_arena(systems=8, items=4, gold_share=0.0)
+    crowd(small, honest=12, copied=12)
+    done = small.arena.sweep()
+    assert len(done.excluded) == 12
+    assert any("12 of 24 (50 %)" in alarm and "broken" in alarm for alarm in done.alarms)
+    assert small.arena.status().alarms == done.alarms
+
+
+@ON_SQLITE
+def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
+    """Someone who takes the control again and again, and contradicts what he said before."""
+    from podeval.arena.review import evidence
+    from podeval.store.tables import System
+
+    small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)
+    with small.database.writing() as session:
+        session.get_one(System, "s0").kind = "control"
+    known = []
+    for _ in range(20):
+        battle = small.serve("odd")
+        sides = small.sides(battle)
+        if "s0" in sides:
+            known.append(small.vote("odd", "ab"[sides.index("s0")], battle=battle).vote)
+        else:
+            small.vote("odd", "ab"[len(known) % 2], battle=battle)
+    with small.database.reading() as session:
+        table = evidence(session, small.arena.settings)
+    assert set(table.loc[table["gold"] == 0, "vote"]) == set(known)
+    assert table["gold"].isna().sum() == 20 - len(known)
+    assert len(known) >= 5
+    small.arena.sweep()
+    with small.database.reading() as session:
+        assert "contradiction" in set(session.scalars(select(Flag.rule)))
+
+
+def test_an_erased_person_leaves_nothing_but_the_pseudonym(small_arena: Make) -> None:
+    from podeval.store.tables import Battle, Erasure, Pseudonym
+
+    small = small_arena(systems=6, gold_share=1.0, gold_after=3)
+    alice, bob = small.arena.voter("hf:alice"), small.arena.voter("hf:bob")
+    assert alice != bob
+    assert small.arena.voter("hf:alice") == alice
+    for _ in range(6):
+        small.vote(alice, comment=REASON)
+    small.vote(bob)
+    small.arena.sweep()
+    small.serve(alice)
+    done = small.arena.erase("hf:alice")
+    assert (done.pseudonym, done.votes) == (alice, 6)
+    with small.database.reading() as session:
+        for kind in (Vote, Battle):
+            assert set(session.scalars(select(kind.voter))) == {bob}
+        assert session.scalars(select(Flag)).all() == []
+        assert session.scalars(select(Pseudonym.pseudonym)).all() == [bob]
+        assert session.scalars(select(Erasure.pseudonym)).all() == [alice]
+    assert small.arena.erase("hf:alice") is None
+    assert small.arena.voter("hf:alice") != alice
+    with pytest.raises(Exception, match="forgotten"):
+        small.serve(alice)
+
+
+@ON_SQLITE
+def test_identities_and_addresses_are_not_stored(small_arena: Make) -> None:
+    small = small_arena()
+    voter = small.arena.voter("hf:alice-in-wonderland")
+    small.vote(voter, origin=small.arena.origin("203.0.113.77"))
+    if small.database.is_sqlite:
+        content = b"".join(
+            path.read_bytes()
+            for path in __import__("pathlib").Path(small.database.url.database).parent.glob("store.db*")
+        )
+        assert voter.encode() in content
+        assert b"wonderland" not in content
+        assert b"203.0.113.77" not in content
+    assert (
+        small.arena.origin("203.0.113.77") == small.arena.origin("203.0.113.77") != small.arena.origin("203.0.113.78")
+    )
+    assert small.arena.origin("") == ""

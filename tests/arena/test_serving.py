@@ -1,0 +1,197 @@
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from podeval.arena import Refused
+from podeval.store.tables import Battle, Output, System, Vote
+
+Make = Callable[..., Any]
+ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+"""Statistics of many battles, which do not depend on the database."""
+
+
+def battles(small: Any) -> list[Battle]:
+    with small.database.reading() as session:
+        return list(session.scalars(select(Battle)))
+
+
+def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
+    small = small_arena(systems=4, items=2, gold_share=0.0)
+    for _ in range(2 * 6):
+        small.vote("alice", "skip")
+    with pytest.raises(Refused) as caught:
+        small.serve("alice")
+    assert caught.value.reason == "nothing left"
+    assert len({(row.low, row.high, row.item) for row in battles(small)}) == 12
+    assert small.serve("bob")
+
+
+def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> None:
+    small = small_arena(systems=3, items=2, gold_share=0.0, most_open=50)
+    failed = []
+
+    def take() -> None:
+        try:
+            small.serve("alice")
+        except Refused as error:
+            failed.append(error.reason)
+
+    threads = [threading.Thread(target=take) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == ["nothing left"] * 2
+    assert len({(row.low, row.high, row.item) for row in battles(small)}) == 6
+
+
+@ON_SQLITE
+def test_battles_are_counted_while_others_are_chosen(small_arena: Make) -> None:
+    small = small_arena(systems=3, items=2, gold_share=0.0)
+    matchmaker, done = small.arena._matchmaker, threading.Event()
+    before = sys.getswitchinterval()
+
+    def count() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            for dimension in ("semantic", "ambient"):
+                item = f"i{number}"
+                matchmaker.count(Battle(dimension=dimension, low="s0", high="s1", item=item, purpose="rating"))
+
+    other = threading.Thread(target=count)
+    with small.database.reading() as session:
+        matchmaker.new_battle(session, "alice", small.clock.now)
+        sys.setswitchinterval(1e-6)
+        other.start()
+        try:
+            made = [matchmaker.new_battle(session, "alice", small.clock.now, seed=seed) for seed in range(100)]
+        finally:
+            sys.setswitchinterval(before)
+            done.set()
+            other.join()
+    assert len(made) == 100
+
+
+@ON_SQLITE
+def test_the_seed_decides_and_is_recorded(small_arena: Make, tmp_path: Path) -> None:
+    made = []
+    for number in range(3):
+        small = small_arena(str(tmp_path / f"{number}.db"), systems=8, items=6)
+        battle = small.serve("alice", **({"seed": 7} if number < 2 else {}))
+        (row,) = battles(small)
+        made.append((row.seed, small.sides(battle), row.item, battle.token))
+    assert made[0][:3] == made[1][:3]
+    assert made[0][0] == 7 != made[2][0]
+    assert made[0][3] != made[1][3]
+
+
+@ON_SQLITE
+def test_sides_are_even(small_arena: Make) -> None:
+    """Of 120 coins, fewer than 40 or more than 80 are one side in 1 of 4,000 tries; the seeds are given."""
+    small = small_arena(systems=8, items=6, gold_share=0.0)
+    shown = [small.sides(small.serve(f"voter{number % 20}", seed=number)) for number in range(120)]
+    assert 40 <= sum(a < b for a, b in shown) <= 80
+
+
+@ON_SQLITE
+def test_dimensions_come_evenly_and_can_be_asked_for(small_arena: Make) -> None:
+    small = small_arena(systems=5, items=4, gold_share=0.0)
+    seen = Counter(small.serve(f"voter{number}", seed=number).dimension for number in range(60))
+    assert min(seen.values()) > 18
+    assert {small.serve("alice", dimension="ambient").dimension for _ in range(5)} == {"ambient"}
+    with pytest.raises(Refused):
+        small.serve("alice", dimension="colour")
+
+
+@ON_SQLITE
+def test_pairs_are_compared_about_equally_often(small_arena: Make) -> None:
+    small = small_arena(systems=5, items=4, gold_share=0.0)
+    for number in range(80):
+        small.serve(f"voter{number}", seed=number, dimension="semantic")
+    counts = Counter((row.low, row.high) for row in battles(small))
+    assert len(counts) == 10
+    assert max(counts.values()) - min(counts.values()) <= 2
+
+
+@ON_SQLITE
+def test_a_new_system_is_met_soon_and_not_only(small_arena: Make) -> None:
+    small = small_arena(systems=4, items=6, gold_share=0.0, most_an_hour=1000)
+    for number in range(90):
+        small.vote(f"voter{number}", battle=small.serve(f"voter{number}", dimension="semantic"))
+    small.fill(5, 6, 20.0)
+    small.arena.sweep()
+    later = [small.sides(small.serve(f"late{number}", seed=number, dimension="semantic")) for number in range(40)]
+    with_new = sum("s4" in sides for sides in later)
+    assert 12 <= with_new <= 28
+
+
+@ON_SQLITE
+def test_what_is_retired_is_not_shown_and_keeps_its_votes(small_arena: Make) -> None:
+    small = small_arena(systems=3, gold_share=0.0)
+    small.vote("alice")
+    with small.database.writing() as session:
+        session.get_one(System, "s0").active = False
+    small.arena.sweep()
+    assert all("s0" not in small.sides(small.serve("bob")) for _ in range(3))
+    assert len(small.arena.battles()) == 1
+
+
+@ON_SQLITE
+def test_too_many_open_battles_close_the_oldest(small_arena: Make) -> None:
+    small = small_arena(systems=6, most_open=2)
+    first, second, third = (small.serve("alice") for _ in range(3))
+    small.clock.on(60)
+    with pytest.raises(Refused) as caught:
+        small.arena.vote("alice", small.ballot(first))
+    assert caught.value.reason == "expired"
+    small.arena.vote("alice", small.ballot(second))
+    small.arena.vote("alice", small.ballot(third))
+
+
+@ON_SQLITE
+def test_an_hour_has_its_limit(small_arena: Make) -> None:
+    small = small_arena(systems=6, most_an_hour=3)
+    for _ in range(3):
+        small.serve("alice")
+    with pytest.raises(Refused, match="rest") as caught:
+        small.serve("alice")
+    assert caught.value.reason == "too many"
+    small.clock.on(3601)
+    assert small.serve("alice")
+
+
+@ON_SQLITE
+def test_an_open_battle_can_be_shown_again(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    assert small.arena.show(battle.token, "alice") == battle
+
+
+def test_a_repeated_battle_has_its_sides_exchanged_and_does_not_count(small_arena: Make) -> None:
+    small = small_arena(systems=6, items=4, gold_share=1.0, gold_after=6)
+    for _ in range(6):
+        small.vote("alice", "a")
+    repeated = small.serve("alice")
+    with small.database.reading() as session:
+        row = session.get_one(Battle, repeated.token.partition(".")[0])
+        first = session.get_one(Battle, row.repeats)
+        assert (row.output_a, row.output_b, row.purpose) == (first.output_b, first.output_a, "gold")
+        assert session.scalar(select(Vote.outcome).where(Vote.battle == first.id)) == "a"
+    small.vote("alice", "b", battle=repeated)
+    assert len(small.arena.battles()) == 6
+    assert small.arena.status().votes == 7
+
+
+def test_outputs_without_audio_are_not_served(small_arena: Make) -> None:
+    small = small_arena(systems=3, items=1)
+    with small.database.writing() as session:
+        for output in session.scalars(select(Output).where(Output.system == "s1")):
+            output.audio = ""
+    assert "s1" not in small.sides(small.serve("alice"))

@@ -1,0 +1,273 @@
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from podeval.arena import Ballot, Refused
+from podeval.store.tables import Battle, Vote
+
+Make = Callable[..., Any]
+ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+
+
+def votes(small: Any) -> list[Vote]:
+    with small.database.reading() as session:
+        return list(session.scalars(select(Vote).order_by(Vote.number)))
+
+
+def refusal(small: Any, voter: str, ballot: Ballot) -> str:
+    before = len(votes(small))
+    with pytest.raises(Refused) as caught:
+        small.arena.vote(voter, ballot)
+    assert len(votes(small)) == before
+    assert str(caught.value)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("outcome", ["a", "b", "tie", "both_bad", "skip"])
+def test_every_outcome_is_recorded_with_what_was_heard(small_arena: Make, outcome: str) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    done = small.vote("alice", outcome, battle=battle, comment="clearer", seconds_a=21.5, seconds_b=30.0)
+    (vote,) = votes(small)
+    assert (vote.id, vote.outcome, vote.number) == (done.vote, outcome, done.number)
+    assert (vote.heard_a, vote.heard_b, vote.seconds_a, vote.seconds_b) == (1.0, 1.0, 21.5, 30.0)
+    assert (vote.comment, vote.elapsed, vote.recorded_at) == ("clearer", 60.0, small.clock.now)
+    with small.database.reading() as session:
+        row = session.get_one(Battle, vote.battle)
+        assert (row.dimension, row.voter, row.pairing) == (battle.dimension, "alice", "closest")
+
+
+@ON_SQLITE
+def test_the_acknowledgement_names_the_systems_and_only_where_it_is_set(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    done = small.vote("alice", battle=battle)
+    assert (done.system_a, done.system_b) == tuple(f"System {name[1:]}" for name in small.sides(battle))
+    small.arena.settings = replace(small.arena.settings, reveal=False)
+    assert small.vote("alice").system_a is None
+
+
+@ON_SQLITE
+def test_what_is_served_tells_nothing_of_the_systems(small_arena: Make) -> None:
+    small = small_arena(systems=6)
+    shown = str(asdict(small.serve("alice")))
+    assert "System" not in shown
+    assert ".wav" not in shown
+    words = set(re.split(r"\W+", re.sub(r"'[0-9a-f]{32}\.[^']*'", "", shown)))
+    assert not words & {f"s{number}" for number in range(6)}, "random names aside"
+
+
+@ON_SQLITE
+def test_the_audio_behind_an_opaque_name_is_that_sides(small_arena: Make) -> None:
+    small = small_arena(seconds=100.0, excerpt_seconds=30.0)
+    battle = small.serve("alice")
+    a, b = small.sides(battle)
+    excerpt, whole = small.arena.audio(battle.a.excerpt), small.arena.audio(battle.b.whole)
+    assert f"/{a}/" in excerpt.path
+    assert f"/{b}/" in whole.path
+    assert excerpt.end - excerpt.start == pytest.approx(30.0) == battle.a.seconds
+    assert (whole.start, whole.end) == (0.0, 100.0)
+    for forged in (battle.a.excerpt.replace("excerpt", "whole"), battle.token, "", "a.b.c", "é" * 5):
+        with pytest.raises(Refused, match="not the name"):
+            small.arena.audio(forged)
+    small.clock.on(86_400)
+    with pytest.raises(Refused, match="over"):
+        small.arena.audio(battle.a.excerpt)
+
+
+def test_the_same_ballot_again_is_the_same_acknowledgement(small_arena: Make) -> None:
+    small = small_arena()
+    ballot = small.ballot(small.serve("alice"), "b")
+    small.clock.on(60)
+    first = small.arena.vote("alice", ballot)
+    small.clock.on(10_000)
+    assert small.arena.vote("alice", ballot) == first
+    assert small.arena.vote("alice", replace(ballot, outcome="a")) == first, "what was recorded stands"
+    assert len(votes(small)) == 1
+
+
+def test_posts_at_the_same_moment_are_one_vote(small_arena: Make) -> None:
+    small = small_arena()
+    ballot = small.ballot(small.serve("alice"))
+    small.clock.on(60)
+    done, failed = [], []
+
+    def post() -> None:
+        try:
+            done.append(small.arena.vote("alice", ballot))
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=post) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert len(done) == 6
+    assert all(one == done[0] for one in done)
+    assert len(votes(small)) == 1
+
+
+def test_a_battle_is_judged_once(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.vote("alice", battle=battle)
+    assert refusal(small, "alice", small.ballot(battle, "b")) == "replayed"
+    with pytest.raises(Refused) as caught:
+        small.arena.show(battle.token, "alice")
+    assert caught.value.reason == "replayed"
+
+
+def test_an_id_of_another_vote_is_refused(small_arena: Make) -> None:
+    small = small_arena()
+    small.vote("alice", id="the-same-id")
+    battle = small.serve("bob")
+    small.clock.on(60)
+    assert refusal(small, "bob", small.ballot(battle, id="the-same-id")) == "replayed"
+
+
+def test_forged_foreign_and_lapsed_tokens_are_refused(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(60)
+    last = battle.token[-1]
+    for token in (
+        "",
+        "x",
+        "." * 9,
+        "0" * 600,
+        battle.token[:-1] + ("A" if last != "A" else "B"),
+        battle.a.excerpt,
+        "é.é",
+    ):
+        assert refusal(small, "alice", small.ballot(battle, token=token)) == "forged"
+    assert refusal(small, "mallory", small.ballot(battle)) == "foreign"
+    with pytest.raises(Refused, match="another voter"):
+        small.arena.show(battle.token, "mallory")
+    small.clock.on(3600)
+    assert refusal(small, "alice", small.ballot(battle)) == "expired"
+
+
+@ON_SQLITE
+def test_a_token_signed_by_another_service_is_forged(small_arena: Make) -> None:
+    from podeval.store.secret import Secret
+
+    small = small_arena()
+    battle = small.serve("alice")
+    other = Secret(b"the secret of somebody else altogether").sign("battle", battle.token.partition(".")[0])
+    assert refusal(small, "alice", small.ballot(battle, token=other)) == "forged"
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcome": "c"},
+        {"outcome": None},
+        {"id": "short"},
+        {"id": "white space!"},
+        {"id": 7},
+        {"seconds_a": -1.0},
+        {"seconds_b": float("nan")},
+        {"seconds_a": 1e9},
+        {"seconds_a": True},
+        {"comment": 5},
+        {"played_a": [(0.0, float("inf"))]},
+        {"played_a": [(5.0, 1.0)]},
+        {"played_b": [(0.0, 500.0)]},
+        {"played_b": [(0.0,)]},
+        {"played_b": ["ab"]},
+        {"played_a": [(0.0, 20.0)] * 6000},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_is_refused(small_arena: Make, change: dict[str, Any]) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(60)
+    assert refusal(small, "alice", small.ballot(battle, **change)) == "invalid"
+
+
+@ON_SQLITE
+def test_what_has_to_be_heard_has_to_be_heard(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(60)
+    assert refusal(small, "alice", small.ballot(battle, played_b=[(0, 9), (5, 9), (0, 3)])) == "not heard"
+    assert refusal(small, "alice", small.ballot(battle, played_a=[])) == "not heard"
+    small.arena.vote("alice", small.ballot(battle, played_b=[(9, 20), (0, 9.5)]))
+    skipped = small.serve("alice")
+    small.arena.vote("alice", small.ballot(skipped, "skip", played_a=[], played_b=[]))
+
+
+@ON_SQLITE
+def test_nobody_hears_forty_seconds_in_ten(small_arena: Make) -> None:
+    """0.9 of two times 20 s at double speed takes 18 s, whatever a player claims."""
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(17.9)
+    assert refusal(small, "alice", small.ballot(battle)) == "too soon"
+    small.clock.on(0.2)
+    small.arena.vote("alice", small.ballot(battle))
+
+
+def test_a_clock_set_back_refuses_nobody_and_claims_nothing(small_arena: Make) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(-5000)
+    small.arena.vote("alice", small.ballot(battle))
+    assert votes(small)[0].elapsed is None
+    assert small.arena.sweep().excluded == []
+
+
+@ON_SQLITE
+def test_a_comment_is_asked_for_where_it_is_set(small_arena: Make) -> None:
+    small = small_arena(comment_required=True)
+    battle = small.serve("alice")
+    small.clock.on(60)
+    for empty in ("", " \n\t ", "\x00\x07\u200b"):
+        assert refusal(small, "alice", small.ballot(battle, comment=empty)) == "no comment"
+    small.arena.vote("alice", small.ballot(battle, comment="warmer"))
+
+
+def test_ten_kilobytes_of_controls_and_markup_become_text(small_arena: Make) -> None:
+    small = small_arena()
+    comment = "\x00\x1b[31m<script>alert(1)</script>\u202egnp.exe\ud800\r\nsecond line\u2028 " + "好" * 10_000
+    done = small.vote("alice", comment=comment)
+    kept = votes(small)[0].comment
+    assert done.comment_cut
+    assert votes(small)[0].comment_cut
+    assert len(kept) == 2000
+    assert kept.startswith("[31m<script>alert(1)</script>gnp.exe?\nsecond line")
+    assert not any(character in kept for character in "\x00\x1b\u202e\r\ud800")
+    battle = small.serve("alice")
+    small.clock.on(60)
+    assert refusal(small, "alice", small.ballot(battle, comment="x" * 200_000)) == "invalid"
+
+
+def test_no_vote_where_it_would_be_lost(small_arena: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = small_arena()
+    battle = small.serve("alice")
+    small.clock.on(60)
+    monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
+    if small.database.is_sqlite:
+        assert refusal(small, "alice", small.ballot(battle)) == "closed"
+        with pytest.raises(Refused, match="DATABASE_URL"):
+            small.serve("alice")
+    else:
+        small.arena.vote("alice", small.ballot(battle))
+
+
+def test_votes_are_numbered_in_the_order_in_which_they_were_recorded(small_arena: Make) -> None:
+    small = small_arena(systems=6)
+    done = [small.vote(f"voter{number % 3}").number for number in range(9)]
+    assert done == sorted(done)
+    assert list(small.arena.battles()["number"]) == done
+    with small.database.reading() as session:
+        assert session.scalar(select(func.count()).select_from(Vote)) == 9

@@ -1,0 +1,140 @@
+"""Screening drops whom the papers drop, and says why.
+
+`podeval_table03_mushra_judges.csv` is Table 3 of PodEval (arXiv 2510.00485): 20 judges on 17 pages.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.stats.marks import Mark, correlations, reliability, standings
+from podeval.stats.questionnaire import Answer, Clip, scores, screen_answers
+from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
+
+TABLES = Path(__file__).parents[1] / "data" / "papers"
+
+
+def page(rater: str, name: str, **values: float) -> list[Mark]:
+    return [Mark(rater, name, stimulus, value) for stimulus, value in values.items()]
+
+
+def test_podevals_table_3_drops_judges_7_18_and_20_and_no_other() -> None:
+    with (TABLES / "podeval_table03_mushra_judges.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    verdicts = [
+        judged(row["judge"], 17, float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100, MushraRules())
+        for row in rows
+    ]
+    assert len(verdicts) == 20
+    assert [verdict.rater for verdict in verdicts if not verdict.kept] == ["7", "18", "20"]
+    assert len(next(v for v in verdicts if v.rater == "18").reasons) == 2
+
+
+def test_a_tie_at_the_bottom_is_worst_and_places_are_counted_from_above() -> None:
+    marks = [
+        *page("r", "tie at the bottom", LQ=10, HQ=90, x=10, y=50),
+        *page("r", "three share the top", LQ=10, HQ=90, x=90, y=90),
+        *page("r", "third", LQ=0, HQ=80, x=90, y=85),
+        *page("r", "second twice", LQ=0, HQ=80, x=80, y=85),
+    ]
+    found = screen(marks)[0]
+    assert found.low_worst == 1.0
+    assert found.high_top == pytest.approx(3 / 4), "1st, 1st, 3rd, 2nd"
+    assert found.kept
+
+
+def test_a_share_that_only_reaches_the_limit_is_not_over_it() -> None:
+    marks = [
+        mark
+        for number in range(10)
+        for mark in page("r", str(number), LQ=0 if number < 9 else 60, HQ=90 if number < 5 else 10, x=50, y=55, z=57)
+    ]
+    reasons = screen(marks)[0].reasons
+    assert len(reasons) == 2
+    assert "low anchor is worst on 90.0%" in reasons[0]
+    assert screen(marks, MushraRules(low_worst=0.89, high_top=0.49))[0].kept
+
+
+def test_a_listener_who_never_moves_a_slider_is_dropped_though_all_share_every_place() -> None:
+    found = screen([mark for number in range(4) for mark in page("r", str(number), LQ=50, HQ=50, x=50)])[0]
+    assert (found.low_worst, found.high_top) == (1.0, 1.0)
+    assert not found.kept
+    assert screen([mark for n in range(4) for mark in page("r", str(n), LQ=50, HQ=50)], MushraRules(alike=None))[0].kept
+
+
+def test_other_rules_can_be_set_and_an_absent_anchor_is_said() -> None:
+    marks = [*page("r", "1", x=50, y=50), *page("r", "2", x=40, y=40)]
+    with pytest.raises(BadInput, match="anchor LQ"):
+        screen(marks)
+    alike = screen(marks, MushraRules(low_worst=None, high_top=None, alike=0.5))
+    assert "one mark on 100.0%" in alike[0].reasons[0]
+    hurried = [Mark("r", "1", "x", 5, seconds=2), Mark("r", "1", "y", 7, seconds=2)]
+    assert not screen(hurried, MushraRules(None, None, seconds=10))[0].kept
+
+
+def test_pams_filters_drop_the_flat_rater_and_the_hurried_mark() -> None:
+    flat = [Mark("flat", f"p{n}", "x", 1, scale, 30) for n in range(6) for scale in ("OVL", "REL")]
+    short = [Mark("short", f"p{n}", "x", 1, "OVL", 30) for n in range(5)]
+    quick = [Mark("quick", f"p{n}", "x", n % 5 + 1, "OVL", 9.9 if n < 2 else 10) for n in range(6)]
+    found = screen_pam([*flat, *short, *quick])
+    assert set(found.dropped_raters) == {"flat"}
+    assert found.hurried == 2
+    assert {mark.rater for mark in found.kept} == {"short", "quick"}
+    assert len(screen_pam([*flat, *quick], PamRules(None, None)).kept) == 18
+
+
+def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> None:
+    marks = [
+        mark
+        for rater in range(8)
+        for number in range(5)
+        for mark in page(f"r{rater}", f"p{number}", HQ=95 - rater, LQ=5, x=70 + rater + number, y=40 + rater - number)
+    ]
+    found = standings(marks, ranked=["x", "y"])
+    assert [standing.stimulus for standing in found] == ["HQ", "x", "y", "LQ"]
+    by_name = {standing.stimulus: standing for standing in found}
+    assert (by_name["x"].best, by_name["x"].worst) == (1, 1)
+    assert by_name["HQ"].best is None
+    assert by_name["x"].mean.clusters == 8
+    assert reliability(marks).value > 0.8
+    raters, table = correlations(marks)
+    assert raters == [f"r{n}" for n in range(8)]
+    assert table[0][1].value > 0.9
+    with pytest.raises(BadInput, match="twice"):
+        standings([*marks, marks[0]])
+
+
+def answers(rater: str, *, speakers: int = 2, music: int = 3, reason: str = "it sounds {} to me") -> list[Answer]:
+    marks = {"speakers": speakers, "quality": 4, "expression": 5, "delivery": 3, "music": music, "engagement": 4}
+    return [Answer(rater, "Arts", "x", question, mark, reason.format(question)) for question, mark in marks.items()]
+
+
+def test_questionnaires_are_screened_by_what_is_known_and_by_their_reasons() -> None:
+    clips = {("Arts", "x"): Clip(speakers=2, music=False)}
+    told = screen_answers(
+        [
+            *answers("good"),
+            *answers("miscounted", speakers=3),
+            *answers("hears music", music=5),
+            *answers("silent", reason=" "),
+            *answers("repeats", reason="good"),
+        ],
+        clips,
+    )
+    assert set(told) == {"miscounted", "hears music", "silent", "repeats"}
+    assert "where 2 speak" in told["miscounted"][0]
+    assert "where there is none" in told["hears music"][0]
+
+
+def test_the_score_is_the_mean_of_marks_and_of_what_the_reasons_say() -> None:
+    """Q of 4 and 4, J of 3: 3.5. Neutral about music that is not there is no mark."""
+    clips = {("Arts", "x"): Clip(music=False)}
+    found = scores([*answers("a"), *answers("b")], clips, {("x", "quality"): 3.0})["x"]
+    assert found["quality"].q.mean == 4
+    assert found["quality"].mean == 3.5
+    assert found["expression"].mean == 5
+    assert found["music"].q is None
+    assert found["music"].mean is None
+    assert found["human_likeness"].mean is None
