@@ -94,8 +94,8 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
         assert len(results) == len(set(results)) == 6
         assert counted("spoken") - before <= 4, "only what was being written may be spoken again"
         assert not list((tmp_path / folder).rglob("*.partial"))
-    # The plan, three outputs of two files, six results, the content of two protocols, the summary.
-    assert number - 1 == 1 + 6 + 6 + 2 + 1
+    # The plan, the items, three outputs of two files, three items' results, the content of the protocols, the summary.
+    assert number - 1 == 1 + 1 + 6 + 3 + 1 + 1
     assert spoken == 3
 
 
@@ -187,9 +187,7 @@ def test_a_wrong_request_is_refused_before_anything_is_spoken_or_written(
 
 
 def test_two_runs_in_one_folder_are_refused(run: Callable[..., Summary], tmp_path: Path) -> None:
-    refusal = pytest.raises(
-        BadInput, match=r"another podeval run is writing to .*singer; wait for it or choose another"
-    )
+    refusal = pytest.raises(BadInput, match=r"another podeval run is writing to .*singer; wait for it or take another")
     with only_one(tmp_path / "runs/tiny/demo/singer"), refusal:
         run()
     run()
@@ -265,7 +263,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     sync, writes = os.fsync, itertools.count(1)
 
     def full(file: int) -> None:
-        if next(writes) > 13:
+        if next(writes) > 8:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(file)
 

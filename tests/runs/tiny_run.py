@@ -1,7 +1,8 @@
 """A tiny benchmark and a system that sings; as a program, the real command line with both of them in it.
 
 What goes wrong is asked for by environment variables, which worker processes inherit:
-    TINY_SPOKEN     file that gets a line each time the system speaks
+    TINY_SPOKEN     file that gets a line each time the system speaks: the process and the words
+    TINY_SPEAKING   seconds that speaking an item takes
     TINY_MEASURED   file that gets a line each time the metric `trouble` measures
     TINY_KILL       item whose measuring kills its process, `once` or `always` after a colon
     TINY_SLOW       seconds that measuring an item takes
@@ -15,13 +16,14 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from podeval import benchmarks
 from podeval.analysis import Recording
-from podeval.benchmarks import benchmark as records
+from podeval.benchmarks import records
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, metric
@@ -49,8 +51,9 @@ _DATA = json.dumps(
         ],
     }
 ).encode()
-_read = records._data
-records._data = lambda file: _DATA if file == _FILE else _read(file)
+_path = records.data_path
+_KEPT: Any = SimpleNamespace(read_bytes=lambda: _DATA)
+records.data_path = lambda file: _KEPT if file == _FILE else _path(file)
 
 BENCHMARK = Benchmark.model_validate(
     {
@@ -131,7 +134,8 @@ class Singer(SpeakingSystem):
         return os.environ.get("TINY_ABSENT")
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
-        _note("TINY_SPOKEN", script.text)
+        _note("TINY_SPOKEN", f"{os.getpid()} {script.text}")
+        time.sleep(float(os.environ.get("TINY_SPEAKING", "0")))
         if (refused := os.environ.get("TINY_FAIL")) and refused in script.text:
             raise SpeechFailed("the singer has lost its voice")
         time_line = np.arange(16_000) / 16_000

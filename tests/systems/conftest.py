@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -44,25 +45,36 @@ def espeak_speech(espeak: EspeakNg, dialogue: Script) -> Speech:
     return espeak.speak(dialogue)
 
 
-@pytest.fixture(scope="session")
-def neural() -> Iterator[HibariPiper]:
-    """The neural baseline on a machine whose sockets refuse."""
-    system = HibariPiper()
-    if reason := system.available():
-        pytest.skip(reason)
-
+@contextmanager
+def sockets_that_refuse() -> Iterator[None]:
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError("no network here")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("socket.socket.connect", refuse)
         patch.setattr("socket.getaddrinfo", refuse)
-        yield system
+        yield
 
 
 @pytest.fixture(scope="session")
-def neural_speech(neural: HibariPiper, dialogue: Script) -> Speech:
-    return neural.speak(dialogue, seed=1)
+def loaded_neural() -> HibariPiper:
+    system = HibariPiper()
+    if reason := system.available():
+        pytest.skip(reason)
+    return system
+
+
+@pytest.fixture
+def neural(loaded_neural: HibariPiper) -> Iterator[HibariPiper]:
+    """The neural baseline on a machine whose sockets refuse; for one test, so that no other test inherits that."""
+    with sockets_that_refuse():
+        yield loaded_neural
+
+
+@pytest.fixture(scope="session")
+def neural_speech(loaded_neural: HibariPiper, dialogue: Script) -> Speech:
+    with sockets_that_refuse():
+        return loaded_neural.speak(dialogue, seed=1)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,11 @@ from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.compute import provenance
+from podeval.metrics.declaration import Metric
+from podeval.metrics.judged import NOBODY, Bench
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Unscored
+from podeval.runs import composites
 from podeval.runs.measure import protocols
 from podeval.store.run_folder import KeyAggregate, MetricSummary, RunFolder, Summary
 
@@ -17,17 +20,27 @@ NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")
 
 
 def summarise(
-    folder: RunFolder, profile: str, benchmark: Benchmark, items: Sequence[Item], conditions: Mapping[str, Any]
+    folder: RunFolder,
+    profile: str,
+    benchmark: Benchmark,
+    items: Sequence[Item],
+    conditions: Mapping[str, Any],
+    bench: Bench = NOBODY,
 ) -> Summary:
     """The summary of a run under a profile, by the present protocols."""
     plan = folder.plan()
-    wanted = protocols(benchmark, plan.split, plan.track, profile, conditions)
+    wanted = protocols(benchmark, plan, profile, conditions, bench)
+    metrics = metrics_of(benchmark, plan.track)
     results = folder.results(profile)
     rows: list[MetricSummary] = []
     for protocol in wanted.values():
         found = [results.get((item.id, protocol.id), NOT_MEASURED) for item in items]
-        for name, chosen in _slices(benchmark, items):
-            rows.append(_row(benchmark, protocol, name, [items[i] for i in chosen], [found[i] for i in chosen]))
+        metric = metrics[protocol.metric]
+        own = [
+            _row(benchmark, metric, protocol, name, [items[i] for i in chosen], [found[i] for i in chosen])
+            for name, chosen in _slices(benchmark, items)
+        ]
+        rows += [_with_spreads(benchmark, own), *own[1:]] if metric.name not in catalogue.NAMES else own
     return Summary(
         plan=plan,
         profile=profile,
@@ -42,17 +55,40 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
     """All items under the name "", then the items of each group of each breakdown that has any."""
     slices = [("", list(range(len(items))))]
     for breakdown in benchmark.breakdowns:
-        for group in breakdown.groups:
-            members = [i for i, item in enumerate(items) if getattr(item, breakdown.name) == group]
-            if members:
-                slices.append((f"{breakdown.name}={group}", members))
+        for group in benchmark.groups(breakdown, items):
+            members = [i for i, item in enumerate(items) if item.group(breakdown.name) == group]
+            slices.append((f"{breakdown.name}={group}", members))
     return slices
 
 
+def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
+    """The declarations of all that is measured on a track, figures made of others among them, by name."""
+    own = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
+    made = (composites.declared(benchmark, composite) for composite in composites.composites_of(benchmark, track))
+    return own | {metric.name: metric for metric in made}
+
+
+def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> MetricSummary:
+    """The first row, over all items, with the spread of the others' means over their groups."""
+    whole, name = rows[0], rows[0].metric
+    means: dict[str, dict[str, float]] = {}
+    for row in rows[1:]:
+        breakdown, _, group = row.slice.partition("=")
+        if value := row.keys.get(name):
+            means.setdefault(breakdown, {})[group] = value.mean
+    found = composites.spreads(benchmark, means)
+    keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in found.items()}}
+    return whole.model_copy(update={"keys": keys})
+
+
 def _row(
-    benchmark: Benchmark, protocol: Protocol, name: str, items: Sequence[Item], results: Sequence[Result]
+    benchmark: Benchmark,
+    metric: Metric,
+    protocol: Protocol,
+    name: str,
+    items: Sequence[Item],
+    results: Sequence[Result],
 ) -> MetricSummary:
-    metric = catalogue.get(protocol.metric)
     found = aggregate(metric, results, [benchmark.cluster(item) for item in items])
     return MetricSummary(
         metric=metric.name,

@@ -7,14 +7,15 @@ measures the last. What a dying worker took with it is tried once more, each tas
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import Protocol, TypeVar
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -25,6 +26,18 @@ class Executor(Protocol):
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
         """Each task with its result, in the order they finish; None where the process died twice on it."""
+
+
+@runtime_checkable
+class Carried(Protocol):
+    """A task that reads files, which have to go along to a machine that does not share the disk."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files it reads."""
+
+    def moved(self, folders: Mapping[Path, Path]) -> Self:
+        """The same task with its files in other folders, given by those that they are in."""
 
 
 class InProcess:

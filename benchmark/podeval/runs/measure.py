@@ -1,66 +1,98 @@
-"""Measure what a system said: every metric of the benchmark on every item, each once.
+"""Measure what a system made: every metric of the benchmark on every item, each once.
 
 An item's recording is opened once and shared by all its metrics. The work may be done in other processes; this one
-alone writes, a line for each finished measurement.
+alone writes, a line for each finished measurement. Judges are asked here, about many items at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from podeval.analysis import Recording
 from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
+from podeval.errors import PodevalError
 from podeval.metrics import catalogue
-from podeval.metrics.compute import score_item
+from podeval.metrics.compute import score_item, score_judged
+from podeval.metrics.judged import NOBODY, Bench
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
+from podeval.runs import composites
 from podeval.runs.executor import Executor
-from podeval.store.run_folder import RunFolder
-from podeval.text.script import Script
+from podeval.runs.inputs import GIVEN, inputs_of
+from podeval.store.run_folder import Output, Plan, RunFolder
 
 DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
+
+_JUDGED_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Task:
     """What a worker measures of one item."""
 
-    item: str
-    audio: Path | None
-    failed: str | None
-    script: Script
+    item: Item
+    output: Output
+    outputs: Path
     profile: str
+    track: str
     uses: tuple[MetricUse, ...]
+    told_as: Mapping[str, str] = field(default_factory=dict)
+    """Folders by which the files' folders are called in results, where the files were moved."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read of it from a disk."""
+        made = [self.output.audio, *(answer.audio for answer in self.output.answers)]
+        asked = [turn.audio for turn in self.item.user]
+        return (*(self.outputs / Path(name).name for name in made if name), *(Path(path) for path in asked if path))
+
+    def moved(self, folders: Mapping[Path, Path]) -> "Task":
+        """The same with its files in other folders, given by those that they are in."""
+        user = tuple(
+            turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
+            if turn.audio
+            else turn
+            for turn in self.item.user
+        )
+        return replace(
+            self,
+            item=self.item.model_copy(update={"user": user}),
+            outputs=folders.get(self.outputs, self.outputs),
+            told_as={str(to): str(at) for at, to in folders.items()},
+        )
 
 
 def protocols(
-    benchmark: Benchmark, split: str, track: str, profile: str, conditions: Mapping[str, Any]
+    benchmark: Benchmark, plan: Plan, profile: str, conditions: Mapping[str, Any], bench: Bench = NOBODY
 ) -> dict[str, Protocol]:
-    """The protocol of each metric of a track, by metric name."""
-    revision = f"{benchmark.dataset.path}@{benchmark.split(split).revision}"
-    return {
-        use.name: protocol_of(
-            catalogue.get(use.name),
+    """The protocol of each metric of a plan's track, and of each figure made of them, by name."""
+    found = {}
+    for use in benchmark.metrics(plan.track, plan.split):
+        metric = catalogue.get(use.name)
+        models = registry.identities(metric.jobs(use.parameters), profile)
+        found[use.name] = protocol_of(
+            metric,
             use.parameters,
-            ("recording", "script", "reference_text"),
-            registry.identities(catalogue.get(use.name).needs, profile),
-            dataset=revision,
-            generation={"track": track, **conditions},
+            GIVEN[plan.track],
+            {**models, **bench.identity(metric.asks, metric.read_parameters(use.parameters))},
+            dataset=plan.dataset,
+            generation={"track": plan.track, **conditions},
         )
-        for use in benchmark.metrics(track)
-    }
+    for composite in composites.composites_of(benchmark, plan.track):
+        found[composite.name] = composites.protocol(composite, found)
+    return found
 
 
 def measure(
     folder: RunFolder,
     profile: str,
     benchmark: Benchmark,
-    spoken: Iterable[Item],
+    made: Iterable[Item],
     executor: Executor,
     done: Callable[[int], None],
     conditions: Mapping[str, Any],
+    bench: Bench = NOBODY,
 ) -> None:
     """Measure what has no result yet under the present protocols.
 
@@ -68,52 +100,94 @@ def measure(
         folder: of the run.
         profile: whose models.
         benchmark: what is measured.
-        spoken: items whose outputs are in the folder, as they come.
+        made: items whose outputs are in the folder, as they come.
         executor: where the work is done; this process alone writes.
         done: is told how many items are finished.
         conditions: of generation, for the protocol.
+        bench: who judges.
     """
     plan = folder.plan()
-    wanted = protocols(benchmark, plan.split, plan.track, profile, conditions)
-    uses = {use.name: use for use in benchmark.metrics(plan.track)}
+    wanted = protocols(benchmark, plan, profile, conditions, bench)
+    uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split)}
+    heard = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
     finished = 0
+    seen: list[Task] = []
+
+    def missing(item: Item, names: Iterable[str]) -> tuple[MetricUse, ...]:
+        return tuple(uses[name] for name in names if not _final(before.get((item.id, wanted[name].id))))
+
+    def keep(item: Item, results: Mapping[str, Result]) -> None:
+        found = [(wanted[name], result) for name, result in results.items()]
+        if new := [(one, result) for one, result in found if before.get((item.id, one.id)) != result]:
+            folder.append_results(profile, item.id, new)
 
     def tasks() -> Iterator[Task]:
         nonlocal finished
-        for item in spoken:
+        for item in made:
             output = folder.output(item.id)
-            missing = tuple(uses[name] for name in wanted if not _final(before.get((item.id, wanted[name].id))))
-            if output is None or not missing:
+            if output is None:
                 finished += 1
                 done(finished)
                 continue
-            script = Script.parse(list(output.script)) if output.script else Script(())
-            yield Task(item.id, folder.audio_path(output), output.failed, script, profile, missing)
+            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, heard))
+            seen.append(task)
+            if task.uses:
+                yield task
+            else:
+                finished += 1
+                done(finished)
 
     for task, results in executor.map(measure_item, tasks()):
-        for name, result in (results or dict.fromkeys((use.name for use in task.uses), DIED)).items():
-            if before.get((task.item, wanted[name].id)) != result:
-                folder.append_result(profile, task.item, wanted[name], result)
+        keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
         finished += 1
         done(finished)
+    for name in uses.keys() - set(heard):
+        some = [task for task in seen if missing(task.item, [name])]
+        for start in range(0, len(some), _JUDGED_AT_ONCE):
+            part = some[start : start + _JUDGED_AT_ONCE]
+            for task, result in zip(part, _judged(uses[name], part, bench), strict=True):
+                keep(task.item, {name: result})
+    after = folder.results(profile)
+    for composite in composites.composites_of(benchmark, plan.track):
+        for task in seen:
+            parts = {name: after.get((task.item.id, wanted[name].id)) for name in uses}
+            keep(task.item, {composite.name: composites.compose(composite, parts)})
 
 
 def measure_item(task: Task) -> dict[str, Result]:
     """Every metric asked for on one item; the recording is decoded once."""
-    if task.audio is None:
-        reason = f"the system produced no audio: {task.failed}"
-        return {use.name: Unscored(reason, "system") for use in task.uses}
-    opened: list[Recording] = []
-    path = task.audio
+    if reason := _nothing_made(task):
+        return {use.name: reason for use in task.uses}
+    inputs = inputs_of(task.item, task.output, task.outputs, task.profile)
+    return {use.name: _told(_guarded(use, inputs), task.told_as) for use in task.uses}
 
-    def recording() -> Recording:
-        if not opened:
-            opened.append(Recording.open(path, profile=task.profile))
-        return opened[0]
 
-    inputs = {"recording": recording, "script": task.script, "reference_text": task.script.text}
-    return {use.name: _guarded(use, inputs) for use in task.uses}
+def _told(result: Result, told_as: Mapping[str, str]) -> Result:
+    """A result that names files as whoever asked for it knows them."""
+    if isinstance(result, Unscored):
+        reason = result.reason
+        for here, there in told_as.items():
+            reason = reason.replace(here, there)
+        result = replace(result, reason=reason)
+    return result
+
+
+def _nothing_made(task: Task) -> Unscored | None:
+    """Why there is nothing to measure."""
+    output = task.output
+    if output.audio_removed and task.track != "write":
+        return Unscored(
+            f"audio removed on {output.audio_removed} to free the disk; delete outputs/{output.item}.json to have it "
+            "made again",
+            "ours",
+        )
+    made, name = {
+        "voice": (output.audio, "audio"),
+        "write": (output.script and output.failed is None, "script"),
+        "respond": (output.answers, "answers"),
+    }[task.track]
+    return None if made else Unscored(f"the system produced no {name}: {output.failed}", "system")
 
 
 def _guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
@@ -122,6 +196,25 @@ def _guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
         return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
+
+
+def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> list[Result]:
+    """What a judge says of these items; an item whose output is missing is not shown to it."""
+    metric = catalogue.get(use.name)
+    results: list[Result] = []
+    ready: list[dict[str, Any]] = []
+    absent = [_nothing_made(task) for task in tasks]
+    for task, reason in zip(tasks, absent, strict=True):
+        if reason is None:
+            given = inputs_of(task.item, task.output, task.outputs, task.profile)
+            ready.append({name: given[name] for name in (*metric.inputs, *metric.optional_inputs) if name in given})
+    try:
+        found = iter(score_judged(metric, ready, metric.read_parameters(use.parameters), bench))
+        results = [reason or next(found) for reason in absent]
+    except PodevalError as error:
+        failed = Unscored(f"judging failed: {error}", "ours")
+        results = [reason or failed for reason in absent]
+    return results
 
 
 def _final(result: Result | None) -> bool:

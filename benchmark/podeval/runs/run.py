@@ -3,23 +3,36 @@
 Every step is on disk when it is done, so the same call again goes on where the last one stopped, whatever stopped it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Protocol as Interface
 
-from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.benchmarks.benchmark import Benchmark, Item, Split
+from podeval.data.items import Items, items_of
 from podeval.errors import BadInput
+from podeval.metrics.judged import NOBODY, Bench
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.measure import measure
+from podeval.runs.speaking import Speaking, Voicing
 from podeval.store.files import only_one
-from podeval.store.run_folder import Output, OutputTurn, Plan, RunFolder, Summary
-from podeval.systems.speech import SpeakingSystem, SpeechFailed
+from podeval.store.run_folder import Plan, RunFolder, Summary
+from podeval.systems.speech import SpeakingSystem
 
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 """Conditions of generation that the task imposes on every system alike."""
+
+
+def conditions_of(split: Split) -> dict[str, str]:
+    """The conditions of a split: whoever can take them is given its reference voices, where it has some."""
+    return CONDITIONS | ({"voices": "given"} if split.voices else {})
+
+
+Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
+"""Puts outputs of items into a run's folder, and hands on each item whose output is there."""
 
 
 class Progress(Interface):
@@ -47,6 +60,12 @@ class Request:
     profile: str = "embedded"
     seed: int = 0
     executor: Executor = field(default_factory=InProcess)
+    speaking: Speaking = field(default_factory=Voicing)
+    """Where built-in systems speak."""
+    data: Path | None = None
+    """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
+    bench: Bench = NOBODY
+    """Who judges."""
 
 
 def run_system(system: SpeakingSystem, title: str, request: Request, progress: Progress | None = None) -> Summary:
@@ -58,79 +77,83 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
         DiskFull: nothing more can be written; what is finished is kept.
     """
     progress = progress or Quiet()
-    benchmark, split = request.benchmark, request.benchmark.split(request.split)
+    asked = items_asked(request)
+    folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
+    with only_one(folder.path):
+        if any(folder.output(item.id) is None for item in asked.items):
+            request.speaking.require(system, request.seed)
+        folder.begin(_plan(system, title, request, asked))
+        total = len(asked.items)
+        said = partial(progress.step, "speak", total=total)
+        spoken = request.speaking.speak(system, asked.items, folder, request.seed, said)
+        return _measured(folder, request, asked.items, spoken, progress)
+
+
+def measure_run(plan: Plan, request: Request, progress: Progress | None = None, made: Making | None = None) -> Summary:
+    """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
+
+    Args:
+        plan: of the run; its dataset is taken from the request's items.
+        request: what to measure; its seed is not looked at.
+        progress: tells a person.
+        made: puts outputs into the folder and hands on each item whose output is there; by default all are there.
+
+    Raises:
+        BadInput: as `run_system`.
+    """
+    asked = items_asked(request)
+    folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
+    with only_one(folder.path):
+        dataset = f"{request.benchmark.dataset.path}@{asked.revision}"
+        folder.begin(plan.model_copy(update={"dataset": dataset}))
+        there = made(folder, asked.items) if made else asked.items
+        return _measured(folder, request, asked.items, there, progress or Quiet())
+
+
+def _plan(system: SpeakingSystem, title: str, request: Request, asked: Items) -> Plan:
+    return Plan(
+        benchmark=request.benchmark.name,
+        split=request.split,
+        dataset=f"{request.benchmark.dataset.path}@{asked.revision}",
+        track=request.track,
+        system=system.name,
+        system_title=title,
+        system_kind=system.kind,
+        generation=system.generation,
+        seed=request.seed,
+    )
+
+
+def items_asked(request: Request) -> Items:
+    """The items of a request that can be met.
+
+    Raises:
+        BadInput: there is no such split, track or profile, or its dataset is not here.
+    """
+    split = request.benchmark.split(request.split)
     if request.track not in split.tracks:
         raise BadInput(f"the split {split.name} serves {', '.join(split.tracks)}, not {request.track}")
     registry.require_profile(request.profile)
-    items = benchmark.items(split.name)
-    folder = RunFolder(request.runs, benchmark.name, split.name, system.name)
-    with only_one(folder.path):
-        if any(folder.output(item.id) is None for item in items):
-            system.require(request.seed)
-        folder.begin(
-            Plan(
-                benchmark=benchmark.name,
-                split=split.name,
-                dataset=f"{benchmark.dataset.path}@{split.revision}",
-                track=request.track,
-                system=system.name,
-                system_title=title,
-                system_kind=system.kind,
-                generation=system.generation,
-                seed=request.seed,
-            )
-        )
-        total = len(items)
-        spoken = generate(system, items, folder, request.seed, lambda done: progress.step("speak", done, total))
-        measure(
-            folder,
-            request.profile,
-            benchmark,
-            spoken,
-            request.executor,
-            lambda done: progress.step("measure", done, total),
-            CONDITIONS,
-        )
-        summary = summarise(folder, request.profile, benchmark, items, CONDITIONS)
-        folder.write_summary(summary)
-        return summary
+    return items_of(request.benchmark, split.name, request.data)
 
 
-def generate(
-    system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
-) -> Iterator[Item]:
-    """Make the system speak every item it has not spoken yet, and hand on each item whose output is there.
-
-    A failure of the system is kept as its output.
-    """
-    for number, item in enumerate(items):
-        done(number)
-        if folder.output(item.id) is None:
-            _speak(system, item, folder, seed)
-        yield item
-    done(len(items))
-
-
-def _speak(system: SpeakingSystem, item: Item, folder: RunFolder, seed: int) -> None:
-    """One item's output, kept."""
-    if item.script is None:
-        raise BadInput(f"item {item.id} has no script to speak; choose a split of the voice track")
-    script = tuple(item.script.to_json())
-    try:
-        speech = system.speak(item.script, seed=seed)
-    except (SpeechFailed, BadInput) as failure:
-        folder.write_output(Output(item=item.id, failed=str(failure), script=script))
-        return
-    folder.write_output(
-        Output(
-            item=item.id,
-            duration=speech.duration,
-            wall_seconds=speech.wall_seconds,
-            load_seconds=speech.load_seconds,
-            turns=tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in speech.turns),
-            script=script,
-            details=dict(speech.details),
-        ),
-        speech.samples,
-        speech.rate,
+def _measured(
+    folder: RunFolder, request: Request, items: tuple[Item, ...], made: Iterable[Item], progress: Progress
+) -> Summary:
+    """Measure outputs as they come, then aggregate; the folder is ours alone."""
+    total = len(items)
+    conditions = conditions_of(request.benchmark.split(request.split))
+    folder.write_items(items)
+    measure(
+        folder,
+        request.profile,
+        request.benchmark,
+        made,
+        request.executor,
+        lambda done: progress.step("measure", done, total),
+        conditions,
+        request.bench,
     )
+    summary = summarise(folder, request.profile, request.benchmark, items, conditions, request.bench)
+    folder.write_summary(summary)
+    return summary

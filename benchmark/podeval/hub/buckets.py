@@ -1,0 +1,93 @@
+"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub has to be asked."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podeval.errors import BadInput
+from podeval.hub.patience import patiently
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+class BucketFolder:
+    """One folder of a bucket; who else writes there is not trusted.
+
+    Args:
+        bucket: `owner/name`.
+        path: of the folder in it.
+        api: the Hub's client, with a token that may read it.
+    """
+
+    def __init__(self, bucket: str, path: str, *, api: "HfApi | None" = None) -> None:
+        from huggingface_hub import HfApi
+
+        self.bucket, self.path = bucket, path.strip("/")
+        self._api = api or HfApi()
+
+    def files(self) -> dict[str, int]:
+        """Sizes of the files by their path in the folder; empty where there is no such folder.
+
+        Raises:
+            BadInput: there is no such bucket, or it may not be read.
+            HubUnavailable: the Hub does not answer.
+        """
+        from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
+
+        prefix = f"{self.path}/"
+
+        def listed() -> dict[str, int]:
+            found = self._api.list_bucket_tree(self.bucket, self.path, recursive=True)
+            return {
+                entry.path.removeprefix(prefix): entry.size
+                for entry in found
+                if entry.type == "file" and entry.path.startswith(prefix)
+            }
+
+        try:
+            return patiently(listed)
+        except EntryNotFoundError:
+            return {}
+        except HfHubHTTPError as error:
+            raise BadInput(f"the bucket {self.bucket} cannot be read ({error}); check the token") from None
+
+    def fetch(self, name: str, size: int, target: Path) -> None:
+        """Download a file that was listed with this size; a file that has grown since is not taken.
+
+        Raises:
+            BadInput: it is not there as it was listed.
+            HubUnavailable: the Hub does not answer.
+        """
+        from huggingface_hub import HfFileSystem
+        from huggingface_hub.errors import HfHubHTTPError
+
+        place = f"hf://buckets/{self.bucket}/{self.path}/{name}"
+
+        def got() -> None:
+            system = HfFileSystem(
+                endpoint=self._api.endpoint, token=self._api.token, skip_instance_cache=True, use_listings_cache=False
+            )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            system.get_file(place, str(target))
+
+        try:
+            patiently(got)
+        except (HfHubHTTPError, OSError) as error:
+            raise BadInput(f"{name} cannot be had from the bucket {self.bucket} ({error})") from None
+        if target.stat().st_size != size:
+            target.unlink()
+            raise BadInput(f"{name} in the bucket {self.bucket} is not as it was listed")
+
+    def make_bucket(self) -> None:
+        """Make the bucket where it is not there, private.
+
+        Raises:
+            BadInput: the token may not.
+            HubUnavailable: the Hub does not answer.
+        """
+        from huggingface_hub.errors import HfHubHTTPError
+
+        try:
+            patiently(lambda: self._api.create_bucket(self.bucket, private=True, exist_ok=True))
+        except HfHubHTTPError as error:
+            raise BadInput(f"the Hub refused the bucket {self.bucket} ({error}); check the token") from None

@@ -1,0 +1,245 @@
+"""The Hub's own leaderboards: results as a pull request to the model's repo, and the benchmark's `eval.yaml`.
+
+Formats: huggingface.co/docs/hub/eval-results. One task for each dimension, because a task has one value.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.errors import BadInput
+from podeval.hub.patience import patiently
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+FILE = ".eval_results/podeval.yaml"
+FRAMEWORK = "podeval"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One value of the board: the main column of a dimension of a benchmark.
+
+    Attributes:
+        task: as `eval_yaml` names it.
+        revision: of the dataset, where it is a commit.
+        date: of the measurement, ISO 8601.
+        note: how it was measured, in a line.
+    """
+
+    benchmark: str
+    dataset: str
+    task: str
+    metric: str
+    value: float
+    date: str
+    note: str
+    revision: str | None = None
+
+
+def task_of(split: str, dimension: str) -> str:
+    """The task under which a dimension of a split is listed on the Hub."""
+    return f"{split}_{dimension}"
+
+
+def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
+    """What makes a dataset repo one of the Hub's benchmarks; None where the repo holds nothing of the benchmark.
+
+    Args:
+        benchmark: whose dimensions become tasks.
+        configs: what the dataset repo holds: splits by config. A split of the benchmark is a task's only where its rows
+            are there.
+    """
+    tasks = [
+        {"id": task_of(split.name, dimension.name), "config": config, "split": rows}
+        for split in benchmark.splits
+        if not split.sample and (config := split.config or split.name) in configs
+        for rows in [split.name if split.name in configs[config] else configs[config][0]]
+        for dimension in benchmark.dimensions_of(split=split.name)
+        if set(split.tracks) & set(dimension.tracks)
+    ]
+    if not tasks:
+        return None
+    about = {"name": benchmark.title, "description": benchmark.description, "evaluation_framework": FRAMEWORK}
+    return yaml.safe_dump({**about, "tasks": tasks}, sort_keys=False, allow_unicode=True)
+
+
+def eval_results_yaml(figures: Iterable[Figure], board: str) -> str:
+    """The file that a model's repo keeps its results in.
+
+    Args:
+        figures: of one model.
+        board: address of the board they are from.
+    """
+    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+    entries = [
+        EvalResultEntry(
+            dataset_id=figure.dataset,
+            task_id=figure.task,
+            value=figure.value,
+            dataset_revision=figure.revision,
+            date=figure.date,
+            source_url=board,
+            source_name="podeval",
+            notes=figure.note,
+        )
+        for figure in figures
+    ]
+    return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
+
+
+def propose(repo: str, figures: Sequence[Figure], board: str, *, api: "HfApi | None" = None) -> str | None:
+    """Open a pull request with a model's results; its address, None where the repo has them.
+
+    A pull request with the same results is not opened again, also where its owners closed or merged it. Only for
+    submitters who asked for it.
+
+    Raises:
+        BadInput: there are none, or the Hub refuses.
+        HubUnavailable: the Hub does not answer; doing it again opens no second one.
+    """
+    from huggingface_hub import CommitOperationAdd
+
+    content = eval_results_yaml(_some(repo, figures), board).encode()
+    title = f"podeval results ({_short(content)})"
+
+    def opened(client: "HfApi") -> str | None:
+        if _holds(client, repo, content):
+            return None
+        done = client.create_commit(
+            repo,
+            [CommitOperationAdd(FILE, content)],
+            commit_message=title,
+            commit_description=f"Results of this model on podeval's benchmarks, as {board} shows them.",
+            create_pr=True,
+        )
+        return str(done.pr_url)
+
+    return _once(repo, title, opened, api)
+
+
+def propose_model_index(
+    repo: str, name: str, figures: Sequence[Figure], board: str, *, api: "HfApi | None" = None
+) -> str | None:
+    """Open a pull request that adds the results to the `model-index` of a model's card; as `propose`.
+
+    Args:
+        repo: of the model.
+        name: of the model, as its card's index has it.
+        figures: of one model.
+        board: address of the board they are from.
+        api: the Hub's client.
+
+    Raises:
+        BadInput: there are no results, the repo has no card, or the Hub refuses.
+        HubUnavailable: the Hub does not answer; doing it again opens no second one.
+    """
+    from huggingface_hub import CommitOperationAdd, ModelCard
+
+    from podeval.hub import facts
+
+    added = model_index(name, _some(repo, figures), board)
+    title = f"podeval results in the card ({_short(yaml.safe_dump(added).encode())})"
+
+    def opened(client: "HfApi") -> str | None:
+        if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
+            raise BadInput(f"{repo} has no card (README.md) to add results to")
+        text = facts.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
+        card = ModelCard(text, ignore_metadata_errors=True)
+        before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
+        merged = merged_index(before.get("model-index"), added)
+        if merged == before.get("model-index"):
+            return None
+        head = yaml.safe_dump({**before, "model-index": merged}, sort_keys=False, allow_unicode=True)
+        done = client.create_commit(
+            repo,
+            [CommitOperationAdd("README.md", f"---\n{head}---\n{card.text.lstrip()}".encode())],
+            commit_message=title,
+            commit_description=f"Results of this model on podeval's benchmarks, as {board} shows them.",
+            create_pr=True,
+        )
+        return str(done.pr_url)
+
+    return _once(repo, title, opened, api)
+
+
+def model_index(name: str, figures: Iterable[Figure], board: str) -> list[dict[str, Any]]:
+    """The results in the older form of a model card's `model-index`; for those who ask for it."""
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    results = [
+        EvalResult(
+            task_type="text-to-speech",
+            dataset_type=figure.dataset,
+            dataset_name=f"{figure.benchmark} ({figure.task})",
+            metric_type=figure.metric,
+            metric_value=figure.value,
+            dataset_revision=figure.revision,
+            source_name=FRAMEWORK,
+            source_url=board,
+        )
+        for figure in figures
+    ]
+    index: list[dict[str, Any]] = eval_results_to_model_index(name, results)
+    return index
+
+
+def merged_index(there: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A model-index with our results in it: others' stay as they are, our earlier ones are replaced."""
+    entries = [dict(entry) for entry in there if isinstance(entry, dict)] if isinstance(there, list) else []
+    (ours,) = added
+    mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
+    if mine is None:
+        return [*entries, ours]
+    kept = [result for result in mine.get("results") or () if not _is_ours(result)]
+    mine["results"] = [*kept, *ours["results"]]
+    return entries
+
+
+def _is_ours(result: Any) -> bool:
+    source = result.get("source") if isinstance(result, dict) else None
+    return isinstance(source, dict) and source.get("name") == FRAMEWORK
+
+
+def _some(repo: str, figures: Sequence[Figure]) -> Sequence[Figure]:
+    if not figures:
+        raise BadInput(f"there are no results of {repo} to propose")
+    return figures
+
+
+def _once(repo: str, title: str, opened: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
+    """The pull request with this title, opened where there is none, whatever became of it."""
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    client = api or HfApi()
+
+    def once() -> str | None:
+        # Looked for at every try: the answer to the last one may have been lost.
+        found = client.get_repo_discussions(repo, discussion_type="pull_request")
+        known = next((each.url for each in found if each.title == title), None)
+        return str(known) if known is not None else opened(client)
+
+    try:
+        return patiently(once)
+    except HfHubHTTPError as error:
+        raise BadInput(f"the Hub refused a pull request to {repo} ({error})") from None
+
+
+def _holds(client: "HfApi", repo: str, content: bytes) -> bool:
+    from podeval.hub import facts
+
+    files = {each.rfilename for each in client.model_info(repo).siblings or ()}
+    return FILE in files and facts.content(repo, "main", FILE, api=client) == content
+
+
+def _short(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()[:12]

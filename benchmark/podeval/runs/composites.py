@@ -1,0 +1,86 @@
+"""Figures that a benchmark makes of others, item by item: the mean of some columns, and its spread over groups."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from podeval.benchmarks.benchmark import Benchmark, Composite
+from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.protocol import Protocol
+from podeval.metrics.score import Result, Score, Unscored
+
+VERSION = "1.0"
+_SPREAD = "spread_"
+
+
+def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
+    """Those of one track."""
+    return tuple(composite for composite in benchmark.composites if composite.track == track)
+
+
+def declared(benchmark: Benchmark, composite: Composite) -> Metric:
+    """A composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
+
+    The spread is the sample standard deviation over the groups' means, unweighted, as PodBench's tables have it.
+    """
+
+    def made_of_others() -> Result:
+        raise NotImplementedError(f"{composite.name} is made of {', '.join(composite.columns)}")
+
+    spreads = tuple(
+        Key(f"{_SPREAD}{part.name}", "lower", "%", (0, 100), about=f"standard deviation over {part.title.lower()}")
+        for part in benchmark.breakdowns
+        if part.robustness
+    )
+    return Metric(
+        name=composite.name,
+        title=composite.title,
+        version=VERSION,
+        dimension=f"{composite.track}.{composite.name}",
+        keys=(Key(composite.name, "higher", "%", (0, 100), about=composite.about), *spreads),
+        needs=(),
+        paper=benchmark.title,
+        function=made_of_others,
+        inputs=(),
+        optional_inputs=(),
+        parameters=(),
+    )
+
+
+def protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
+    """How it came about: the protocols of what it is made of."""
+    own = {column.partition(".")[0] for column in composite.columns}
+    first = parts[min(own)]
+    return Protocol(
+        metric=composite.name,
+        version=VERSION,
+        parameters={"columns": list(composite.columns)},
+        inputs=(),
+        models={name: parts[name].id for name in sorted(own)},
+        dataset=first.dataset,
+        generation=first.generation,
+    )
+
+
+def compose(composite: Composite, results: Mapping[str, Result | None]) -> Result:
+    """One item's figure from its results by metric; where a part is missing, so is the whole, for that reason."""
+    values = []
+    for column in composite.columns:
+        metric, _, key = column.partition(".")
+        part = results.get(metric)
+        if isinstance(part, Unscored):
+            return Unscored(f"{metric}: {part.reason}", part.cause)
+        value = part.values.get(key) if part else None
+        if value is None:
+            return Unscored(f"{metric} gave no {key}", "ours")
+        values.append(value)
+    return Score(values={composite.name: statistics.fmean(values)})
+
+
+def spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """The spread over each robust breakdown from the means of its groups; none where fewer than two have one."""
+    found = {}
+    for part in benchmark.breakdowns:
+        groups: Sequence[float] = list(means.get(part.name, {}).values())
+        if part.robustness and len(groups) > 1:
+            found[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
+    return found

@@ -1,0 +1,266 @@
+"""The executor `hf-jobs`: a submitted model generates in a container of its own on Hugging Face Jobs.
+
+The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
+private dataset at its commit, no secrets, a time limit, a fixed number of attempts, results into a bucket. What it will
+cost at most is known before it starts. Measuring stays here, on copies that are decoded here.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from podeval.errors import BadInput, PodevalError
+from podeval.hub.patience import patiently
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi, JobInfo
+
+PINNED_IMAGE = re.compile(r"^[\w.-]+(:\d+)?(/[\w.-]+)+@sha256:[0-9a-f]{64}$", re.ASCII)
+RUNNING = ("SCHEDULING", "RUNNING")
+"""Stages of a job that is under way, as the Hub names them."""
+
+MODEL, BASE, ASKED, RESULTS = "/model", "/base", "/asked", "/results"
+"""Where things lie inside the container."""
+
+Found = TypeVar("Found")
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*([mh]?)")
+
+
+class JobGone(PodevalError):
+    """The Hub does not know a job any more, or not under this namespace."""
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """One round of a submission's generation as a job.
+
+    Attributes:
+        submission: its id.
+        run: which of its runs, such as `real_pod/demo`.
+        round: from 1; a job of the same round is found again, and no second one is started.
+        model, revision: the repo, and its commit.
+        asked, asked_revision, asked_folder: dataset repo, its commit and the folder in it with `job.json` and items.
+        bucket, results: the bucket, and the folder in it that receives outputs.
+        base, base_revision: what the model adapts.
+    """
+
+    submission: str
+    run: str
+    round: int
+    model: str
+    revision: str
+    asked: str
+    asked_revision: str
+    asked_folder: str
+    bucket: str
+    results: str
+    base: str | None = None
+    base_revision: str | None = None
+
+    def __post_init__(self) -> None:
+        pins = ((self.model, self.revision), (self.base, self.base_revision), (self.asked, self.asked_revision))
+        for repo, revision in pins:
+            if repo is not None and not _COMMIT.fullmatch(revision or ""):
+                raise BadInput(f"{repo} must be pinned to a full commit for a job, not {revision!r}")
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """By which the job is found again."""
+        return labels_of(self.submission, self.run, self.round)
+
+
+def labels_of(submission: str, run: str, round: int) -> dict[str, str]:
+    """Labels of the job of one round; a run's slash is a dash in them."""
+    named = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
+    return {"podeval": "generate", **named}
+
+
+@dataclass(frozen=True)
+class HfJobs:
+    """Where and how generation is run on Hugging Face Jobs.
+
+    Attributes:
+        image: with its digest; holds podeval and the libraries of the adapters.
+        flavour: of the machine, such as `a10g-large`.
+        namespace: who pays, and who owns the bucket and the dataset.
+        minutes: after which a job is stopped.
+        attempts: how often the Hub starts it where it falls.
+        bucket: that receives outputs, `owner/name`; `<namespace>/podeval-results` where it is empty.
+        asked: private dataset repo of what is asked; `<namespace>/podeval-asked` where it is empty.
+        api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
+    """
+
+    image: str
+    flavour: str
+    namespace: str
+    minutes: int = 120
+    attempts: int = 1
+    bucket: str = ""
+    asked: str = ""
+    api: "HfApi | None" = None
+
+    def __post_init__(self) -> None:
+        if not PINNED_IMAGE.match(self.image):
+            raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
+        if not 1 <= self.minutes <= 24 * 60 or not 1 <= self.attempts <= 5:
+            raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
+        if not self.namespace:
+            raise BadInput("say which user or organisation pays for the jobs, with --namespace")
+        for name, default in (("bucket", "podeval-results"), ("asked", "podeval-asked")):
+            object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
+
+    def per_minute(self) -> float:
+        """US dollars that a minute of the machine costs, at the price the Hub states now.
+
+        Raises:
+            BadInput: there is no such flavour, or its price is not by time.
+            HubUnavailable: the Hub does not answer.
+        """
+        offers = {offer.name: offer for offer in _asked(self.client.list_jobs_hardware)}
+        if self.flavour not in offers:
+            raise BadInput(f"there is no machine {self.flavour!r}; there are {', '.join(sorted(offers))}")
+        offer = offers[self.flavour]
+        minutes = {"minute": 1.0, "hour": 1 / 60, "second": 60.0}.get(offer.unit_label)
+        if minutes is None:
+            raise BadInput(f"{self.flavour} is paid by the {offer.unit_label}, so its cost is not known before")
+        return float(offer.unit_cost_usd) * minutes
+
+    def at_most(self, per_minute: float) -> float:
+        """US dollars that one job costs at most: every attempt to its end."""
+        return per_minute * self.minutes * self.attempts
+
+    def start(self, plan: JobPlan) -> "JobInfo":
+        """Start a job, or find the one that was started for this round.
+
+        Raises:
+            HubUnavailable: the Hub does not answer; doing it again starts no second job.
+            BadInput: the Hub refuses.
+        """
+        from huggingface_hub.errors import HfHubHTTPError
+
+        def once() -> "JobInfo":
+            # Looked for at every try: the answer to the last one may have been lost.
+            return self._labelled(plan.labels) or self.client.run_job(**self._payload(plan))
+
+        try:
+            return patiently(once)
+        except HfHubHTTPError as error:
+            raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
+
+    def find(self, labels: Mapping[str, str]) -> "JobInfo | None":
+        """The job with these labels, whatever became of it."""
+        return _asked(lambda: self._labelled(labels))
+
+    def look(self, job: str) -> "JobInfo":
+        """How a job stands.
+
+        Raises:
+            JobGone: the Hub does not know it any more.
+            BadInput: the Hub refuses.
+            HubUnavailable: the Hub does not answer.
+        """
+        return _asked(lambda: self.client.inspect_job(job_id=job, namespace=self.namespace))
+
+    def stop(self, job: str) -> None:
+        """End a job; nothing happens to one that has ended."""
+        with suppress(JobGone, BadInput):
+            _asked(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
+
+    def lines(self, job: str) -> Iterator[str]:
+        """What a job prints, until it ends; written by whoever submitted the model."""
+        yield from self.client.fetch_job_logs(job_id=job, namespace=self.namespace, follow=True)
+
+    @property
+    def client(self) -> "HfApi":
+        """The Hub's client."""
+        from huggingface_hub import HfApi
+
+        return self.api or HfApi()
+
+    def _payload(self, plan: JobPlan) -> dict[str, Any]:
+        from huggingface_hub import Volume
+
+        asked = {"revision": plan.asked_revision, "path": plan.asked_folder, "read_only": True}
+        volumes = [
+            Volume(type="model", source=plan.model, mount_path=MODEL, revision=plan.revision, read_only=True),
+            Volume(type="dataset", source=plan.asked, mount_path=ASKED, **asked),
+            Volume(type="bucket", source=plan.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
+        ]
+        if plan.base is not None:
+            base = {"source": plan.base, "revision": plan.base_revision}
+            volumes.insert(1, Volume(type="model", mount_path=BASE, read_only=True, **base))
+        program = ["python", "-P", "-s", "-m", "podeval.systems.adapters.handover"]
+        return {
+            "image": self.image,
+            "command": [*program, f"{ASKED}/job.json", RESULTS],
+            "env": {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"},
+            "flavor": self.flavour,
+            "timeout": f"{self.minutes}m",
+            "attempts": self.attempts,
+            "labels": plan.labels,
+            "volumes": volumes,
+            "namespace": self.namespace,
+        }
+
+    def _labelled(self, labels: Mapping[str, str]) -> "JobInfo | None":
+        for job in self.client.list_jobs(namespace=self.namespace, labels=dict(labels)):
+            if (job.labels or {}).items() >= labels.items():
+                return job
+        return None
+
+
+def _asked(call: Callable[[], Found]) -> Found:
+    """What the Hub answers; what it refuses as a sentence."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        return patiently(call)
+    except HfHubHTTPError as error:
+        if error.response is not None and error.response.status_code == 404:
+            raise JobGone(f"the Hub knows nothing of it ({error})") from None
+        raise BadInput(f"the Hub refuses ({error}); check that the token may run jobs") from None
+
+
+def minutes_of(text: str) -> int:
+    """A time limit as it is written: `90m`, `2h`, or minutes.
+
+    Raises:
+        BadInput: it is no time.
+    """
+    found = _TIME.fullmatch(text.strip())
+    if found is None:
+        raise BadInput(f"{text!r} is no time limit; write it as 90m or 2h")
+    return max(1, round(float(found[1]) * (60 if found[2] == "h" else 1)))
+
+
+def configured(**given: Any) -> HfJobs | None:
+    """How jobs are run by what is given, and where that says nothing by the environment; None where no image is named.
+
+    `PODEVAL_JOBS_IMAGE`, `_FLAVOR`, `_NAMESPACE`, `_TIMEOUT`, `_ATTEMPTS`, `_BUCKET` and `_ASKED`.
+
+    Raises:
+        BadInput: a setting cannot be used; says which.
+    """
+
+    def setting(name: str, default: str = "") -> str:
+        return str(given.get(name) or os.environ.get(f"PODEVAL_JOBS_{name.upper()}") or default)
+
+    if not (image := setting("image")):
+        return None
+    attempts = setting("attempts", "1")
+    if not attempts.isdecimal():
+        raise BadInput(f"{attempts!r} is no number of attempts")
+    return HfJobs(
+        image,
+        setting("flavor", "a10g-large"),
+        setting("namespace"),
+        minutes_of(setting("timeout", "2h")),
+        int(attempts),
+        setting("bucket"),
+        setting("asked"),
+    )

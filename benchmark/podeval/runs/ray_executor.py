@@ -1,0 +1,257 @@
+"""The executor `ray`: work spread over the processes of a Ray cluster, on as many machines as it has.
+
+Ray starts the processes where there is room for them, moves files and results, and notices who died; which item is
+done where, and how often it is tried, is decided here. Nothing is acknowledged before its result is at home: a node
+that goes takes with it only what its processes were at, and that is done again elsewhere.
+"""
+
+import contextlib
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, TypeVar
+
+from podeval.errors import BadInput
+from podeval.runs.ray_cluster import ClusterFailed, connected, room
+from podeval.runs.ray_hand import Hand, Met, pack
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+DEATHS = 2
+"""Times that a process may die on an item before it is given up."""
+
+LOSSES = 6
+"""Times that an item may lose its node before it is given up: that is seldom the item's fault."""
+
+_STARTS = 3
+"""Times in a row that a process may fail to start before the cluster counts as unfit."""
+
+_ROOM_SECONDS = 900.0
+"""How long to wait where no process runs: a cluster may be fetching machines."""
+
+
+_OWN_NODE = (
+    "Ray's node on this machine is gone; start it again with `ray start`, then give the same command again, it goes on "
+    "from here"
+)
+
+
+@dataclass(eq=False)
+class _Line:
+    """The tasks of one call of `map`."""
+
+    name: str
+    work: Any
+    open: int = 0
+    done: deque[tuple[Any, Any]] = field(default_factory=deque)
+
+    def take(self) -> Iterator[tuple[Any, Any]]:
+        while self.done:
+            self.open -= 1
+            yield self.done.popleft()
+
+
+@dataclass(eq=False)
+class _Job:
+    """One task on its way to its result."""
+
+    line: _Line
+    task: Any
+    deaths: int = 0
+    losses: int = 0
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A process of the cluster; `met` once it has started."""
+
+    actor: Any
+    met: Met | None = None
+
+
+class Ray(AbstractContextManager["Ray"]):
+    """Processes on a Ray cluster, started with the block and kept, with their models, until it ends.
+
+    Several `map`s may be under way at once, one feeding another; they share the processes.
+    """
+
+    def __init__(self, address: str = "", *, workers: int = 0, cpus: float = 1.0, gpus: float = 0.0) -> None:
+        """Say what to use; nothing is reached yet.
+
+        Args:
+            address: of the cluster, see `podeval.runs.ray_cluster.connected`.
+            workers: processes; 0 for as many as there is room for at the start. More wait for nodes to be added.
+            cpus: that each takes, and threads it computes with.
+            gpus: that each takes; parts of one share it, such as 0.5.
+        """
+        if workers < 0 or cpus <= 0 or gpus < 0:
+            raise BadInput("a Ray worker takes more than 0 CPUs and not less than 0 GPUs, and there are none below 0")
+        self._address, self._asked, self._cpus, self._gpus = address, workers, cpus, gpus
+        self._held = contextlib.ExitStack()
+        self._names = map(str, itertools.count())
+        self._queue: deque[_Job] = deque()
+        self._free: deque[_Worker] = deque()
+        self._flights: dict[Any, tuple[_Worker, _Job | None]] = {}
+        self._failed_starts = 0
+        self._last_sign = time.monotonic()
+
+    def __enter__(self) -> "Ray":
+        self._ray = self._held.enter_context(connected(self._address))
+        try:
+            nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+            fit = room(nodes, self._cpus, self._gpus)
+        except BaseException:
+            self._held.close()
+            raise
+        self.workers = self._asked or fit
+        remote = self._ray.remote(Hand)
+        # Restarting is done here, where it is known what the process was at.
+        self._new_actor = remote.options(
+            num_cpus=self._cpus, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"
+        )
+        for _ in range(self.workers):
+            self._hire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for worker in [*self._free, *(worker for worker, _ in self._flights.values())]:
+            self._end(worker)
+        self._queue.clear()
+        self._free.clear()
+        self._flights.clear()
+        self._held.close()
+
+    def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
+        """Each task with its result, in the order they finish; None where processes died on it again and again.
+
+        No more tasks are taken than there are processes to do them, and one.
+
+        Raises:
+            ClusterFailed: no process can be started, or none is left and no room comes.
+            Anything that the work raises, with its own type.
+        """
+        line = _Line(next(self._names), self._ray.put(work))
+        try:
+            for task in tasks:
+                self._queue.append(_Job(line, task))
+                line.open += 1
+                self._gather(0)
+                while line.open - len(line.done) > self.workers:
+                    self._gather()
+                yield from line.take()
+            while line.open:
+                if not line.done:
+                    self._gather()
+                yield from line.take()
+        finally:
+            self._queue = deque(job for job in self._queue if job.line is not line)
+
+    def _gather(self, seconds: float = 10.0) -> None:
+        """Send what can be sent, and take in what has come, waiting so long for something."""
+        self._send()
+        if not self._flights:
+            return
+        try:
+            ready, _ = self._ray.wait(list(self._flights), num_returns=1, timeout=seconds)
+        except SystemExit:
+            # Ray ends a program whose own node is gone; here that is told.
+            raise ClusterFailed(_OWN_NODE) from None
+        for flight in ready:
+            worker, job = self._flights.pop(flight)
+            if job is None:
+                self._started(worker, flight)
+            else:
+                self._landed(worker, job, flight)
+        if ready or any(worker.met for worker, _ in self._flights.values()):
+            self._last_sign = time.monotonic()
+        elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
+            told = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
+            raise ClusterFailed(f"{told}; look at `ray status`, then give the same command again, it goes on from here")
+        self._send()
+
+    def _send(self) -> None:
+        while self._queue and self._free:
+            worker, job = self._free.popleft(), self._queue.popleft()
+            parcels, contents = pack(job.task)
+            # Put once more at every try: the node that had them may be the one that went.
+            held = [self._ray.put(content) for content in contents]
+            flight = worker.actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)
+            self._flights[flight] = (worker, job)
+
+    def _landed(self, worker: _Worker, job: _Job, flight: Any) -> None:
+        from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
+
+        try:
+            result = self._ray.get(flight)
+        except RayTaskError as raised:
+            if not isinstance(raised.cause, RayError):
+                self._free.append(worker)
+                raise raised.cause from raised
+            self._lost(worker, job, raised.cause)
+        except LocalRayletDiedError:
+            raise ClusterFailed(_OWN_NODE) from None
+        except RayError as loss:
+            self._lost(worker, job, loss)
+        else:
+            self._free.append(worker)
+            job.line.done.append((job.task, result))
+
+    def _lost(self, worker: _Worker, job: _Job, loss: Exception) -> None:
+        """A process is gone, or what it made is: somebody else does it."""
+        if self._node_went(worker, loss):
+            job.losses += 1
+        else:
+            job.deaths += 1
+        if job.deaths >= DEATHS or job.losses >= LOSSES:
+            job.line.done.append((job.task, None))
+        else:
+            self._queue.appendleft(job)
+        self._end(worker)
+        self._hire()
+
+    def _node_went(self, worker: _Worker, loss: Exception) -> bool:
+        alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
+        return bool(getattr(loss, "preempted", False)) or worker.met is None or worker.met.node not in alive
+
+    def _hire(self) -> None:
+        """Ask for a process; Ray starts it where and when there is room."""
+        worker = _Worker(self._new_actor.remote(max(1, int(self._cpus))))
+        self._flights[worker.actor.meet.remote()] = (worker, None)
+
+    def _started(self, worker: _Worker, flight: Any) -> None:
+        from ray.exceptions import RayError
+
+        import podeval
+
+        try:
+            worker.met = self._ray.get(flight)
+        except RayError as error:
+            self._failed_starts += 1
+            self._end(worker)
+            if self._failed_starts >= _STARTS:
+                told = str(error).strip().splitlines()[-1].strip()
+                raise ClusterFailed(
+                    f"processes cannot be started on the Ray cluster, {_STARTS} times in a row; is podeval installed "
+                    f"on its nodes? The last error: {told}"
+                ) from None
+            self._hire()
+            return
+        assert worker.met is not None
+        if worker.met.version != podeval.__version__:
+            there = f"{worker.met.machine} has podeval {worker.met.version}, here it is {podeval.__version__}"
+            raise ClusterFailed(f"{there}; results may differ between versions, install the same everywhere")
+        self._failed_starts = 0
+        self._free.append(worker)
+
+    def _end(self, worker: _Worker) -> None:
+        from ray.exceptions import RayError
+
+        with contextlib.suppress(RayError, ValueError):
+            self._ray.kill(worker.actor)

@@ -1,0 +1,132 @@
+"""A hand of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
+
+It shares no disk with whoever asks. Files arrive by their content, lie in a folder of the hand's own while they are
+read, and are gone afterwards; what a hand that was killed left there is cleared away by the next one on that machine.
+"""
+
+import contextlib
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput
+from podeval.runs.executor import Carried
+from podeval.store.files import only_one
+
+Content = NDArray[np.uint8]
+
+_KEPT = 2
+"""Works that a hand keeps ready: a system that speaks, and the measuring of what was said before."""
+
+
+@dataclass(frozen=True)
+class Met:
+    """Who a hand is: podeval's version there, Ray's id of the node, its name, the process."""
+
+    version: str
+    node: str
+    machine: str
+    pid: int
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A file on its way: where it was, and the SHA-256 of its content."""
+
+    path: Path
+    sha256: str
+
+
+class Hand:
+    """Does work. As a Ray actor, started on a node that has room for it."""
+
+    def __init__(self, threads: int) -> None:
+        for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ[variable] = str(threads)
+        self._kept: dict[str, Callable[[Any], Any]] = {}
+        self._held = contextlib.ExitStack()
+        self._folder = self._own_folder()
+
+    def meet(self) -> Met:
+        """Say who this is; the first thing that is asked."""
+        import ray
+
+        import podeval
+
+        node = ray.get_runtime_context().get_node_id()
+        return Met(podeval.__version__, node, platform.node(), os.getpid())
+
+    def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[Parcel], *contents: Content) -> Any:
+        """One piece of work; `work` is taken over once, so that the models it loads stay.
+
+        Args:
+            name: of the work.
+            work: the same as a reference of Ray's, in a list, so that Ray does not fetch it with every task.
+            task: what it is done on.
+            parcels: files of the task.
+            contents: theirs.
+
+        Raises:
+            Anything that the work raises.
+        """
+        import ray
+
+        if name not in self._kept:
+            while len(self._kept) >= _KEPT:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[name] = ray.get(work[0])
+        if not parcels:
+            return self._kept[name](task)
+        assert isinstance(task, Carried)
+        with tempfile.TemporaryDirectory(dir=self._folder) as place:
+            return self._kept[name](task.moved(unpack(parcels, contents, Path(place))))
+
+    def _own_folder(self) -> Path:
+        """A folder that is locked while this process lives; those of dead ones are removed."""
+        common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
+        common.mkdir(mode=0o700, exist_ok=True)
+        for other in common.iterdir():
+            with contextlib.suppress(BadInput, OSError), only_one(other):
+                shutil.rmtree(other)
+        own = Path(tempfile.mkdtemp(dir=common))
+        self._held.enter_context(only_one(own))
+        return own
+
+
+def pack(task: Any) -> tuple[list[Parcel], list[Content]]:
+    """The files of a task with their content; one that is not there does not travel, and is missed where it is read."""
+    if not isinstance(task, Carried):
+        return [], []
+    there = [path for path in task.files if path.is_file()]
+    contents = [np.fromfile(path, np.uint8) for path in there]
+    return [Parcel(path, _sha256(content)) for path, content in zip(there, contents, strict=True)], contents
+
+
+def unpack(parcels: Sequence[Parcel], contents: Sequence[Content], place: Path) -> dict[Path, Path]:
+    """Write files into folders below one, under their names; which folder stands for which.
+
+    Raises:
+        OSError: a content is not what was sent.
+    """
+    folders: dict[Path, Path] = {}
+    for parcel, content in zip(parcels, contents, strict=True):
+        if _sha256(content) != parcel.sha256:
+            raise OSError(f"{parcel.path} arrived damaged on {platform.node()}")
+        if parcel.path.parent not in folders:
+            folders[parcel.path.parent] = place / str(len(folders))
+            folders[parcel.path.parent].mkdir()
+        content.tofile(folders[parcel.path.parent] / parcel.path.name)
+    return folders
+
+
+def _sha256(content: Content) -> str:
+    return hashlib.sha256(content.data).hexdigest()

@@ -1,0 +1,174 @@
+"""What an adapter is, and which there are.
+
+An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
+without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
+model is opened.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module, util
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput
+from podeval.systems.adapters.job import Ask, Job, Turn
+from podeval.systems.adapters.presets import Preset
+
+Samples = NDArray[np.float32]
+Label = Literal["verified with real weights", "plumbing only"]
+Makes = Literal["audio", "script", "answers"]
+
+
+@dataclass(frozen=True)
+class ModelClass:
+    """A class of models that an adapter opens.
+
+    Args:
+        type: `model_type` in config.json.
+        title: as people call it.
+        about: what it can do, in one sentence.
+        label: whether trained weights have been run through this code, or only tiny random ones.
+    """
+
+    type: str
+    title: str
+    about: str
+    label: Label = "plumbing only"
+
+
+@dataclass(frozen=True)
+class Sound:
+    """Mono or multichannel samples, float32, shape (frames,) or (frames, channels), and their rate in Hz."""
+
+    samples: Samples
+    rate: int
+
+    @property
+    def seconds(self) -> float:
+        """Length."""
+        return len(self.samples) / self.rate
+
+
+@dataclass(frozen=True)
+class SpokenAnswer:
+    """What is said to one turn of a person, and its words where the model tells them."""
+
+    turn: str
+    sound: Sound
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a model made of an item: audio, or a script, or answers; with what it took.
+
+    Args:
+        wall_seconds: of making it; of several items at once, an equal share.
+        details: provenance as plain data.
+    """
+
+    wall_seconds: float
+    sound: Sound | None = None
+    turns: tuple[Turn, ...] = ()
+    script: dict[str, Any] | None = None
+    answers: tuple[SpokenAnswer, ...] = ()
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Maker(Protocol):
+    """An opened model."""
+
+    at_once: int
+    """How many items it may be given together."""
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """What it makes of these items; the same whichever items are given together, up to rounding.
+
+        Raises:
+            SpeechFailed: the model broke, stayed silent or said nothing usable.
+            BadInput: an item that this model cannot do: too many speakers, too long, no audio.
+        """
+
+
+class Adapter(Protocol):
+    """The way one task's models are run."""
+
+    task: str
+    title: str
+    makes: Makes
+    about: str
+    needs: tuple[str, ...]
+    models: tuple[ModelClass, ...]
+
+    def available(self) -> str | None:
+        """None where its libraries are installed, else a sentence with the one command that helps."""
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """Whether it can open a model, by its small files alone.
+
+        Raises:
+            BadInput: another class of model, weights in a form that is not read, or code in the folder.
+        """
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """Load the model of a job.
+
+        Raises:
+            BadInput: as `check`; or it cannot be loaded, with the reason.
+            ModelMissing: a library that this model needs is not installed.
+        """
+
+
+def label(adapter: Adapter) -> Label:
+    """`verified with real weights` where that is true of every class of model, else `plumbing only`."""
+    proven = adapter.models and all(model.label == "verified with real weights" for model in adapter.models)
+    return "verified with real weights" if proven else "plumbing only"
+
+
+def missing(packages: Sequence[str], needed_by: str) -> str | None:
+    """None where the packages are installed, else which are not and the command that brings them."""
+    absent = [package for package in packages if util.find_spec(package) is None]
+    if not absent:
+        return None
+    return f"{needed_by} needs {' and '.join(absent)}; install with `pip install podeval[reference]`"
+
+
+_MODULES = {
+    "text-to-speech": "text_to_speech",
+    "podcast": "podcast",
+    "script-writer": "script_writer",
+    "speech-to-speech": "speech_to_speech",
+    "outputs": "outputs",
+}
+
+TASKS = tuple(_MODULES)
+"""Every task there is an adapter for; `outputs` stands for files that were made elsewhere."""
+
+
+def adapter_for(what: Any) -> Adapter:
+    """The adapter of a task, of a kind of source, of a source, or of a submission document.
+
+    Args:
+        what: `text-to-speech`, `outputs` and so on; or an object with `kind` and perhaps `task`; or one with such a
+            `source`.
+
+    Raises:
+        BadInput: there is no adapter for it: nothing is generated for reported figures, and people need none.
+    """
+    source = getattr(what, "source", what)
+    name = source if isinstance(source, str) else getattr(source, "task", None) or getattr(source, "kind", None)
+    if name == "human":
+        name = "outputs"
+    if name not in _MODULES:
+        raise BadInput(f"there is no adapter for {name!r}; there are adapters for {', '.join(TASKS)}")
+    found: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
+    return found
+
+
+def all_adapters() -> tuple[Adapter, ...]:
+    """Every adapter."""
+    return tuple(adapter_for(task) for task in TASKS)

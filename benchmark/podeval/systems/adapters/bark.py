@@ -1,0 +1,148 @@
+"""Bark of transformers: lines in the voices of its repo's presets.
+
+A voice is a preset of three arrays, named `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one, Bark
+draws a voice with every line, so that no dialogue can be made of them. The arrays are read from the model's folder
+alone, and without pickles.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Samples
+from podeval.systems.adapters.chance import set_seed
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.patience import memory_ran_out
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import config_of
+from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.speech import SpeechFailed
+
+VOICES = "speaker_embeddings_path.json"
+_NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")
+_PARTS = {"semantic_prompt": 1, "coarse_prompt": 2, "fine_prompt": 2}
+"""Arrays of a voice, with their dimensions."""
+
+_ARRAY_MOST = 16 * 2**20
+
+
+class Bark:
+    """A `LineModel`."""
+
+    takes_references = False
+    longest_line: int | None = 200  # about thirteen seconds, which is what it says at once
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._folder = job.model_folder
+        self._presets = voices_of(job.model_folder)
+        self._tokenizer: Any = loading.reader("AutoTokenizer", job.model_folder)
+        self._model: Any = loading.model("BarkModel", job.model_folder, device)
+        self._options: dict[str, Any] = {}
+        if preset.temperature is not None:
+            self._options = {"semantic_temperature": preset.temperature, "coarse_temperature": preset.temperature}
+        self._language = "en"
+        self.rate = int(self._model.generation_config.sample_rate)
+
+    def voices(self, language: str) -> int | None:
+        """As many as its repo has presets of the language.
+
+        Raises:
+            BadInput: it has none.
+        """
+        found = len(self._presets.get(language, ()))
+        if not found:
+            there = ", ".join(sorted(self._presets)) or "none"
+            raise BadInput(
+                f"this Bark has no voice preset for {language} ({VOICES}; there are: {there}); add some to it"
+            )
+        self._language = language
+        return found
+
+    def begin(self) -> None:
+        """Nothing is kept between lines."""
+
+    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+        """One line in the voice of this number, shape (frames,).
+
+        Raises:
+            SpeechFailed: the model ended at once.
+            BadInput: the voice's arrays are not there, or not what a voice is.
+        """
+        import torch
+
+        arrays = read_voice(self._folder, self._presets[self._language][voice])
+        device = self._model.device
+        history = {name: torch.as_tensor(array).long().to(device) for name, array in arrays.items()}
+        inputs = self._tokenizer(
+            text,
+            return_tensors="pt",
+            padding="max_length",
+            truncation=True,
+            max_length=256,
+            add_special_tokens=False,
+            return_token_type_ids=False,
+        )
+        set_seed(seed)
+        with torch.inference_mode(), quiet():
+            try:
+                wave = self._model.generate(**inputs.to(device), history_prompt=history, **self._options)
+            except (RuntimeError, IndexError) as error:
+                if memory_ran_out(error):
+                    raise
+                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+        return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+
+
+def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """Voices by language, in the order of their numbers; those of `v2/` where there are some.
+
+    Raises:
+        BadInput: the file that names them is not as it should be.
+    """
+    if not (folder / VOICES).is_file():
+        return {}
+    named = config_of(folder, VOICES)
+    for chosen in ("v2/", ""):
+        found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        for name, paths in named.items():
+            match = _NAME.fullmatch(name)
+            if match is None or not name.startswith(chosen):
+                continue
+            if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
+                raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {name}")
+            found.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
+        if found:
+            return {language: [paths for _, paths in sorted(own, key=_number)] for language, own in found.items()}
+    return {}
+
+
+def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any, Any]"]:
+    """The arrays of a voice.
+
+    Raises:
+        BadInput: one leads out of the folder, is not there, or is no array of the right shape.
+    """
+    found = {}
+    for part, name in paths.items():
+        path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
+            raise BadInput(f"{VOICES} leads to {name!r}, which is no file of the model's folder")
+        if path.stat().st_size > _ARRAY_MOST:
+            raise BadInput(f"{name} is {path.stat().st_size} bytes; an array of a voice has at most {_ARRAY_MOST}")
+        try:
+            array = np.load(path, allow_pickle=False)
+        except (ValueError, OSError, EOFError) as error:
+            raise BadInput(f"{name} is no array that can be read ({error})") from None
+        if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
+            raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
+        found[part] = array.astype(np.int64)
+    return found
+
+
+def _number(entry: tuple[int, dict[str, str]]) -> int:
+    return entry[0]

@@ -1,0 +1,127 @@
+"""CSM of transformers: lines of a conversation, each said with those before it in mind.
+
+A speaker is a number in the text; what keeps a voice is the recordings before a line: the reference voices with their
+words, else what the speakers said first, and the latest lines.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Samples
+from podeval.systems.adapters.chance import seed_of, set_seed
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.patience import memory_ran_out
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script import Script
+
+_PROMPT_SECONDS = 30.0
+"""Of one recording that later lines are prompted with."""
+
+_LATEST = 3
+"""How many of the latest lines of a conversation are kept in mind, beside each speaker's first."""
+
+
+class Csm:
+    """A `LineModel` and a `DialogueModel`."""
+
+    takes_references = True
+    longest_line: int | None = 250
+    most_speakers = 8
+    longest = 60.0
+    """Seconds, after which only the voices are kept in mind."""
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._processor: Any = loading.reader("CsmProcessor", job.model_folder)
+        self._model: Any = loading.model("CsmForConditionalGeneration", job.model_folder, device)
+        self.rate = int(self._processor.feature_extractor.sampling_rate)
+        options = {"temperature": preset.temperature, "top_k": preset.top_k, "max_new_tokens": preset.max_new_tokens}
+        self._options = {name: value for name, value in options.items() if value is not None}
+        self._first: dict[int, Clip] = {}
+
+    def voices(self, language: str) -> int | None:
+        """Any number: every speaker is prompted with a voice.
+
+        Raises:
+            BadInput: it speaks English only.
+        """
+        if language != "en":
+            raise BadInput(f"CSM speaks English only, and the item is in {language}")
+        return None
+
+    def begin(self) -> None:
+        """Forget the voices of the item before."""
+        self._first = {}
+
+    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+        """One line, prompted with its speaker's voice, shape (frames,)."""
+        prompt = _worded(reference) if reference else self._first.get(voice)
+        samples = self._generated([(voice, prompt)] if prompt else [], voice, text, seed)
+        self._keep(voice, samples, text)
+        return samples
+
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+        """Turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
+        numbers = {speaker: number for number, speaker in enumerate(speakers)}
+        given = {numbers[who]: _worded(clip) for who, clip in clips.items() if who in numbers}
+        latest: list[tuple[int, Clip]] = []
+        sounds = []
+        for place, turn in enumerate(piece.turns):
+            number = numbers[turn.speaker]
+            voices = [(n, clip) for n, clip in (self._first | given).items() if all(clip is not c for _, c in latest)]
+            samples = self._generated([*voices, *latest], number, turn.text, seed_of(seed, place))
+            self._keep(number, samples, turn.text)
+            if len(samples) <= _PROMPT_SECONDS * self.rate:
+                said = self._first[number] if self._first[number].samples is samples else Clip(samples, turn.text)
+                latest = [*latest, (number, said)][-_LATEST:]
+            sounds.append(samples)
+        return np.concatenate(sounds)
+
+    def _keep(self, voice: int, samples: Samples, text: str) -> None:
+        if len(samples) <= _PROMPT_SECONDS * self.rate:
+            self._first.setdefault(voice, Clip(samples, text))
+
+    def _generated(self, before: Sequence[tuple[int, Clip]], speaker: int, text: str, seed: int) -> Samples:
+        """A line said after others.
+
+        Raises:
+            SpeechFailed: the model ended at once.
+            BadInput: what is before it does not fit into the model's window.
+        """
+        import torch
+
+        marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
+        tokenizer = self._processor.tokenizer
+        begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
+        said = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
+        sounds = [clip.samples for _, clip in before]
+        given = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
+        inputs = self._processor(text=f"{said}{begin}[{speaker}]{text}{end}", **given)
+        room = int(self._model.config.max_position_embeddings)
+        if inputs["input_ids"].shape[1] >= room:
+            asked = inputs["input_ids"].shape[1]
+            raise BadInput(f"a line with the voices before it is {asked} frames long, the model's window {room}")
+        set_seed(seed)
+        with torch.inference_mode(), quiet():
+            try:
+                (wave,) = self._model.generate(**inputs.to(self._model.device), output_audio=True, **self._options)
+            except (RuntimeError, IndexError, ValueError) as error:
+                if memory_ran_out(error):
+                    raise
+                raise SpeechFailed(f"the model said nothing that can be decoded ({error}): {text[:80]!r}") from error
+        samples = np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
+        if not len(samples):
+            raise SpeechFailed(f"the model ended at once: {text[:80]!r}")
+        return samples
+
+
+def _worded(reference: Clip) -> Clip:
+    if not reference.text:
+        raise BadInput("CSM needs the words of a reference voice beside its recording; give its text")
+    return reference

@@ -1,0 +1,146 @@
+"""Dia of transformers: dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
+
+A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
+reference recording are prompted with their own first line. The codec (DAC) is another repo: it lies under
+`audio_tokenizer/` in the model's folder, or is given as the base.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Samples
+from podeval.systems.adapters.chance import set_seed
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script import Script
+
+CODEC = "audio_tokenizer"
+_PROMPT_SECONDS = 18.0  # its authors ask for five to ten; more leaves no room in its window of 35 s
+
+
+class Dia:
+    """A `LineModel` and a `DialogueModel`."""
+
+    takes_references = True
+    longest_line: int | None = 250
+    most_speakers = 2
+    longest = 15.0
+    """Seconds: a prompt of that length and as much again fit into its window."""
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        self._processor: Any = _processor(job.model_folder, job.base_folder, device)
+        self._model: Any = loading.model("DiaForConditionalGeneration", job.model_folder, device)
+        self._options = {
+            name: value
+            for name, value in (
+                ("temperature", preset.temperature),
+                ("top_p", preset.top_p),
+                ("top_k", preset.top_k),
+                ("max_new_tokens", preset.max_new_tokens),
+            )
+            if value is not None
+        }
+        self.rate = int(self._processor.feature_extractor.sampling_rate)
+        self._kept: dict[int, Clip] = {}
+        self._first: Clip | None = None
+
+    def voices(self, language: str) -> int | None:
+        """Any number: a line at a time, every speaker is prompted with a voice.
+
+        Raises:
+            BadInput: it reads English only.
+        """
+        if language != "en":
+            raise BadInput(f"Dia reads English only, and the item is in {language}")
+        return None
+
+    def begin(self) -> None:
+        """Forget the voices of the item before."""
+        self._kept = {}
+        self._first = None
+
+    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+        """One line, prompted with the speaker's voice, shape (frames,)."""
+        prompt = _tagged(reference, 1) if reference else self._kept.get(voice)
+        tagged = f"[S1] {text}"
+        samples = self._generated(tagged, [prompt] if prompt else [], seed)
+        if len(samples) <= _PROMPT_SECONDS * self.rate:
+            self._kept.setdefault(voice, Clip(samples, tagged))
+        return samples
+
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+        """A piece of a dialogue of at most two speakers, shape (frames,).
+
+        It is prompted with the reference voices where all are given, else with the first piece.
+        """
+        tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
+        text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
+        prompts = [_tagged(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
+        if len(prompts) < len(tags):
+            prompts = [self._first] if self._first else []
+        samples = self._generated(text, prompts, seed)
+        if self._first is None and len(samples) <= _PROMPT_SECONDS * self.rate:
+            self._first = Clip(samples, text)
+        return samples
+
+    def _generated(self, text: str, prompts: list[Clip], seed: int) -> Samples:
+        """What is said after the prompts, whose texts are tagged."""
+        import torch
+
+        given: dict[str, Any] = {}
+        if prompts:
+            given = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
+            if len(given["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
+                seconds = len(given["audio"]) / self.rate
+                raise BadInput(
+                    f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each"
+                )
+        spoken = " ".join(str(prompt.text) for prompt in prompts)
+        set_seed(seed)
+        with torch.inference_mode(), quiet():
+            inputs = self._processor(text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **given)
+            room = int(self._model.config.encoder_config.max_position_embeddings)
+            if inputs["input_ids"].shape[1] > room:
+                raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
+            skip = self._processor.get_audio_prompt_len(inputs["decoder_attention_mask"]) if prompts else None
+            codes = self._model.generate(**inputs.to(self._model.device), **self._options)
+            try:
+                (wave,) = self._processor.batch_decode(codes, audio_prompt_len=skip)
+            except (RuntimeError, IndexError) as error:  # it ended at once, or drew marks where sounds belong
+                raise SpeechFailed(f"the model's codes cannot be decoded ({error}): {text[:80]!r}") from error
+        return np.asarray(wave.float().numpy(), np.float32).reshape(-1)
+
+
+def _processor(folder: Path, base: Path | None, device: str) -> Any:
+    """Put together by hand: the processor's own loader follows a repo name that its config holds."""
+    from transformers import DiaProcessor
+
+    codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
+    if codec is None:
+        raise BadInput(
+            f"Dia needs its codec: name the repo of the DAC model under base, or put it into {CODEC}/ of the model"
+        )
+    check_files(codec)
+    if config_of(codec).get("model_type") != "dac":
+        raise BadInput(f"the codec of Dia is a DAC model, not {config_of(codec).get('model_type')!r}")
+    with loading.loading(folder):
+        return DiaProcessor(  # type: ignore[no-untyped-call]
+            feature_extractor=loading.reader("DiaFeatureExtractor", folder),
+            tokenizer=loading.reader("DiaTokenizer", folder),
+            audio_tokenizer=loading.model("DacModel", codec, device),
+        )
+
+
+def _tagged(reference: Clip, number: int) -> Clip:
+    if not reference.text:
+        raise BadInput("Dia needs the words of a reference voice beside its recording; give its text")
+    return Clip(reference.samples, f"[S{number}] {reference.text}")

@@ -1,0 +1,265 @@
+"""`python -m podeval.systems.adapters.generate JOB.json`: open a model, make every item, log each as it is done.
+
+The process needs no network and asks for none. It may be killed at any time: run again, it makes what its log does not
+hold. With several GPUs it starts a copy of itself on each, through accelerate. It ends with 0 when every item has a
+line, also of failures; with 2 and a sentence where the model or the job cannot be used (`refused.json` holds it too);
+with 3 where a copy died.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from podeval.errors import BadInput, ModelMissing
+from podeval.systems.adapters.adapter import Adapter, Made, Maker, adapter_for
+from podeval.systems.adapters.job import Answer, Ask, Cause, Generated, Job
+from podeval.systems.adapters.log import TRIES, Log
+from podeval.systems.adapters.patience import Batches, OutOfMemory, at_most, memory_ran_out
+from podeval.systems.adapters.presets import Preset, preset
+from podeval.systems.speech import SpeechFailed
+
+REFUSED = "refused.json"
+_COPY = "PODEVAL_GENERATE_COPY"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a job file; the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    _without_network()
+    job: Job | None = None
+    try:
+        if len(given) != 1:
+            raise BadInput("usage: python -m podeval.systems.adapters.generate JOB.json")
+        job = Job.read(Path(given[0]))
+        return _run_readable(job, Path(given[0]))
+    except (BadInput, ModelMissing) as refusal:
+        print(refusal, file=sys.stderr)
+        if job is not None and job.out_folder.is_dir():
+            text = json.dumps({"reason": str(refusal)}, ensure_ascii=False)
+            (job.out_folder / REFUSED).write_text(text, encoding="utf-8")
+        return 2
+
+
+def _run_readable(job: Job, file: Path) -> int:
+    try:
+        return run(job, file)
+    except PermissionError as error:
+        raise BadInput(f"{error.filename} may not be read or written by this process; change its permissions") from None
+
+
+def run(job: Job, file: Path) -> int:
+    """Make what the log of a job does not hold yet; the exit code.
+
+    Raises:
+        BadInput: the job, its items, its settings or its model cannot be used.
+        ModelMissing: a library is not installed; says the command that helps.
+    """
+    adapter, settings, asks = adapter_for(job.adapter), preset(job.preset), job.asks()
+    if (absent := adapter.available()) is not None:
+        raise ModelMissing(absent)
+    log = Log(job.out_folder)
+    if os.environ.get(_COPY) is not None:
+        _make_share(job, adapter, settings, log, _open_work(log, asks, job.seeds))
+        return 0
+    with log.alone():
+        (job.out_folder / REFUSED).unlink(missing_ok=True)
+        work = _open_work(log, asks, job.seeds)
+        if not work:
+            return 0
+        adapter.check(job.model_folder, job.base_folder)
+        copies = min(job.processes or _copies(job, adapter), len(work))
+        if copies > 1:
+            return _start_copies(file, copies)
+        _make(job, adapter, settings, log, work)
+        return 0
+
+
+def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
+    """Of several copies, what falls to this one."""
+    from accelerate import PartialState
+
+    _die_with_parent()
+    state = PartialState(cpu=job.device == "cpu")
+    try:
+        with state.split_between_processes(work) as mine:
+            _make(job, adapter, settings, log, mine)
+    finally:
+        state.destroy_process_group()
+
+
+def _die_with_parent() -> None:
+    """A copy whose launcher was killed must not write beside the next one's."""
+    import ctypes
+    import signal
+
+    with contextlib.suppress(OSError, AttributeError):  # not on Linux
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
+    """What has no line yet; what killed its process too often gets one that says so."""
+    finished, deadly = log.finished(), log.died_on()
+    work = []
+    for seed in seeds:
+        for ask in asks:
+            if (ask.id, seed) in finished:
+                continue
+            if (ask.id, seed) in deadly:
+                reason = f"the process died {TRIES} times on this item; the model may need more memory than there is"
+                log.finish(Generated(item=ask.id, seed=seed, error=reason, cause="ours"))
+                continue
+            work.append((ask, seed))
+    return work
+
+
+def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
+    if not work:
+        return
+    begin = time.perf_counter()
+    maker = adapter.open(job, settings)
+    load, hardware = time.perf_counter() - begin, _hardware(job)
+    provenance = {"preset": settings.settings(), "versions": _versions()}
+    batches = Batches(min(maker.at_once, job.batch or maker.at_once))
+    for seed in dict.fromkeys(seed for _, seed in work):
+        asks = [ask for ask, own in work if own == seed]
+
+        def tried(batch: Sequence[Ask], seed: int = seed) -> list[Made]:
+            log.begin([(ask.id, seed) for ask in batch])
+            return _timed(maker, batch, seed, job.item_seconds)
+
+        for batch, result in batches.over(asks, tried):
+            made: Sequence[Made | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
+            for ask, one in zip(batch, made, strict=True):
+                line = _line(log, ask, seed, one)
+                details = {**provenance, **line.details}
+                log.finish(line.model_copy(update={"load_seconds": load, "hardware": hardware, "details": details}))
+
+
+def _timed(maker: Maker, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
+    """What the maker makes of a batch in its time.
+
+    Raises:
+        SpeechFailed: the model broke on it, whatever its library calls that.
+    """
+    try:
+        with at_most(seconds * len(batch)):
+            return maker.make(batch, seed)
+    except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
+        # After an error inside CUDA nothing works any more: this process has to end and begin anew.
+        if memory_ran_out(error) or "CUDA error" in str(error):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        raise SpeechFailed(f"the model broke ({type(error).__name__}: {reason})") from error
+
+
+def _line(log: Log, ask: Ask, seed: int, made: Made | Exception) -> Generated:
+    """The line of an item, its files written before."""
+    if isinstance(made, Exception):
+        return Generated(item=ask.id, seed=seed, error=str(made) or type(made).__name__, cause=_cause(made))
+    name = f"{ask.id}.{seed}"
+    sounds = [made.sound] if made.sound else [answer.sound for answer in made.answers]
+    if any(not np.all(np.isfinite(sound.samples)) for sound in sounds):
+        return Generated(item=ask.id, seed=seed, error="the model made samples that are no numbers", cause="system")
+    seconds = sum(sound.seconds for sound in sounds) if sounds else None
+    return Generated(
+        item=ask.id,
+        seed=seed,
+        audio=log.sound(name, made.sound) if made.sound else None,
+        script=log.script(name, made.script) if made.script else None,
+        answers=tuple(
+            Answer(
+                turn=answer.turn,
+                audio=log.sound(f"{name}.{answer.turn}", answer.sound),
+                seconds=answer.sound.seconds,
+                text=answer.text,
+            )
+            for answer in made.answers
+        ),
+        turns=made.turns,
+        wall_seconds=made.wall_seconds,
+        audio_seconds=seconds,
+        rtf=made.wall_seconds / seconds if seconds and made.wall_seconds else None,
+        details=made.details,
+    )
+
+
+def _cause(error: Exception) -> Cause:
+    """Whose fault a failure is: want of memory or of a library is ours, all else the system's."""
+    return "ours" if isinstance(error, OutOfMemory | ModelMissing) else "system"
+
+
+def _copies(job: Job, adapter: Adapter) -> int:
+    if adapter.task == "outputs":
+        return 1
+    from podeval.systems.adapters.loading import gpus_to_share
+
+    return max(1, gpus_to_share(job.model_folder, job.device))
+
+
+def _start_copies(file: Path, copies: int) -> int:
+    """The same job in several processes, which share the work; 3 where one died.
+
+    Raises:
+        BadInput: they refused the job; with the reason of one of them.
+    """
+    from torch.distributed.run import get_args_parser
+    from torch.distributed.run import run as launch
+
+    os.environ |= {_COPY: "1", "GLOO_SOCKET_IFNAME": os.environ.get("GLOO_SOCKET_IFNAME", "lo")}
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(os.sched_getaffinity(0)) // copies)))
+    # Everything on loopback, at ports that are free; a name of this machine need not be known.
+    options = ["--nnodes=1", f"--nproc-per-node={copies}", "--max-restarts=0", "--local-addr=127.0.0.1"]
+    options += ["--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", f"--rdzv-id={os.getpid()}"]
+    try:
+        options += ["--module", __spec__.name if __spec__ else __name__, str(file)]
+        launch(get_args_parser().parse_args(options))  # type: ignore[no-untyped-call]
+    except Exception as error:
+        refused = Job.read(file).out_folder / REFUSED
+        if refused.is_file():
+            raise BadInput(str(json.loads(refused.read_bytes())["reason"])) from None
+        print(f"a copy of the model's process died ({error}); run the job again, it goes on", file=sys.stderr)
+        return 3
+    return 0
+
+
+def _without_network() -> None:
+    """Tell the libraries not to look anything up; a sandbox keeps them from it besides."""
+    for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS"):
+        os.environ[name] = "1"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+def _hardware(job: Job) -> str:
+    """What the model runs on, as RTF is told apart by."""
+    if job.adapter in ("outputs", "human"):
+        return ""
+    import platform
+
+    import torch
+
+    from podeval.systems.adapters.loading import device_of
+
+    device = device_of(job.device)
+    if device.startswith("cuda"):
+        return f"1 × {torch.cuda.get_device_name(device)}"
+    return f"{len(os.sched_getaffinity(0))} cores, {platform.machine()}"
+
+
+def _versions() -> dict[str, str]:
+    from importlib import metadata
+
+    return {
+        name: metadata.version(name)
+        for name in ("podeval", "torch", "transformers", "peft")
+        if name == "podeval" or name in sys.modules
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

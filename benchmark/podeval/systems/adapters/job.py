@@ -1,0 +1,208 @@
+"""What generation is given and what it hands back: the job, its items, and a line for each finished item.
+
+A job is a JSON file; its items are JSON lines. All paths in an item are relative to the folder of the items' file, so
+that a sandbox can mount the two together and nothing else.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from podeval.errors import BadInput
+from podeval.text.script import Script
+
+ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
+SEEDS_MOST = 2**31
+
+Cause = Literal["system", "ours"]
+
+
+class Part(BaseModel):
+    """Immutable, with no field that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Said(Part):
+    """One turn of a script."""
+
+    speaker: Annotated[str, Field(max_length=200)]
+    text: str
+
+
+class Reference(Part):
+    """A recording of the voice a speaker should have, and what is said in it where that is known."""
+
+    audio: Annotated[str, Field(min_length=1, max_length=1000)]
+    text: str | None = None
+
+
+class UserTurn(Part):
+    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
+
+    id: Annotated[str, Field(pattern=ITEM_ID)]
+    audio: str | None = None
+    words: str = ""
+
+
+class Ask(Part):
+    """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
+
+    `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
+    have none here.
+    """
+
+    id: Annotated[str, Field(pattern=ITEM_ID)]
+    language: Literal["en", "zh"] = "en"
+    script: Annotated[tuple[Said, ...], Field(min_length=1)] | None = None
+    prompt: Annotated[str, Field(min_length=1)] | None = None
+    user: Annotated[tuple[UserTurn, ...], Field(min_length=1)] | None = None
+    voices: dict[str, Reference] = {}
+
+    @model_validator(mode="after")
+    def _one_task(self) -> Self:
+        given = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"an item is one task, not {' and '.join(given)}")
+        return self
+
+    def spoken(self) -> Script:
+        """The script to speak.
+
+        Raises:
+            BadInput: the item has none, or no words in it.
+        """
+        if self.script is None:
+            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
+        return Script.parse([turn.model_dump() for turn in self.script])
+
+
+class Job(Part):
+    """What to generate, with what, and where it goes.
+
+    Args:
+        adapter: a task of `podeval.systems.adapters.adapter`.
+        model_folder: the files of the model at its pinned commit; of `outputs`, the files that were supplied.
+        base_folder: what an adapter repo (LoRA) adapts.
+        preset: settings of generation, of `podeval.systems.adapters.presets`.
+        items_file: JSON lines, each an `Ask`.
+        out_folder: receives audio, scripts and `generated.jsonl`.
+        seeds: every item is generated once with each.
+        device: such as `cpu` or `cuda:1`; the GPU where there is one, where it is None.
+        processes: as many copies of the model, each on a GPU of its own; None takes every GPU a copy fits on.
+        item_seconds: an item that takes longer has failed.
+        batch: the most items at once for models that can; halved while memory does not do.
+        voices_folder: recordings for presets with reference voices, beside the items' file.
+    """
+
+    adapter: str
+    model_folder: Path
+    base_folder: Path | None = None
+    preset: str = "default"
+    items_file: Path
+    out_folder: Path
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0, lt=SEEDS_MOST)], ...], Field(min_length=1, max_length=16)] = (0,)
+    device: str | None = None
+    processes: Annotated[int, Field(ge=1, le=64)] | None = None
+    item_seconds: Annotated[float, Field(gt=0, le=86_400)] = 1_800.0
+    batch: Annotated[int, Field(ge=1, le=256)] | None = None
+    voices_folder: Path | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> "Job":
+        """A job from its file; relative paths in it are relative to its folder.
+
+        Raises:
+            BadInput: not there, not JSON, or not a job; says which field and why.
+        """
+        job: Job = _validated(cls, _json(path, path.read_bytes if path.is_file() else None), str(path))
+        folder = path.resolve().parent
+        paths = {
+            name: folder / value
+            for name in ("model_folder", "base_folder", "items_file", "out_folder", "voices_folder")
+            if (value := getattr(job, name)) is not None
+        }
+        return job.model_copy(update=paths)
+
+    def asks(self) -> tuple[Ask, ...]:
+        """The items, in order.
+
+        Raises:
+            BadInput: the file is not there, a line is no item, two items share an id, or there are none.
+        """
+        if not self.items_file.is_file():
+            raise BadInput(f"there is no file of items {self.items_file}")
+        lines = self.items_file.read_bytes().splitlines()
+        asks = [
+            _validated(Ask, _json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
+            for number, line in enumerate(lines, 1)
+            if line.strip()
+        ]
+        if not asks:
+            raise BadInput(f"{self.items_file} holds no items")
+        ids = [ask.id for ask in asks]
+        if twice := {name for name in ids if ids.count(name) > 1} if len(set(ids)) < len(ids) else None:
+            raise BadInput(f"{self.items_file} has two items {min(twice)}; ids must differ")
+        return tuple(asks)
+
+
+class Turn(Part):
+    """One turn as spoken: seconds in the recording, and the script's words."""
+
+    speaker: str
+    start: float
+    end: float
+    text: str
+
+
+class Answer(Part):
+    """What a system said to one turn of a person: a file beside the log, and its words where it tells them."""
+
+    turn: str
+    audio: str
+    seconds: float
+    text: str | None = None
+
+
+class Generated(Part):
+    """A line of `generated.jsonl`: an item made with a seed, or why there is nothing.
+
+    `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is their
+    ratio. `error` says what was wrong, `cause` whose fault it is. `details` is provenance.
+    """
+
+    schema_version: Literal[1] = 1
+    item: str
+    seed: int
+    audio: str | None = None
+    script: str | None = None
+    answers: tuple[Answer, ...] = ()
+    turns: tuple[Turn, ...] = ()
+    error: str | None = None
+    cause: Cause | None = None
+    wall_seconds: float = 0.0
+    load_seconds: float = 0.0
+    audio_seconds: float | None = None
+    rtf: float | None = None
+    hardware: str = ""
+    details: dict[str, Any] = {}
+
+
+def _json(path: Path, read: Any) -> Any:
+    if read is None:
+        raise BadInput(f"there is no job file {path}")
+    try:
+        return json.loads(read())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path} is not JSON ({error})") from None
+
+
+def _validated(form: type[Any], data: Any, where: str) -> Any:
+    try:
+        return form.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(map(str, first["loc"]))
+        raise BadInput(f"{where}: {field + ': ' if field else ''}{first['msg']}") from None

@@ -1,0 +1,116 @@
+"""Opening a folder of files with transformers: no network, no code of the folder, safetensors only.
+
+A copy of a model lies on one device where it fits; where it does not, accelerate spreads it over all GPUs.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.models.device import device as usual_device
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters.snapshot import weight_bytes
+
+_SHARE = 0.8
+"""Of a GPU's free memory that weights may fill; the rest is for what is computed."""
+
+
+def device_of(asked: str | None) -> str:
+    """Where one copy runs: what the job asks for, else this process's GPU, else the processor.
+
+    Raises:
+        BadInput: the device is not there.
+    """
+    import torch
+
+    if asked is None:
+        chosen = usual_device()
+        rank = os.environ.get("LOCAL_RANK")
+        return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
+    try:
+        torch.empty(1, device=asked)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise BadInput(f"the device {asked} cannot be used here ({reason}); leave it out or name another") from None
+    return asked
+
+
+def gpus_to_share(folder: Path, asked: str | None) -> int:
+    """How many GPUs could each hold a copy of the model; 0 where there is none, or where it fits on none."""
+    import torch
+
+    if asked is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
+        return 0
+    count = torch.cuda.device_count()
+    return count if all(_fits(folder, number) for number in range(count)) else 0
+
+
+def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
+    """A model of class `kind` of transformers, ready to be used.
+
+    Raises:
+        BadInput: it cannot be loaded; with the library's reason.
+    """
+    import torch
+
+    on_gpu = device.startswith("cuda")
+    options.setdefault("dtype", "auto" if on_gpu else torch.float32)
+    if on_gpu and not _fits(folder, torch.device(device).index or 0):
+        options["device_map"] = "auto"
+    with loading(folder):
+        found = _class(kind).from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
+        )
+        return found.eval() if "device_map" in options else found.to(device).eval()
+
+
+def reader(kind: str, folder: Path, **options: Any) -> Any:
+    """A tokenizer or processor of class `kind` of transformers.
+
+    Raises:
+        BadInput: it cannot be loaded; with the library's reason.
+    """
+    with loading(folder):
+        return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
+
+
+@contextmanager
+def loading(folder: Path) -> Iterator[None]:
+    """What a library says against a model's files, as a sentence.
+
+    Raises:
+        BadInput: anything went wrong but want of memory.
+    """
+    from accelerate.utils.memory import should_reduce_batch_size
+
+    advice = logging.getLogger("transformers")
+    level = advice.level
+    try:
+        with quiet():
+            yield
+    except (BadInput, MemoryError):
+        raise
+    except Exception as error:
+        if should_reduce_batch_size(error):
+            raise
+        reason = " ".join(str(error).split())[:500] or type(error).__name__
+        raise BadInput(f"the model in {folder.name} cannot be loaded: {reason}") from error
+    finally:
+        advice.setLevel(level)
+
+
+def _class(kind: str) -> Any:
+    import transformers
+
+    return getattr(transformers, kind)
+
+
+def _fits(folder: Path, gpu: int) -> bool:
+    import torch
+
+    free, _ = torch.cuda.mem_get_info(gpu)
+    return weight_bytes(folder) <= _SHARE * free

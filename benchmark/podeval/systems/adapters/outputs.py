@@ -1,0 +1,207 @@
+"""Outputs that were made elsewhere: found by item, looked over, and handed on as what a model here would have made.
+
+A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
+`ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
+`{"item", "audio"}`, `{"item", "script"}` or `{"item", "answers": {turn: file}}`, with `wall_seconds` and `text` where
+they are known. Files are decoded here, so that whoever measures reads only what podeval wrote.
+"""
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podeval.audio.decode import Limits, decode
+from podeval.errors import BadInput
+from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, SpokenAnswer
+from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script_format import any_script
+
+MANIFEST = "manifest.jsonl"
+AUDIO = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
+SCRIPT = ("json", "txt")
+LIMITS = Limits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
+"""Of one supplied recording: four hours at most."""
+
+_MANIFEST_MOST = 64 * 2**20
+_SCRIPT_MOST = 4 * 2**20
+
+Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
+
+
+class Entry(BaseModel):
+    """A line of the manifest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    item: str
+    seed: int | None = None
+    audio: str | None = None
+    script: str | None = None
+    answers: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    wall_seconds: Seconds = 0.0
+    hardware: Annotated[str, Field(max_length=200)] = ""
+
+
+class Supplied:
+    """A `Maker` that reads."""
+
+    at_once = 1
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder.resolve()
+        self._manifest = read_manifest(self._folder)
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """What was supplied for each item, decoded."""
+        return [self._read(ask, seed) for ask in asks]
+
+    def _read(self, ask: Ask, seed: int) -> Made:
+        begin = time.perf_counter()
+        entry = self._entry(ask, seed)
+        details: dict[str, Any] = {"supplied": True}
+        if entry.hardware:
+            details["hardware"] = entry.hardware
+        # Without a log of its own, supplied audio has no real-time factor.
+        if not entry.wall_seconds:
+            details["wall_seconds_unknown"] = True
+        wall = entry.wall_seconds
+        if ask.user is not None:
+            answers = tuple(self._answer(entry, turn.id) for turn in ask.user)
+            return Made(wall, answers=answers, details=details)
+        if entry.script is not None:
+            return Made(wall, script=self._script(entry.script), details=details)
+        if entry.audio is None:
+            raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
+        sound = self._sound(entry.audio)
+        return Made(wall, sound=sound, details=details | {"decode_seconds": round(time.perf_counter() - begin, 3)})
+
+    def _entry(self, ask: Ask, seed: int) -> Entry:
+        found = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
+        if found is not None:
+            return found
+        if self._manifest:
+            raise SpeechFailed(f"the manifest has no line for {ask.id}")
+        if ask.user is not None:
+            named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO) for turn in ask.user}
+            return Entry(item=ask.id, answers={turn: name for turn, name in named.items() if name})
+        kinds = SCRIPT if ask.prompt is not None else AUDIO
+        name = self._named(ask.id, kinds)
+        if name is None:
+            raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
+        return Entry(item=ask.id, script=name) if ask.prompt is not None else Entry(item=ask.id, audio=name)
+
+    def _named(self, name: str, extensions: Sequence[str]) -> str | None:
+        return next((f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()), None)
+
+    def _answer(self, entry: Entry, turn: str) -> SpokenAnswer:
+        if turn not in entry.answers:
+            raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
+        return SpokenAnswer(turn, self._sound(entry.answers[turn]), entry.texts.get(turn))
+
+    def _sound(self, name: str) -> Sound:
+        try:
+            found = decode(inside(self._folder, name), limits=LIMITS)
+        except BadInput as refusal:
+            raise SpeechFailed(str(refusal)) from None
+        if not len(found.samples):
+            raise SpeechFailed(f"{name} holds no samples")
+        if not np.all(np.isfinite(found.samples)):
+            raise SpeechFailed(f"{name} holds samples that are no numbers")
+        return Sound(found.samples, found.rate)
+
+    def _script(self, name: str) -> dict[str, Any]:
+        path = inside(self._folder, name)
+        if path.stat().st_size > _SCRIPT_MOST:
+            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {_SCRIPT_MOST}")
+        try:
+            text = path.read_text(encoding="utf-8")
+            script = any_script(text)
+        except (BadInput, UnicodeDecodeError) as refusal:
+            raise SpeechFailed(f"{name} is no script: {refusal}") from None
+        return {"text": script.lines, "turns": script.to_json()}
+
+
+def inside(folder: Path, name: str) -> Path:
+    """A plain file in a folder.
+
+    Raises:
+        SpeechFailed: the name leads out of it, or there is no such file, or it is a link.
+    """
+    path = folder / name
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts or "\x00" in name:
+        raise SpeechFailed(f"{name!r} leads out of the folder; name a file in it")
+    steps = [folder.joinpath(*parts[: number + 1]) for number in range(len(parts))]
+    if any(step.is_symlink() for step in steps):
+        raise SpeechFailed(f"{name} is a link; upload the file itself")
+    if not path.is_file():
+        raise SpeechFailed(f"there is no file {name}")
+    return path
+
+
+def read_manifest(folder: Path) -> dict[tuple[str, int | None], Entry]:
+    """The manifest's lines by item and seed; empty where there is no manifest.
+
+    Raises:
+        BadInput: a line is not as it should be; says which and why.
+    """
+    path = folder / MANIFEST
+    if path.is_symlink():
+        raise BadInput(f"{MANIFEST} is a link; upload the file itself")
+    if not path.is_file():
+        return {}
+    if path.stat().st_size > _MANIFEST_MOST:
+        raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
+    found: dict[tuple[str, int | None], Entry] = {}
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = Entry.model_validate(json.loads(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BadInput(f"{MANIFEST}, line {number}: {where}: {first['msg']}") from None
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"{MANIFEST}, line {number} is not JSON ({error})") from None
+        if (entry.item, entry.seed) in found:
+            raise BadInput(f"{MANIFEST}, line {number}: {entry.item} is there twice; remove one")
+        found[entry.item, entry.seed] = entry
+    return found
+
+
+class OutputsAdapter:
+    """The adapter of the kind `outputs`."""
+
+    task = "outputs"
+    title = "Supplied outputs"
+    makes = "audio"
+    about = "Reads audio, scripts or answers that were made elsewhere; no model is run, and the board says so."
+    needs = ("a file an item, named by its id, or manifest.jsonl", "audio of at most four hours, 8 to 192 kHz")
+    models: tuple[ModelClass, ...] = ()
+
+    def available(self) -> str | None:
+        """Always None: nothing has to be installed."""
+        return None
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """See `Adapter.check`: a folder, with a manifest that can be read where there is one."""
+        if not folder.is_dir():
+            raise BadInput(f"there is no folder {folder} with outputs")
+        read_manifest(folder)
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """See `Adapter.open`."""
+        self.check(job.model_folder)
+        return Supplied(job.model_folder)
+
+
+ADAPTER = OutputsAdapter()

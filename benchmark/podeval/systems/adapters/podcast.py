@@ -1,0 +1,141 @@
+"""Podcasts: the whole script goes to a model that performs dialogues, and full audio comes back.
+
+Nothing is joined turn by turn, so that the model is free in pauses and interruptions; when each turn is spoken is not
+known. A script longer than the model performs at once is cut between turns into as few pieces as will do.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
+from podeval.systems.adapters.chance import seed_of
+from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import require_type
+from podeval.systems.adapters.speech_model import (
+    DialogueModel,
+    SpeechClass,
+    clips_for,
+    open_model,
+    sound_of,
+)
+from podeval.systems.speakable import seconds_to_say, speakable
+from podeval.text.script import Script, Turn
+
+CLASSES = (
+    SpeechClass(ModelClass("dia", "Dia", "English, one or two speakers, about 15 s at once"), "dia:Dia"),
+    SpeechClass(ModelClass("csm", "CSM", "English, turn after turn with the turns before in mind"), "csm:Csm"),
+    SpeechClass(
+        ModelClass("vibevoice", "VibeVoice", "English and Chinese, up to four speakers, about 40 minutes at once"),
+        "vibevoice:VibeVoice",
+    ),
+)
+"""Classes of models that perform a dialogue."""
+
+PAUSE = 0.4
+"""Seconds between two pieces."""
+
+
+class Performed:
+    """A `Maker` of podcasts."""
+
+    at_once = 1
+
+    def __init__(self, model: DialogueModel, job: Job, preset: Preset) -> None:
+        self._model = model
+        self._job = job
+        self._preset = preset
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """Each script, performed."""
+        return [self._perform(ask, seed) for ask in asks]
+
+    def _perform(self, ask: Ask, seed: int) -> Made:
+        script = _speakable(ask.spoken())
+        model: Any = self._model
+        if len(script.speakers) > model.most_speakers:
+            raise BadInput(
+                f"the model performs {model.most_speakers} speakers, the script has {len(script.speakers)}; enter it in"
+                " tracks with fewer"
+            )
+        model.voices(ask.language)
+        clips = clips_for(ask, script, self._job, self._preset, model.rate)
+        begin = time.perf_counter()
+        pieces = cut(script, model.longest)
+        sounds = []
+        model.begin()
+        for number, piece in enumerate(pieces):
+            sounds.append(model.perform(piece, script.speakers, clips, seed_of(seed, ask.id, number)))
+        pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
+        whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
+        return Made(
+            time.perf_counter() - begin,
+            sound=sound_of(whole, model.rate, self._preset, "the model"),
+            details={
+                "strategy": "whole" if len(pieces) == 1 else "chunked",
+                "pieces": len(pieces),
+                **({"chunk": f"turns, about {model.longest:g} s", "pause": PAUSE} if len(pieces) > 1 else {}),
+                "voices": {who: "reference" if who in clips else "own" for who in script.speakers},
+            },
+        )
+
+
+class PodcastAdapter:
+    """The adapter of the task `podcast`."""
+
+    task = "podcast"
+    title = "Podcast"
+    makes = "audio"
+    about = (
+        "Performs a whole script in one go, or in as few pieces as the model's length allows; full audio comes back."
+    )
+    needs = (
+        "config.json of one of the classes below, and its tokenizer",
+        "weights as .safetensors",
+        "its codec, under base",
+    )
+    models = tuple(found.facts for found in CLASSES)
+
+    def available(self) -> str | None:
+        """None where torch, transformers and accelerate are installed."""
+        return missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """See `Adapter.check`."""
+        require_type(folder, {model.type: model.title for model in self.models}, self.task)
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """See `Adapter.open`."""
+        kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
+        model = open_model(CLASSES, kind, job, preset, loading.device_of(job.device))
+        return Performed(cast(DialogueModel, model), job, preset)
+
+
+def cut(script: Script, longest: float) -> list[Script]:
+    """The script in pieces of about `longest` seconds at most, cut between turns; a turn is never cut."""
+    pieces: list[list[Turn]] = []
+    length = 0.0
+    for turn in script.turns:
+        seconds = seconds_to_say(turn.text)
+        if not pieces or length + seconds > longest:
+            pieces.append([])
+            length = 0.0
+        pieces[-1].append(turn)
+        length += seconds
+    return [Script(tuple(piece)) for piece in pieces]
+
+
+def _speakable(script: Script) -> Script:
+    turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text)))
+    if not turns:
+        raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
+    return Script(turns)
+
+
+ADAPTER = PodcastAdapter()

@@ -1,0 +1,214 @@
+"""Settings of generation by name: the model's own, and those under which the papers' figures were made.
+
+What a preset leaves open (None) is as the model's own repo has it. A preset is part of a score's protocol.
+"""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from podeval.errors import BadInput
+from podeval.systems.adapters.job import Reference
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Settings of generation.
+
+    Args:
+        name: as a job has it.
+        source: where the settings are printed.
+        about: one sentence.
+        temperature, top_p, top_k: of drawing tokens; temperature 0 takes the most probable.
+        max_new_tokens: the longest answer.
+        thinking: whether a model that can think first is told to; None leaves it to its template.
+        rate: Hz that audio is brought to.
+        reference_voices: whether speakers get voices of `REFERENCE_VOICES`.
+    """
+
+    name: str
+    source: str
+    about: str
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_new_tokens: int | None = None
+    thinking: bool | None = None
+    rate: int | None = None
+    reference_voices: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """What the preset sets, as plain data for a protocol."""
+        kept = {name: value for name, value in asdict(self).items() if value not in (None, False)}
+        return {name: value for name, value in kept.items() if name not in ("source", "about")}
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("default", "the model's repo", "Everything as the model's own generation_config.json says."),
+        Preset(
+            "podbench",
+            "PodBench, section 4.1",
+            "Sampling as the model's repo recommends, at most 16,384 new tokens.",
+            max_new_tokens=16_384,
+        ),
+        Preset(
+            "podbench-thinking",
+            "PodBench, section 4.1",
+            "As podbench; a hybrid model is told to think first, and its thoughts are dropped.",
+            max_new_tokens=16_384,
+            thinking=True,
+        ),
+        Preset(
+            "podbench-direct",
+            "PodBench, section 4.1",
+            "As podbench; a hybrid model is told not to think.",
+            max_new_tokens=16_384,
+            thinking=False,
+        ),
+        Preset(
+            "mtalk",
+            "MTalk-Bench, section 6.1",
+            "Temperature 0.5 and top-p 0.95 for every model alike.",
+            temperature=0.5,
+            top_p=0.95,
+        ),
+        Preset(
+            "lfs",
+            "LFS-Bench, appendix E.2 and E.3",
+            "Reference voices for models that take them, the repo's own settings otherwise; audio at 24 kHz.",
+            rate=24_000,
+            reference_voices=True,
+        ),
+    )
+}
+"""Every preset by name."""
+
+
+def preset(name: str) -> Preset:
+    """The preset of this name.
+
+    Raises:
+        BadInput: there is none; names the closest.
+    """
+    if name not in PRESETS:
+        close = get_close_matches(name, PRESETS, n=1, cutoff=0.4)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise BadInput(f"there is no preset {name!r}; {hint}there are {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+@dataclass(frozen=True)
+class ReferenceVoice:
+    """One of the voices of LFS-Bench, Table 7; recordings of them are not published."""
+
+    number: int
+    gender: Literal["female", "male"]
+    age: Literal["child", "teenager", "young adult", "middle-aged", "elderly"]
+    language: Literal["en", "zh"]
+    source: str
+
+
+REFERENCE_VOICES: tuple[ReferenceVoice, ...] = (
+    ReferenceVoice(1, "female", "child", "en", "Emilia"),
+    ReferenceVoice(2, "male", "child", "en", "Emilia"),
+    ReferenceVoice(3, "female", "child", "zh", "ChildMandarin"),
+    ReferenceVoice(4, "male", "child", "zh", "ChildMandarin"),
+    ReferenceVoice(5, "female", "teenager", "en", "NCSSD_R_EN"),
+    ReferenceVoice(6, "male", "teenager", "en", "NCSSD_R_EN"),
+    ReferenceVoice(7, "female", "teenager", "zh", "AISHELL-3"),
+    ReferenceVoice(8, "male", "teenager", "zh", "NCSSD_R_ZH"),
+    ReferenceVoice(9, "female", "young adult", "en", "msppodcast"),
+    ReferenceVoice(10, "male", "young adult", "en", "NCSSD_R_EN"),
+    ReferenceVoice(11, "female", "young adult", "zh", "AISHELL-3"),
+    ReferenceVoice(12, "male", "young adult", "zh", "NCSSD_R_ZH"),
+    ReferenceVoice(13, "male", "young adult", "zh", "VibeVoice Github"),
+    ReferenceVoice(14, "female", "young adult", "zh", "VibeVoice Github"),
+    ReferenceVoice(15, "male", "young adult", "en", "VibeVoice Github"),
+    ReferenceVoice(16, "female", "young adult", "en", "VibeVoice Github"),
+    ReferenceVoice(17, "female", "middle-aged", "en", "LibriSpeech"),
+    ReferenceVoice(18, "male", "middle-aged", "en", "Emilia"),
+    ReferenceVoice(19, "female", "middle-aged", "zh", "NCSSD_C_ZH"),
+    ReferenceVoice(20, "male", "middle-aged", "zh", "NCSSD_C_ZH"),
+    ReferenceVoice(21, "male", "middle-aged", "zh", "SparkTTS Github"),
+    ReferenceVoice(22, "female", "elderly", "en", "msppodcast"),
+    ReferenceVoice(23, "male", "elderly", "en", "msppodcast"),
+    ReferenceVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
+    ReferenceVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
+)
+"""LFS-Bench, Table 7. The paper reports each model with the best of them; which that is, it does not say."""
+
+
+def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
+    """Recordings of the voices of a language that lie in a folder, adults first, women and men in turn.
+
+    A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` beside it holds its words.
+
+    Args:
+        language: `en` or `zh`.
+        folder: whoever runs the benchmark fills it; None has no voices.
+    """
+    if folder is None:
+        return ()
+    there = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
+    ages = {"young adult": 0, "middle-aged": 1, "elderly": 2, "teenager": 3, "child": 4}
+    of_language = sorted(
+        ((voice, path) for voice, path in there if voice.language == language),
+        key=lambda found: (ages[found[0].age], found[0].number),
+    )
+    women = [path for voice, path in of_language if voice.gender == "female"]
+    men = [path for voice, path in of_language if voice.gender == "male"]
+    shared = min(len(women), len(men))
+    ordered = [path for pair in zip(women, men, strict=False) for path in pair] + women[shared:] + men[shared:]
+    return tuple(Reference(audio=str(path), text=_words(path)) for path in ordered)
+
+
+def require_voices(folder: Path) -> Path:
+    """A folder that holds a recording of at least one of `REFERENCE_VOICES`.
+
+    Raises:
+        BadInput: there is no such folder, or no recording of a voice in it.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder of reference voices {folder}")
+    if not any(_recording(folder, voice.number) for voice in REFERENCE_VOICES):
+        raise BadInput(f"{folder} holds no reference voice; name them 01.wav to 25.wav, as docs/adapters.md says")
+    return folder
+
+
+def copy_voices(source: Path, folder: Path) -> None:
+    """Copy the recordings of `REFERENCE_VOICES` with their words from one folder to another.
+
+    Raises:
+        BadInput: as `require_voices`.
+    """
+    require_voices(source)
+    folder.mkdir(parents=True, exist_ok=True)
+    for voice in REFERENCE_VOICES:
+        if (path := _recording(source, voice.number)) is None:
+            continue
+        for file in (path, path.with_suffix(".txt")):
+            if file.is_file():
+                shutil.copyfile(file, folder / file.name)
+
+
+def assigned(
+    speakers: tuple[str, ...], given: Mapping[str, Reference], pool: tuple[Reference, ...]
+) -> dict[str, Reference]:
+    """For each speaker the voice that is given for them, else the next of the pool; none where both have run out."""
+    rest = iter(pool)
+    found = {speaker: given.get(speaker) or next(rest, None) for speaker in speakers}
+    return {speaker: voice for speaker, voice in found.items() if voice is not None}
+
+
+def _recording(folder: Path, number: int) -> Path | None:
+    return next((p for ext in ("flac", "wav") if (p := folder / f"{number:02d}.{ext}").is_file()), None)
+
+
+def _words(recording: Path) -> str | None:
+    words = recording.with_suffix(".txt")
+    return words.read_text(encoding="utf-8").strip() if words.is_file() else None

@@ -1,0 +1,153 @@
+"""Qwen3-Omni of transformers: hears a person's turns and answers in words and in one of its own voices.
+
+Its processor is not loaded, as that wants libraries for pictures and films: the words go through the tokenizer and its
+chat template, the sounds through the feature extractor, and each sound's place in the words is made as long as it is.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Samples, SpokenAnswer
+from podeval.systems.adapters.chance import set_seed
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import config_of
+from podeval.systems.adapters.speech_model import sound_of
+from podeval.systems.speech import SpeechFailed
+
+HEARS_AT, SPEAKS_AT = 16_000, 24_000
+"""Hz; the second is that of its code2wav, which no config tells."""
+
+LONGEST = 4_096
+"""Codes of the longest answer; at 12.5 a second five and a half minutes, as transformers has it."""
+
+
+class QwenOmni:
+    """A system that converses; one turn at a time, as its noise is drawn for a whole batch."""
+
+    def __init__(self, job: Job, preset: Preset) -> None:
+        folder = job.model_folder
+        self._tokenizer: Any = loading.reader("AutoTokenizer", folder)
+        self._extractor: Any = loading.reader("WhisperFeatureExtractor", folder)
+        self._model: Any = loading.model("Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device))
+        self._preset = preset
+        self._options = _options(preset)
+        voices = self._model.config.talker_config.speaker_id or {}
+        if not self._model.has_talker or not voices:
+            raise BadInput("this Qwen3-Omni has no talker or no voice, so that it does not speak; submit one that does")
+        self._voice = next(iter(voices))
+
+    def begin(self, language: str) -> "_Conversation":
+        """A new conversation."""
+        return _Conversation(self)
+
+    def answer(
+        self, messages: list[dict[str, Any]], heard: list[Samples], seed: int
+    ) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """The answer to a conversation whose last message is a person's.
+
+        Raises:
+            SpeechFailed: no words or no sound came back.
+            BadInput: the conversation does not fit into the model's window.
+        """
+        import torch
+
+        inputs = self._inputs(messages, heard)
+        asked = int(inputs["input_ids"].shape[1])
+        window = self._model.config.thinker_config.text_config.max_position_embeddings
+        if asked >= window:
+            raise BadInput(f"the conversation is {asked} tokens long and the model's window {window}; nothing is cut")
+        set_seed(seed)
+        with torch.inference_mode(), quiet():
+            sequences, waves = self._model.generate(
+                **{name: value.to(self._model.device) for name, value in inputs.items()},
+                speaker=self._voice,
+                return_audio=True,
+                talker_max_new_tokens=LONGEST,
+                thinker_eos_token_id=self._model.config.im_end_token_id,
+                **self._options,
+            )
+        said = sequences[0, asked:].tolist()
+        text = self._tokenizer.decode(said, skip_special_tokens=True).strip()
+        if not text:
+            raise SpeechFailed("the model answered without words")
+        wave = np.asarray(waves[0].float().cpu().numpy(), np.float32).reshape(-1)
+        sound = sound_of(wave, SPEAKS_AT, self._preset, "the model")
+        return SpokenAnswer("", sound, text), {"tokens": len(said), "prompt_tokens": asked, "voice": self._voice}
+
+    def _inputs(self, messages: list[dict[str, Any]], heard: list[Samples]) -> dict[str, Any]:
+        """Words and sounds as the model reads them."""
+        from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
+            _get_feat_extract_output_lengths,
+        )
+
+        features = self._extractor(
+            heard,
+            sampling_rate=HEARS_AT,
+            padding=True,
+            truncation=False,
+            return_attention_mask=True,
+            return_tensors="pt",
+        )
+        window = self._model.config.thinker_config.audio_config.n_window
+        frames = features["attention_mask"].sum(-1)
+        lengths = _get_feat_extract_output_lengths(frames, window).tolist()  # type: ignore[no-untyped-call]
+        mark = self._tokenizer.convert_ids_to_tokens(self._model.config.thinker_config.audio_token_id)
+        text = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        parts = text.split(mark)
+        if len(parts) != len(lengths) + 1:
+            raise SpeechFailed("the model's chat template does not give every recording its place")
+        text = parts[0] + "".join(mark * int(length) + part for length, part in zip(lengths, parts[1:], strict=True))
+        words = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)
+        return {
+            "input_ids": words["input_ids"],
+            "attention_mask": words["attention_mask"],
+            "input_features": features["input_features"].to(self._model.dtype),
+            "feature_attention_mask": features["attention_mask"],
+        }
+
+
+class _Conversation:
+    def __init__(self, model: QwenOmni) -> None:
+        self._model = model
+        self._messages: list[dict[str, Any]] = []
+        self._heard: list[Samples] = []
+
+    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """Hear, answer, and keep both in mind."""
+        self._heard.append(heard)
+        self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
+        answer, about = self._model.answer(self._messages, self._heard, seed)
+        self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
+        return answer, about
+
+
+def require_speaking(folder: Path) -> None:
+    """Refuse an omni model that was saved without the part that speaks.
+
+    Raises:
+        BadInput: it was.
+    """
+    if not config_of(folder).get("enable_audio_output", True):
+        raise BadInput("this Qwen3-Omni was saved with enable_audio_output off, so that it does not speak")
+
+
+def _options(preset: Preset) -> dict[str, Any]:
+    """The preset's sampling, for the words; the voice keeps its own."""
+    options: dict[str, Any] = {}
+    if preset.temperature is not None:
+        options["thinker_do_sample"] = preset.temperature > 0
+        if preset.temperature > 0:
+            options["thinker_temperature"] = preset.temperature
+    if preset.top_p is not None:
+        options["thinker_top_p"] = preset.top_p
+    if preset.top_k is not None:
+        options["thinker_top_k"] = preset.top_k
+    if preset.max_new_tokens is not None:
+        options["thinker_max_new_tokens"] = preset.max_new_tokens
+    return options

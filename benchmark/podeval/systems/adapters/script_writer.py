@@ -1,0 +1,275 @@
+"""Script writers: causal language models that are asked in their own chat template, and LoRA adapters on them.
+
+The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
+never cut; the answer may be as long as the preset says and the window allows. Rows of a batch draw their tokens from
+generators of their own (`podeval.systems.adapters.chance`).
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.models.pretrained import quiet
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Label, Made, Maker, ModelClass, missing
+from podeval.systems.adapters.chance import row_by_row, seed_of
+from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import check_files, config_of
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script_format import read_script, without_reasoning
+
+GPU_BATCH, CPU_BATCH = 8, 2
+NEW_TOKENS = 4_096
+"""The longest answer where neither the preset nor the model's repo says one."""
+
+_THINKING = "<think>"
+_THOUGHT = "</think>"
+Message = Mapping[str, str]
+
+
+class LanguageModel:
+    """A causal language model with its tokenizer.
+
+    Args:
+        folder: of the model, or of a LoRA adapter.
+        base: of the model that the adapter adapts.
+        device: such as `cpu`.
+        preset: of generation.
+        longest: of an answer, in tokens, where neither the preset nor the model's repo says one.
+    """
+
+    def __init__(
+        self, folder: Path, base: Path | None, device: str, preset: Preset, *, longest: int = NEW_TOKENS
+    ) -> None:
+        self._tokenizer = _tokenizer(folder, base)
+        self._model = _weights(folder, base, device)
+        self._preset = preset
+        self.config = _generation(self._model, self._tokenizer, preset, longest)
+        self.window = _window(self._model.config)
+
+    def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
+        """An answer to each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
+
+        Raises:
+            BadInput: a chat does not fit into the window.
+            SpeechFailed: nothing but thoughts, or nothing at all, came back.
+        """
+        import torch
+
+        texts = [self._written(chat) for chat in chats]
+        # The template has put the special tokens in already.
+        batch = self._tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
+        longest = int(batch["input_ids"].shape[1])
+        if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
+            # Near the end of the window a neighbour's length would cut an answer short.
+            return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
+        config, processors = row_by_row(self.config, seeds)
+        config.max_new_tokens = self._room(longest)
+        with torch.inference_mode(), quiet():
+            sequences = self._model.generate(
+                input_ids=batch["input_ids"].to(self._model.device),
+                attention_mask=batch["attention_mask"].to(self._model.device),
+                generation_config=config,
+                logits_processor=processors,
+            )
+        asked = batch["attention_mask"].sum(dim=1).tolist()
+        return [self._answer(row[longest:].tolist(), int(count)) for row, count in zip(sequences, asked, strict=True)]
+
+    @property
+    def _templated(self) -> bool:
+        return bool(self._tokenizer.chat_template)
+
+    def _written(self, chat: Sequence[Message]) -> str:
+        """The chat as the model reads it; of a base model without a template, the words alone."""
+        if not self._templated:
+            return "\n\n".join(message["content"] for message in chat)
+        options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
+        try:
+            return str(
+                self._tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
+            )
+        except Exception as error:  # a template is the repo's own program: whatever it raises is its failure
+            raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
+
+    def _room(self, prompt: int) -> int:
+        wanted = int(self.config.max_new_tokens)
+        if self.window is None:
+            return wanted
+        if prompt >= self.window:
+            raise BadInput(f"the request is {prompt} tokens long and the model's window {self.window}; nothing is cut")
+        return min(wanted, self.window - prompt)
+
+    def _answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+        ends = self.config.eos_token_id
+        ends = set(ends) if isinstance(ends, list) else {ends}
+        stop = next((place for place, token in enumerate(tokens) if token in ends), None)
+        said = tokens[:stop]
+        raw = self._tokenizer.decode(said, skip_special_tokens=False)
+        if _THINKING in raw and _THOUGHT not in raw:
+            raise SpeechFailed(f"the model was still thinking after {len(said)} tokens and wrote no script")
+        text = without_reasoning(self._clean(raw, said))
+        if not text:
+            raise SpeechFailed(f"the model's answer of {len(said)} tokens holds no words")
+        return {"text": text, "tokens": len(said), "prompt_tokens": prompt, "whole": stop is not None}
+
+    def _clean(self, raw: str, tokens: list[int]) -> str:
+        """Without special tokens, but with the marks of thoughts, which some tokenizers count among them."""
+        head, mark, tail = raw.rpartition(_THOUGHT)
+        if not mark:
+            return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+        special = sorted(self._tokenizer.all_special_tokens, key=len, reverse=True)
+        for token in special:
+            tail = tail.replace(token, "")
+        return head + mark + tail
+
+
+class ScriptWriter:
+    """A `Maker` of scripts."""
+
+    def __init__(self, model: LanguageModel, at_once: int) -> None:
+        self._model = model
+        self.at_once = at_once
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """A script for each prompt."""
+        for ask in asks:
+            if ask.prompt is None:
+                raise BadInput(
+                    f"item {ask.id} has no prompt to write from; its benchmark's track asks for something else"
+                )
+        begin = time.perf_counter()
+        chats = [[{"role": "user", "content": str(ask.prompt)}] for ask in asks]
+        answers = self._model.answers(chats, [seed_of(seed, ask.id) for ask in asks])
+        share = (time.perf_counter() - begin) / len(asks)
+        return [
+            Made(share, script=_script(answer["text"]), details={k: v for k, v in answer.items() if k != "text"})
+            for answer in answers
+        ]
+
+
+class ScriptWriterAdapter:
+    """The adapter of the task `script-writer`."""
+
+    task = "script-writer"
+    title = "Script writer"
+    makes = "script"
+    about = "Writes the script that a prompt asks for, with the model's own chat template; thoughts are dropped."
+    needs = ("config.json and a tokenizer, with a chat template where the model follows one", "weights as .safetensors")
+    models: tuple[ModelClass, ...]
+
+    def __init__(self, writes: Label = "plumbing only", adapts: Label = "plumbing only") -> None:
+        self.models = (
+            ModelClass(
+                "*", "Causal language models", "any class that AutoModelForCausalLM of transformers has", writes
+            ),
+            ModelClass("lora", "LoRA adapters", "adapter_config.json on a base model that is pinned too", adapts),
+        )
+
+    def available(self) -> str | None:
+        """None where torch, transformers, accelerate and peft are installed."""
+        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """See `Adapter.check`."""
+        check_files(folder)
+        if is_lora(folder):
+            kind = str(config_of(folder, "adapter_config.json").get("peft_type", "")).upper()
+            if kind != "LORA":
+                raise BadInput(f"adapter_config.json is of type {kind or 'none'}; LORA adapters are run")
+            if not (folder / "adapter_model.safetensors").is_file():
+                raise BadInput("the adapter has no adapter_model.safetensors; save it with save_pretrained of peft")
+            if base is None:
+                raise BadInput("the repo holds a LoRA adapter; name the model it adapts under base, with its commit")
+            if is_lora(base):
+                raise BadInput("the base of an adapter must be a whole model, not another adapter")
+            self.check(base)
+            return
+        require_causal(folder)
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """See `Adapter.open`."""
+        self.check(job.model_folder, job.base_folder)
+        device = loading.device_of(job.device)
+        model = LanguageModel(job.model_folder, job.base_folder, device, preset)
+        return ScriptWriter(model, job.batch or (CPU_BATCH if device == "cpu" else GPU_BATCH))
+
+
+def is_lora(folder: Path) -> bool:
+    """Whether a folder holds an adapter of peft and no whole model."""
+    return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
+
+
+def require_causal(folder: Path) -> None:
+    """Refuse a model whose class does not continue text.
+
+    Raises:
+        BadInput: says which class it is.
+    """
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    kind = config_of(folder).get("model_type")
+    if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        raise BadInput(f"a model of type {kind!r} is no causal language model of transformers, so it writes no scripts")
+    if not any(folder.glob("*.safetensors")):
+        raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
+
+
+def _tokenizer(folder: Path, base: Path | None) -> Any:
+    own = base is None or (folder / "tokenizer_config.json").is_file()
+    tokenizer = loading.reader("AutoTokenizer", folder if own or base is None else base)
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def _weights(folder: Path, base: Path | None, device: str) -> Any:
+    if base is None or not is_lora(folder):
+        return loading.model("AutoModelForCausalLM", folder, device)
+    model = loading.model("AutoModelForCausalLM", base, device)
+    from peft import PeftModel
+
+    with loading.loading(folder):
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False, use_safetensors=True)
+        return adapted.merge_and_unload().eval()
+
+
+def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
+    """The repo's own settings, with what the preset sets."""
+    from copy import deepcopy
+
+    config = deepcopy(model.generation_config)
+    if preset.temperature is not None:
+        config.do_sample = preset.temperature > 0
+        config.temperature = preset.temperature or None
+    if preset.top_p is not None:
+        config.top_p = preset.top_p
+    if preset.top_k is not None:
+        config.top_k = preset.top_k
+    config.max_length = None
+    config.max_new_tokens = preset.max_new_tokens or config.max_new_tokens or longest
+    config.num_beams = 1
+    config.pad_token_id = tokenizer.pad_token_id
+    config.eos_token_id = config.eos_token_id if config.eos_token_id is not None else tokenizer.eos_token_id
+    return config
+
+
+def _window(config: Any) -> int | None:
+    text = config.get_text_config()
+    found = getattr(text, "max_position_embeddings", None)
+    return int(found) if found else None
+
+
+def _script(text: str) -> dict[str, Any]:
+    """The text, and its turns where it has the form of a script."""
+    try:
+        turns = read_script(text).to_json()
+    except BadInput:
+        turns = None
+    return {"text": text, "turns": turns}
+
+
+ADAPTER = ScriptWriterAdapter()

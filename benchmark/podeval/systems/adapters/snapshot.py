@@ -1,0 +1,205 @@
+"""The files of a submitted model: fetched at a pinned commit into a fresh folder, and looked over before any is opened.
+
+Weights are safetensors and nothing else; code, pickles and links are refused, and so is `auto_map`, by which a config
+asks for code of its repo. A gate that refused all this before changes nothing here: what is opened is checked.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+
+PATTERNS = (
+    "*.json",
+    "*.safetensors",
+    "*.txt",
+    "*.jinja",
+    "*.tiktoken",
+    "tokenizer*",
+    "*tokenizer.model",
+    "spiece.model",
+    "*.npy",
+)
+"""Files that a model may be made of; `*.npy` are voice presets (Bark), read without pickles."""
+
+REFUSED = ("*.py", "*.pyc", "*.so", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle", "*.msgpack", "*.h5")
+"""Files that are never fetched, whatever they are called besides."""
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_JSON_MOST = 64 * 2**20
+_HEADER_MOST = 100 * 2**20
+_VOCABULARIES = ("tokenizer.json", "vocab.json")  # their keys are words
+_CODE = {pattern.removeprefix("*") for pattern in REFUSED}
+
+
+def fetch(repo: str, revision: str, folder: Path, *, token: str | None = None) -> Path:
+    """Download what a model may be made of at one commit, into a folder that holds nothing else.
+
+    Args:
+        repo: a model repo on the Hub.
+        revision: a full commit hash.
+        folder: new or empty; a shared cache could hold files that another call let in.
+        token: for gated or private repos.
+
+    Raises:
+        BadInput: the revision is no commit, the folder is not empty, the Hub does not hand the files out, or they are
+            not what a model may be made of.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    if not _COMMIT.fullmatch(revision):
+        raise BadInput(f"{repo} is to be pinned to a full commit hash of 40 characters, not {revision!r}")
+    if folder.exists() and any(folder.iterdir()):
+        raise BadInput(f"{folder} is not empty; give a new folder for the files of {repo}")
+    try:
+        snapshot_download(
+            repo,
+            revision=revision,
+            local_dir=folder,
+            allow_patterns=list(PATTERNS),
+            ignore_patterns=list(REFUSED),
+            token=token,
+            max_workers=4,
+        )
+    except GatedRepoError:
+        raise BadInput(f"{repo} is gated; its owner has to grant podeval access") from None
+    except RevisionNotFoundError:
+        raise BadInput(f"{repo} has no commit {revision}; give one that its history shows") from None
+    except RepositoryNotFoundError:
+        raise BadInput(f"there is no model repo {repo}, or it is private") from None
+    except (LocalEntryNotFoundError, HfHubHTTPError) as error:
+        raise BadInput(f"the Hub did not hand out {repo} ({error.__cause__ or error}); try again later") from None
+    check_files(folder)
+    for path in (folder, *folder.rglob("*")):  # a sandbox reads them as another user
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return folder
+
+
+def check_files(folder: Path) -> None:
+    """Refuse what could run code or lead out of the folder.
+
+    Raises:
+        BadInput: no such folder, a link, a file with code or pickles, an `auto_map`, damaged JSON or safetensors.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder} with the files of a model")
+    for path in _files(folder):
+        name = path.relative_to(folder)
+        if path.is_symlink() or not path.is_file():
+            raise BadInput(f"{name} is a link or no plain file; a model's files must lie in its folder themselves")
+        if path.suffix.lower() in _CODE:
+            raise BadInput(f"{name} may hold code; weights are read from .safetensors and settings from .json only")
+        if path.suffix.lower() == ".json":
+            _check_json(path, name)
+        elif path.suffix.lower() == ".safetensors":
+            safetensors_header(path)
+
+
+def config_of(folder: Path, name: str = "config.json") -> dict[str, Any]:
+    """A JSON object among a model's files.
+
+    Raises:
+        BadInput: it is not there, or is not an object.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise BadInput(f"the model has no {name}, which says what kind of model it is")
+    found = _read_json(path, Path(name))
+    if not isinstance(found, dict):
+        raise BadInput(f"{name} is not a JSON object")
+    return found
+
+
+def require_type(folder: Path, known: dict[str, str], task: str) -> str:
+    """The `model_type` of a model that must be one of `known` (type to title).
+
+    Raises:
+        BadInput: it is another, or the folder has no config.json, no safetensors, or something in it that is refused.
+    """
+    check_files(folder)
+    found = config_of(folder).get("model_type")
+    if found not in known:
+        titles = ", ".join(f"{title} ({kind})" for kind, title in known.items())
+        raise BadInput(f"the adapter for {task} cannot open a model of type {found!r}; it opens {titles}")
+    if not any(folder.rglob("*.safetensors")):
+        raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
+    return str(found)
+
+
+def weight_bytes(folder: Path) -> int:
+    """Size of the weights in bytes."""
+    return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
+
+
+def safetensors_header(path: Path) -> dict[str, Any]:
+    """What tensors a safetensors file holds, from its header alone.
+
+    Raises:
+        BadInput: it is no such file, or shorter than its header says.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(_HEADER_MOST, size - 8):
+            raise BadInput(f"{path.name} is not a whole safetensors file; upload it again")
+        try:
+            header = json.loads(file.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+            raise BadInput(
+                f"{path.name} has a header that cannot be read; save it with the safetensors library"
+            ) from None
+    if not all(isinstance(end, int) for end in ends) or 8 + length + max(ends, default=0) != size:
+        raise BadInput(f"{path.name} is {size} bytes, which is not what its header says; upload it again")
+    return dict(header)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Everything below a folder but the notes of `huggingface_hub` on its download."""
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts
+        if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):
+            continue
+        yield path
+
+
+def _check_json(path: Path, name: Path) -> None:
+    data = _read_json(path, name)
+    if name.name not in _VOCABULARIES and "auto_map" in _keys(data):
+        raise BadInput(
+            f"{name} has an auto_map, which asks for code of the repo; podeval runs only classes that transformers has "
+            "itself, so remove it"
+        )
+
+
+def _keys(data: Any) -> set[str]:
+    """Keys of every object in it, however deep it is nested."""
+    found: set[str] = set()
+    left = [data]
+    while left:
+        match left.pop():
+            case dict() as block:
+                found.update(block)
+                left.extend(block.values())
+            case list() as entries:
+                left.extend(entries)
+    return found
+
+
+def _read_json(path: Path, name: Path) -> Any:
+    if path.stat().st_size > _JSON_MOST:
+        raise BadInput(f"{name} is {path.stat().st_size} bytes of JSON; {_JSON_MOST} are the most")
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{name} is not JSON ({error})") from None

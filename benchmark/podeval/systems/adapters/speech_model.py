@@ -1,0 +1,137 @@
+"""What a model of speech can be asked for: a line in a voice, or a dialogue in one go."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from podeval.audio.decode import Limits, decode
+from podeval.audio.resample import mono, resample
+from podeval.errors import BadInput
+from podeval.systems.adapters.adapter import ModelClass, Samples, Sound
+from podeval.systems.adapters.job import Ask, Job, Reference
+from podeval.systems.adapters.presets import Preset, assigned, reference_voices
+from podeval.systems.speech import SpeechFailed
+from podeval.text.script import Script
+
+LONGEST_REFERENCE = 60.0
+"""Seconds; what is longer is no prompt but an upload by mistake."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """A recording of a voice at the model's rate, shape (frames,), and its words where they are known."""
+
+    samples: Samples
+    text: str | None
+
+
+class LineModel(Protocol):
+    """A model that says a line by itself.
+
+    Attributes:
+        rate: Hz.
+        takes_references: whether a voice can be given by a recording of it.
+        longest_line: characters; longer turns are split into sentences, and those at clauses.
+    """
+
+    rate: int
+    takes_references: bool
+    longest_line: int | None
+
+    def voices(self, language: str) -> int | None:
+        """How many voices of its own it has for a language; None where it can make any number.
+
+        Raises:
+            BadInput: it does not speak the language.
+        """
+
+    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+        """The line, shape (frames,); equal arguments give equal samples."""
+
+    def begin(self) -> None:
+        """A new item begins: nothing said before may matter."""
+
+
+class DialogueModel(Protocol):
+    """A model that performs a dialogue in one go.
+
+    Attributes:
+        rate: Hz.
+        most_speakers: that it can tell apart.
+        longest: seconds it performs at once; longer scripts are cut between turns.
+    """
+
+    rate: int
+    most_speakers: int
+    longest: float
+
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+        """A piece of an item's script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
+
+        Args:
+            piece: consecutive turns.
+            speakers: of the whole script, in order.
+            clips: reference recordings by speaker, where there are any.
+            seed: of what is drawn.
+        """
+
+    def begin(self) -> None:
+        """A new item begins: nothing performed before may matter."""
+
+
+@dataclass(frozen=True)
+class SpeechClass:
+    """A class of speech models: its facts, and the name of the class here that opens it, as `module:name`."""
+
+    facts: ModelClass
+    opened_by: str
+
+
+def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Preset, device: str) -> LineModel:
+    """The model of a job, by its `model_type`."""
+    from importlib import import_module
+
+    module, _, name = next(found.opened_by for found in classes if found.facts.type == kind).partition(":")
+    opened: LineModel = getattr(import_module(f"podeval.systems.adapters.{module}"), name)(job, preset, device)
+    return opened
+
+
+def clip(reference: Reference, folder: Path, rate: int) -> Clip:
+    """A reference recording, mono and at the model's rate.
+
+    Raises:
+        BadInput: it cannot be read, is silent, or longer than a minute.
+    """
+    path = folder / reference.audio
+    heard = decode(path, limits=Limits(seconds=LONGEST_REFERENCE))
+    samples = resample(mono(heard.samples), heard.rate, rate)
+    if not np.any(samples):
+        raise BadInput(f"the reference voice {path.name} is silent")
+    return Clip(np.asarray(samples, np.float32).reshape(-1), reference.text)
+
+
+def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, Clip]:
+    """The reference voice of each speaker of a script that has one, by the item or by the preset."""
+    pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
+    folder = job.items_file.parent
+    return {
+        speaker: clip(found, folder, rate) for speaker, found in assigned(script.speakers, ask.voices, pool).items()
+    }
+
+
+def sound_of(samples: Samples, rate: int, preset: Preset, made_by: str) -> Sound:
+    """Samples as they are kept: finite, not silent, at the preset's rate.
+
+    Raises:
+        SpeechFailed: they are not.
+    """
+    if not len(samples) or not np.any(samples):
+        raise SpeechFailed(f"{made_by} brought back only silence")
+    if not np.all(np.isfinite(samples)):
+        raise SpeechFailed(f"{made_by} brought back samples that are no numbers")
+    if preset.rate is None or preset.rate == rate:
+        return Sound(samples, rate)
+    return Sound(resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate)

@@ -1,0 +1,211 @@
+"""Speech to speech: a person's turns are heard, and each is answered in speech with all turns before it in mind.
+
+Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a `language_model/` and a `speech/` (of a
+class that text to speech opens); or an omni model, which hears and speaks itself.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from podeval.audio.decode import Limits, decode
+from podeval.audio.resample import mono, resample
+from podeval.errors import BadInput
+from podeval.systems.adapters import loading, text_to_speech
+from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Samples, SpokenAnswer, missing
+from podeval.systems.adapters.chance import seed_of
+from podeval.systems.adapters.job import Ask, Job, Said
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
+from podeval.systems.adapters.script_writer import LanguageModel, require_causal
+from podeval.systems.adapters.snapshot import check_files, config_of, require_type
+from podeval.systems.speech import SpeechFailed
+
+PARTS = ("transcriber", "language_model", "speech")
+"""Folders of a cascade."""
+
+RATE = 16_000
+"""Hz of what is heard."""
+
+ANSWER_TOKENS = 512
+"""The longest answer in tokens, where neither the preset nor the model's repo says one."""
+
+SETTINGS = "cascade.json"
+_OMNI = ModelClass("qwen3_omni_moe", "Qwen3-Omni", "hears and speaks by itself, in the first of its own voices")
+_CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")
+_LIMITS = Limits(seconds=600.0)
+
+
+class Conversation(Protocol):
+    """One conversation under way."""
+
+    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """The answer to what a person says next (16 kHz, shape (frames,)), and what is worth keeping about it."""
+
+
+class Speaker(Protocol):
+    """A system that converses."""
+
+    def begin(self, language: str) -> Conversation:
+        """A new conversation, which knows nothing of others."""
+
+
+class Conversing:
+    """A `Maker` of answers."""
+
+    at_once = 1
+
+    def __init__(self, speaker: Speaker, job: Job) -> None:
+        self._speaker = speaker
+        self._job = job
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """The answers to each item's turns."""
+        return [self._converse(ask, seed) for ask in asks]
+
+    def _converse(self, ask: Ask, seed: int) -> Made:
+        if ask.user is None:
+            raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
+        recordings = [self._heard(ask, turn.id, turn.audio) for turn in ask.user]
+        begin = time.perf_counter()
+        conversation = self._speaker.begin(ask.language)
+        answers, details = [], {}
+        for turn, heard in zip(ask.user, recordings, strict=True):
+            answer, about = conversation.answer(heard, seed_of(seed, ask.id, turn.id))
+            answers.append(replace(answer, turn=turn.id))
+            details[turn.id] = about
+        return Made(
+            time.perf_counter() - begin, answers=tuple(answers), details={"by_turn": details, "capture": "file"}
+        )
+
+    def _heard(self, ask: Ask, turn: str, audio: str | None) -> Samples:
+        if audio is None:
+            raise BadInput(f"turn {turn} of {ask.id} has no recording; speech to speech hears, it does not read")
+        found = decode(self._job.items_file.parent / audio, limits=_LIMITS)
+        return np.asarray(resample(mono(found.samples), found.rate, RATE), np.float32).reshape(-1)
+
+
+class Cascade:
+    """A `Speaker` of three models."""
+
+    def __init__(self, job: Job, preset: Preset) -> None:
+        from podeval.models.whisper_transformers import WhisperTransformers
+
+        folder, device = job.model_folder, loading.device_of(job.device)
+        hears, thinks, speaks = (folder / part for part in PARTS)
+        with loading.loading(hears), _models_on(device):
+            self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1)
+        self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
+        # The preset's sampling is meant for words; the voice keeps its own.
+        voice = Preset("default", "", "", rate=preset.rate)
+        self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
+        self.system = _system_prompt(folder)
+
+    def begin(self, language: str) -> Conversation:
+        """See `Speaker`."""
+        return _CascadeConversation(self, language)
+
+
+class _CascadeConversation:
+    def __init__(self, cascade: Cascade, language: str) -> None:
+        self._cascade = cascade
+        self._language = language
+        self._said = [{"role": "system", "content": cascade.system}] if cascade.system else []
+
+    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """Transcribe, answer in words, speak them."""
+        words = self._cascade.transcriber.transcribe(heard, self._language).text
+        if not words:
+            raise SpeechFailed("the system's transcriber heard no words, so that there is nothing to answer")
+        self._said.append({"role": "user", "content": words})
+        (written,) = self._cascade.writer.answers([self._said], [seed])
+        self._said.append({"role": "assistant", "content": written["text"]})
+        line = Ask(id="answer", language=self._language, script=(Said(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
+        spoken = self._cascade.voice.speak(line.spoken(), line, seed)
+        assert spoken.sound is not None, "the reader raises where there is no sound"
+        about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
+        return SpokenAnswer("", spoken.sound, written["text"]), about
+
+
+class SpeechToSpeechAdapter:
+    """The adapter of the task `speech-to-speech`."""
+
+    task = "speech-to-speech"
+    title = "Speech to speech"
+    makes = "answers"
+    about = (
+        "Hears the recorded turns of a person one after the other and answers each in speech, remembering all before."
+    )
+    needs = (
+        "of a cascade: transcriber/, language_model/ and speech/, each as save_pretrained writes it",
+        "of an omni model: its files as save_pretrained writes them",
+        "weights as .safetensors",
+    )
+    models = (_OMNI, _CASCADE)
+
+    def available(self) -> str | None:
+        """None where torch, transformers, accelerate and peft are installed."""
+        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """See `Adapter.check`."""
+        check_files(folder)
+        if _is_omni(folder):
+            require_type(folder, {_OMNI.type: _OMNI.title}, self.task)
+            require_speaking(folder)
+            return
+        absent = [part for part in PARTS if not (folder / part / "config.json").is_file()]
+        if absent:
+            raise BadInput(
+                f"a speech-to-speech system is Qwen3-Omni, or a cascade with the folders {', '.join(PARTS)}; this one "
+                f"has no {' and no '.join(absent)}"
+            )
+        hears, thinks, speaks = (folder / part for part in PARTS)
+        require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
+        require_causal(thinks)
+        text_to_speech.ADAPTER.check(speaks)
+        _system_prompt(folder)
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """See `Adapter.open`."""
+        self.check(job.model_folder, job.base_folder)
+        speaker: Speaker = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)
+        return Conversing(speaker, job)
+
+
+def _is_omni(folder: Path) -> bool:
+    return (folder / "config.json").is_file()
+
+
+@contextmanager
+def _models_on(device: str) -> Iterator[None]:
+    """Have the rooms below load their models on a device too."""
+    before = os.environ.get("PODEVAL_DEVICE")
+    os.environ["PODEVAL_DEVICE"] = device
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PODEVAL_DEVICE"]
+        else:
+            os.environ["PODEVAL_DEVICE"] = before
+
+
+def _system_prompt(folder: Path) -> str:
+    """What `cascade.json` tells the language model, if there is one."""
+    if not (folder / SETTINGS).is_file():
+        return ""
+    found = config_of(folder, SETTINGS)
+    prompt = found.get("system_prompt", "")
+    if set(found) - {"system_prompt"} or not isinstance(prompt, str):
+        raise BadInput(f'{SETTINGS} holds {{"system_prompt": "…"}} and nothing else')
+    return prompt
+
+
+ADAPTER = SpeechToSpeechAdapter()

@@ -1,0 +1,134 @@
+"""Text to speech, turn by turn: each line is said by itself in its speaker's voice, and the lines are joined.
+
+Joining is that of the built-in readers (`podeval.systems.reader`): silence at the edges cut, voices at one level, fixed
+pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF means what it says.
+"""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from podeval.errors import BadInput
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
+from podeval.systems.adapters.chance import seed_of
+from podeval.systems.adapters.job import Ask, Job, Turn
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.snapshot import require_type
+from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, open_model, sound_of
+from podeval.systems.reader import DialogueReader, Line, join
+from podeval.systems.speakable import short_lines, speakable
+from podeval.text.script import Script
+
+CLASSES = (
+    SpeechClass(ModelClass("vits", "VITS", "one voice, or numbered voices; MMS-TTS is of this class"), "vits:Vits"),
+    SpeechClass(ModelClass("dia", "Dia", "English; voices by reference recording, else drawn and kept"), "dia:Dia"),
+    SpeechClass(ModelClass("bark", "Bark", "the voice presets of its repo, by language"), "bark:Bark"),
+    SpeechClass(ModelClass("csm", "CSM", "English; voices by reference recording, else its first line's"), "csm:Csm"),
+)
+"""Classes of models that say a line in a voice."""
+
+
+class TurnByTurn:
+    """A `Maker` of speech with known turn times."""
+
+    at_once = 1
+
+    def __init__(self, model: LineModel, job: Job, preset: Preset) -> None:
+        self._model = model
+        self._job = job
+        self._preset = preset
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+        """Each script, read aloud."""
+        return [self.speak(ask.spoken(), ask, seed) for ask in asks]
+
+    def speak(self, script: Script, ask: Ask, seed: int) -> Made:
+        """A script of an item, read aloud."""
+        model = self._model
+        clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
+        voices = self._voices(script, ask.language, set(clips))
+        lines = _lines(script, voices, model.longest_line)
+        begin = time.perf_counter()
+        model.begin()
+        sounds = [
+            model.say(line.text, line.voice, clips.get(script.turns[line.turn].speaker), seed_of(seed, ask.id, number))
+            for number, line in enumerate(lines)
+        ]
+        samples, turns = join(script, lines, sounds, model.rate)
+        wall = time.perf_counter() - begin
+        spoken = {line.turn for line in lines}
+        return Made(
+            wall,
+            sound=sound_of(samples, model.rate, self._preset, "the model"),
+            turns=tuple(Turn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in turns),
+            details={
+                "strategy": "chunked",
+                "chunk": "turn" if model.longest_line is None else f"sentence, at most {model.longest_line} characters",
+                **DialogueReader.assembly(),
+                "voices": {who: "reference" if who in clips else f"own {voices[who]}" for who in script.speakers},
+                "unspoken_turns": [number for number in range(len(script.turns)) if number not in spoken],
+            },
+        )
+
+    def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
+        """The number of each speaker's voice: the n-th of those without a recording has the model's n-th."""
+        had = self._model.voices(language)
+        others = [who for who in script.speakers if who not in referenced]
+        if had is not None and len(others) > had:
+            raise BadInput(
+                f"the model has {had} voice{'s' if had != 1 else ''}, the script asks for {len(others)} "
+                f"({', '.join(others)[:200]}); enter it in tracks with fewer speakers, or submit one with more voices"
+            )
+        order = [*others, *(who for who in script.speakers if who in referenced)]
+        return {who: number for number, who in enumerate(order)}
+
+
+class TextToSpeechAdapter:
+    """The adapter of the task `text-to-speech`."""
+
+    task = "text-to-speech"
+    title = "Text to speech"
+    makes = "audio"
+    about = (
+        "Speaks a script turn by turn, each speaker in one voice; turns are joined, and when each is spoken is known."
+    )
+    needs = ("config.json of one of the classes below, and its tokenizer", "weights as .safetensors")
+    models = tuple(found.facts for found in CLASSES)
+
+    def available(self) -> str | None:
+        """None where torch, transformers and accelerate are installed."""
+        return missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
+
+    def check(self, folder: Path, base: Path | None = None) -> None:
+        """See `Adapter.check`."""
+        require_type(folder, {model.type: model.title for model in self.models}, self.task)
+
+    def open(self, job: Job, preset: Preset) -> Maker:
+        """See `Adapter.open`."""
+        return open_reader(job, preset)
+
+
+def open_reader(job: Job, preset: Preset) -> TurnByTurn:
+    """The reader of a job's model.
+
+    Raises:
+        BadInput: it is of no class that is read here, or cannot be loaded.
+    """
+    kind = require_type(job.model_folder, {found.facts.type: found.facts.title for found in CLASSES}, "text-to-speech")
+    return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
+
+
+def _lines(script: Script, voices: dict[str, int], longest: int | None) -> list[Line]:
+    lines = [
+        Line(number, voices[turn.speaker], text)
+        for number, turn in enumerate(script.turns)
+        if (words := speakable(turn.text))
+        for text in ([words] if longest is None else short_lines(words, longest))
+    ]
+    if not lines:
+        raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")
+    return lines
+
+
+ADAPTER = TextToSpeechAdapter()

@@ -1,0 +1,61 @@
+"""VITS of transformers (MMS-TTS and its like): one voice or numbered voices, one line at a time.
+
+Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.systems.adapters import loading
+from podeval.systems.adapters.adapter import Samples
+from podeval.systems.adapters.chance import set_seed
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.speech import SpeechFailed
+
+_PHONEMIZER = "phonemizer"
+
+
+class Vits:
+    """A `LineModel`."""
+
+    takes_references = False
+    longest_line: int | None = 300  # its attention grows with the square of a line
+
+    def __init__(self, job: Job, preset: Preset, device: str) -> None:
+        from importlib import util
+
+        self._tokenizer: Any = loading.reader("VitsTokenizer", job.model_folder)
+        for flag, package in (("phonemize", _PHONEMIZER), ("is_uroman", "uroman")):
+            if getattr(self._tokenizer, flag, False) and util.find_spec(package) is None:
+                raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
+        self._model: Any = loading.model("VitsModel", job.model_folder, device)
+        self.rate = int(self._model.config.sampling_rate)
+
+    def voices(self, language: str) -> int | None:
+        """As many as its config says; a model speaks the language it was trained on, which it does not tell."""
+        return max(1, int(self._model.config.num_speakers))
+
+    def begin(self) -> None:
+        """Nothing is kept between lines."""
+
+    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+        """One line in the voice of this number, shape (frames,).
+
+        Raises:
+            SpeechFailed: none of the line's characters is known to the model.
+        """
+        import torch
+
+        inputs = self._tokenizer(text, return_tensors="pt")
+        blank = 1 if self._tokenizer.add_blank else 0
+        if inputs["input_ids"].shape[-1] <= blank:
+            raise SpeechFailed(f"the model knows no character of the line {text[:80]!r}")
+        speaker = {"speaker_id": voice} if int(self._model.config.num_speakers) > 1 else {}
+        set_seed(seed)
+        with torch.inference_mode():
+            wave = self._model(**inputs.to(self._model.device), **speaker).waveform
+        return np.asarray(wave.float().cpu().numpy()[0], np.float32)

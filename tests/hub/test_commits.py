@@ -1,0 +1,138 @@
+"""Files added to repos on a loopback Hub by the real client: never changed, never lost, never there twice."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from podeval.hub.commits import AppendOnly, Conflict
+from podeval.hub.patience import HubUnavailable, patiently
+
+REPO = "podeval/requests"
+
+
+@pytest.fixture
+def api(hub_client: Any) -> Any:
+    from huggingface_hub import HfApi
+
+    return HfApi(token="hf_x")
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Pauses are noted, not made."""
+    made: list[float] = []
+    monkeypatch.setattr("time.sleep", made.append)
+    return made
+
+
+def test_files_come_in_one_commit_and_the_same_again_changes_nothing(api: Any, hub_client: Any) -> None:
+    repo = AppendOnly(REPO, api=api)
+    assert repo.files() == {}
+    assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two")
+    assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two") is None
+    assert repo.add({"a/2.json": b"two", "a/3.json": b"three"}, "one more")
+    there = hub_client.repos.repos["datasets", REPO]
+    assert there.messages == ["initial commit", "two", "one more"]
+    assert repo.read("a/3.json") == b"three"
+    assert set(repo.files()) >= {"a/1.json", "a/2.json", "a/3.json"}
+
+
+def test_what_is_there_is_never_changed(api: Any) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({"a": b"one"}, "first")
+    with pytest.raises(Conflict, match="holds another a; files there are never changed"):
+        repo.add({"a": b"other", "b": b"new"}, "second")
+    assert "b" not in repo.files()
+
+
+@pytest.mark.parametrize("faults", [[503], [429, 500, 502], [504, 503, 503]])
+def test_rate_limits_and_outages_lose_and_double_nothing(api: Any, hub_client: Any, faults: list[int]) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({"a": b"one"}, "first")
+    hub_client.repos.faults.extend(faults)
+    repo.add({"b": b"two"}, "second")
+    assert hub_client.repos.repos["datasets", REPO].messages == ["initial commit", "first", "second"]
+    assert hub_client.repos.faults == []
+
+
+def test_a_commit_whose_answer_was_lost_is_not_made_again(
+    api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({"a": b"one"}, "first")
+    real, lost = hub_client.repos._commit, [True]
+
+    def done_but_not_said(*given: Any, **named: Any) -> Any:
+        answer = real(*given, **named)
+        if lost:
+            lost.pop()
+            return type(answer).error("Unavailable", 503)
+        return answer
+
+    monkeypatch.setattr(hub_client.repos, "_commit", done_but_not_said)
+    assert repo.add({"b": b"two"}, "second") is None
+    assert hub_client.repos.repos["datasets", REPO].messages == ["initial commit", "first", "second"]
+
+
+def test_of_writers_that_meet_each_looks_again_and_all_files_are_there(api: Any, hub_client: Any) -> None:
+    AppendOnly(REPO, api=api).add({"start": b""}, "start")
+    failures: list[BaseException] = []
+
+    def write(number: int) -> None:
+        try:
+            AppendOnly(REPO, api=api).add({f"file {number}": b"%d" % number}, f"by {number}")
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    there = hub_client.repos.repos["datasets", REPO]
+    assert sorted(there.messages[2:]) == ["by 0", "by 1", "by 2"]
+    assert {"file 0", "file 1", "file 2"} <= set(there.at("main")[1])
+
+
+def test_an_outage_without_end_is_said(api: Any, hub_client: Any) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({"a": b"one"}, "first")
+    hub_client.repos.faults.extend([503] * 50)
+    with pytest.raises(HubUnavailable, match="nothing is lost, try again later"):
+        repo.add({"b": b"two"}, "second")
+
+
+class Asked(Exception):
+    def __init__(self, status: int, wait: str = "") -> None:
+        self.response = type("Response", (), {"status_code": status, "headers": {"Retry-After": wait} if wait else {}})
+
+
+def failing(*errors: Exception) -> Callable[[], str]:
+    left = list(errors)
+
+    def call() -> str:
+        if left:
+            raise left.pop(0)
+        return "done"
+
+    return call
+
+
+def test_a_wait_that_the_hub_asks_for_is_made(at_once: list[float]) -> None:
+    assert patiently(failing(Asked(429, "17"), Asked(503))) == "done"
+    assert at_once[0] == 17
+    assert at_once[1] < 2
+    with pytest.raises(HubUnavailable):
+        patiently(failing(Asked(429, "4000")))
+    assert len(at_once) == 2, "so long a wait is not made"
+
+
+def test_what_will_not_pass_is_raised_as_it_is(at_once: list[float]) -> None:
+    with pytest.raises(Asked):
+        patiently(failing(Asked(403)))
+    with pytest.raises(ZeroDivisionError):
+        patiently(failing(ZeroDivisionError()))
+    assert at_once == []

@@ -1,0 +1,144 @@
+"""Results in the Hub's own forms, as the real client writes and reads them on a loopback Hub."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import yaml
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.hub.eval_results import (
+    FILE,
+    Figure,
+    eval_results_yaml,
+    eval_yaml,
+    merged_index,
+    model_index,
+    propose,
+    propose_model_index,
+)
+
+BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
+FIGURES = (
+    Figure(
+        "real_pod", "podeval/real_pod", "demo_speech", "wer.wer", 0.031, "2026-11-22", "embedded; Whisper", "a" * 40
+    ),
+    Figure("real_pod", "podeval/real_pod", "demo_audio", "loudness.integrated", -16.2, "2026-11-22", "embedded"),
+)
+
+
+@pytest.fixture
+def api(hub_client: Any) -> Any:
+    from huggingface_hub import HfApi
+
+    return HfApi(token="hf_x")
+
+
+def test_a_benchmark_lists_one_task_a_dimension_for_rows_that_are_in_the_repo() -> None:
+    text = eval_yaml(benchmarks.get("real_pod"), {"topics": ["test"], "demo": ["test"], "episodes": ["test"]})
+    assert text
+    found = yaml.safe_load(text)
+    assert found["name"] == "Real-Pod"
+    assert found["evaluation_framework"] == "podeval"
+    tasks = {task["id"]: task for task in found["tasks"]}
+    assert len(tasks) == len(found["tasks"])
+    assert tasks["demo_speech"] == {"id": "demo_speech", "config": "demo", "split": "test"}
+    assert tasks["topics_script"] == {"id": "topics_script", "config": "topics", "split": "test"}
+    assert "topics_fidelity" in tasks
+    assert "demo_fidelity" not in tasks, "the demo gives no reference voices"
+    lfs = eval_yaml(benchmarks.get("lfs_bench"), {"texts": ["test"]})
+    assert lfs
+    assert {task["id"].partition("_")[0] for task in yaml.safe_load(lfs)["tasks"]} == {"test"}, "no sample"
+    assert eval_yaml(benchmarks.get("real_pod"), {"other": ["test"]}) is None
+
+
+def test_the_file_is_what_the_hubs_client_reads_back() -> None:
+    from huggingface_hub._eval_results import parse_eval_result_entries
+
+    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(FIGURES, BOARD)))
+    assert [(entry.dataset_id, entry.task_id, entry.value) for entry in entries] == [
+        ("podeval/real_pod", "demo_speech", 0.031),
+        ("podeval/real_pod", "demo_audio", -16.2),
+    ]
+    assert entries[0].dataset_revision == "a" * 40
+    assert entries[0].source_url == BOARD
+
+
+def test_a_pull_request_is_opened_once(api: Any, hub_client: Any) -> None:
+    repo = hub_client.repos.publish("models", "alice/tts", {"README.md": b"# tts\n"})
+    first = propose("alice/tts", FIGURES, BOARD, api=api)
+    assert first
+    assert first.endswith("alice/tts/discussions/1")
+    assert propose("alice/tts", FIGURES, BOARD, api=api) == first
+    assert len(repo.proposals) == 1
+    assert FILE not in repo.at("main")[1]
+    assert yaml.safe_load(repo.at("refs/pr/1")[1][FILE])[0]["value"] == 0.031
+
+
+def test_what_its_owner_closed_is_not_proposed_again(
+    api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo = hub_client.repos.publish("models", "alice/tts", {"README.md": b"# tts\n"})
+    first = propose("alice/tts", FIGURES, BOARD, api=api)
+    repo.closed.add(1)
+    assert propose("alice/tts", FIGURES, BOARD, api=api) == first
+    assert propose("alice/tts", FIGURES[:1], BOARD, api=api) != first, "other results are another proposal"
+
+
+def test_a_card_gets_results_and_keeps_everything_else(api: Any, hub_client: Any) -> None:
+    theirs = {"task": {"type": "x"}, "dataset": {"type": "x", "name": "x"}, "metrics": [{"type": "mos", "value": 4.5}]}
+    head = {"license": "mit", "model-index": [{"name": "tts", "results": [theirs]}]}
+    card = f"---\n{yaml.safe_dump(head)}---\n# tts\n\nSpeaks.\n"
+    repo = hub_client.repos.publish("models", "alice/tts", {"README.md": card.encode()})
+    first = propose_model_index("alice/tts", "tts", FIGURES, BOARD, api=api)
+    assert first
+    assert propose_model_index("alice/tts", "tts", FIGURES, BOARD, api=api) == first
+    assert len(repo.proposals) == 1
+    proposed = repo.at("refs/pr/1")[1]["README.md"].decode()
+    _, found, text = proposed.split("---\n", 2)
+    assert text == "# tts\n\nSpeaks.\n"
+    about = yaml.safe_load(found)
+    assert about["license"] == "mit"
+    (index,) = about["model-index"]
+    assert index["results"][0] == theirs
+    values = [metric["value"] for result in index["results"] for metric in result["metrics"]]
+    assert values == [4.5, 0.031, -16.2]
+    # Merged, and measured again: the earlier figures go, theirs stay.
+    newer = [replace(FIGURES[0], value=0.02)]
+    merged = merged_index(about["model-index"], model_index("tts", newer, BOARD))
+    assert [metric["value"] for result in merged[0]["results"] for metric in result["metrics"]] == [4.5, 0.02]
+    hub_client.repos.publish("models", "bob/bare", {"config.json": b"{}"})
+    with pytest.raises(BadInput, match="bob/bare has no card"):
+        propose_model_index("bob/bare", "bare", FIGURES, BOARD, api=api)
+
+
+def test_nothing_is_proposed_where_the_repo_has_it(api: Any, hub_client: Any) -> None:
+    hub_client.repos.publish("models", "alice/tts", {FILE: eval_results_yaml(FIGURES, BOARD).encode()})
+    assert propose("alice/tts", FIGURES, BOARD, api=api) is None
+    with pytest.raises(BadInput, match="there are no results"):
+        propose("alice/tts", (), BOARD, api=api)
+
+
+def test_a_pull_request_survives_an_outage_and_a_lost_answer(
+    api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    repo = hub_client.repos.publish("models", "alice/tts", {"README.md": b"# tts\n"})
+    real, lost = hub_client.repos._commit, [True]
+
+    def done_but_not_said(*given: Any, **named: Any) -> Any:
+        answer = real(*given, **named)
+        return type(answer).error("Unavailable", lost.pop() and 503) if lost else answer
+
+    monkeypatch.setattr(hub_client.repos, "_commit", done_but_not_said)
+    hub_client.repos.faults.append(429)
+    assert propose("alice/tts", FIGURES, BOARD, api=api)
+    assert len(repo.proposals) == 1
+
+
+def test_the_older_form_can_be_had_too() -> None:
+    from huggingface_hub import ModelCardData
+
+    card = ModelCardData(model_name="tts", **{"model-index": model_index("tts", FIGURES, BOARD)})
+    assert "demo_speech" in str(card.to_dict())

@@ -1,0 +1,126 @@
+"""Generation on Hugging Face Jobs, against a loopback Hub that checks the payload of the real client."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.runs.hf_jobs import HfJobs, JobPlan, configured, minutes_of
+
+IMAGE = f"registry.hf.space/podeval/generate@sha256:{'0' * 64}"
+PLAN = JobPlan(
+    submission="s0123456789ab",
+    run="real_pod/demo",
+    round=1,
+    model="alice/tts",
+    revision="a" * 40,
+    asked="podeval/podeval-asked",
+    asked_revision="d" * 40,
+    asked_folder="s0123456789ab/real_pod/demo/0123",
+    bucket="podeval/podeval-results",
+    results="s0123456789ab/real_pod/demo/1",
+)
+
+
+@pytest.fixture
+def jobs(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    return hub_client.repos.jobs
+
+
+@pytest.fixture
+def executor(jobs: Any) -> HfJobs:
+    from huggingface_hub import HfApi
+
+    return HfJobs(IMAGE, "a10g-large", "podeval", minutes=90, attempts=2, api=HfApi(token="hf_secret"))
+
+
+def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: HfJobs, jobs: Any) -> None:
+    executor.start(replace(PLAN, base="bob/base", base_revision="b" * 40))
+    (spec,) = jobs.specs
+    assert spec["dockerImage"] == IMAGE
+    assert spec["command"][-3:] == ["podeval.systems.adapters.handover", "/asked/job.json", "/results"]
+    assert (spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == ("a10g-large", 5400, 2)
+    named = {"podeval": "generate", "submission": "s0123456789ab", "run": "real_pod-demo", "round": "1"}
+    assert spec["labels"].items() >= named.items()
+    assert "secrets" not in spec
+    assert "hf_secret" not in json.dumps(spec)
+    assert spec["environment"] == {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    model, base, asked, results = spec["volumes"]
+    assert model == {
+        "type": "model",
+        "source": "alice/tts",
+        "mountPath": "/model",
+        "revision": "a" * 40,
+        "readOnly": True,
+    }
+    assert (base["source"], base["revision"], base["readOnly"]) == ("bob/base", "b" * 40, True)
+    assert (asked["type"], asked["revision"], asked["path"], asked["readOnly"]) == (
+        "dataset",
+        "d" * 40,
+        "s0123456789ab/real_pod/demo/0123",
+        True,
+    )
+    assert (results["mountPath"], results["readOnly"]) == ("/results", False)
+
+
+def test_what_it_can_cost_is_known_before(executor: HfJobs, jobs: Any) -> None:
+    assert executor.at_most(executor.per_minute()) == pytest.approx(0.025 * 90 * 2)
+    with pytest.raises(BadInput, match="there is no machine 'moon'; there are a10g-large, cpu-basic, h200"):
+        replace(executor, flavour="moon").per_minute()
+
+
+def test_a_job_is_started_once_for_a_round_whatever_happens_to_the_answer(executor: HfJobs, jobs: Any) -> None:
+    jobs.lose_answers = 1
+    first = executor.start(PLAN)
+    assert executor.start(PLAN).id == first.id
+    found = executor.find(PLAN.labels)
+    assert found
+    assert found.id == first.id
+    assert len(jobs.specs) == 1
+    assert executor.start(replace(PLAN, round=2)).id != first.id
+    assert executor.start(replace(PLAN, run="real_pod/topics")).id != first.id
+
+
+def test_its_log_can_be_followed_and_it_can_be_stopped(executor: HfJobs, jobs: Any) -> None:
+    job = executor.start(PLAN)
+    assert list(executor.lines(job.id)) == ["loading the model", "item 1 of 2", "item 2 of 2"]
+    other = executor.start(replace(PLAN, round=2))
+    executor.stop(other.id)
+    assert executor.look(other.id).status.stage == "CANCELED"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [({"revision": "main"}, "must be pinned to a full commit"), ({"base": "bob/base"}, "bob/base must be pinned")],
+)
+def test_a_plan_without_pins_is_refused(changes: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        replace(PLAN, **changes)
+
+
+def test_settings_without_bounds_are_refused() -> None:
+    with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
+        HfJobs("python:3.12", "a10g-large", "podeval")
+    with pytest.raises(BadInput, match="1 minute to 24 hours"):
+        HfJobs(IMAGE, "a10g-large", "podeval", minutes=0)
+    with pytest.raises(BadInput, match="1 to 5 attempts"):
+        HfJobs(IMAGE, "a10g-large", "podeval", attempts=9)
+    with pytest.raises(BadInput, match="which user or organisation pays"):
+        HfJobs(IMAGE, "a10g-large", "")
+
+
+def test_settings_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PODEVAL_JOBS_IMAGE", raising=False)
+    assert configured() is None
+    monkeypatch.setenv("PODEVAL_JOBS_IMAGE", IMAGE)
+    monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "podeval")
+    monkeypatch.setenv("PODEVAL_JOBS_TIMEOUT", "1.5h")
+    found = configured(flavor="h200")
+    assert found
+    assert (found.flavour, found.minutes, found.bucket) == ("h200", 90, "podeval/podeval-results")
+    assert (minutes_of("45"), minutes_of("45m"), minutes_of("2h")) == (45, 45, 120)
+    with pytest.raises(BadInput, match="'soon' is no time limit"):
+        minutes_of("soon")

@@ -1,0 +1,167 @@
+"""Tiny models of every class, published to a Hub on loopback and fetched from it by the real client, once."""
+
+import importlib.util
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.systems.adapters import generate, snapshot
+from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.log import Log
+
+COMMIT = "c0ffee" * 6 + "c0ff"
+Run = Callable[..., dict[str, Generated]]
+
+
+def beside(name: str, folder: Path = Path(__file__).parent) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Several test processes on few cores spend their time waiting for each other's threads."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def tiny() -> ModuleType:
+    return beside("tiny_submissions")
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Hub on loopback, with this process's client turned to it."""
+    from huggingface_hub import constants
+
+    loopback = beside("loopback_hub", Path(__file__).parents[2]).LoopbackHub(tmp_path_factory.mktemp("spaces"))
+    with loopback as server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "ENDPOINT", server.url)
+        template = server.url + "/{repo_id}/resolve/{revision}/{filename}"
+        for place in (constants, importlib.import_module("huggingface_hub.file_download")):
+            patch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+        patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path_factory.mktemp("hub-cache")))
+        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def publish(hub: Any) -> Callable[[str, Path], str]:
+    """Push a folder as a model repo, with code and pickles beside it as careless people leave them."""
+
+    def push(repo: str, folder: Path) -> str:
+        files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+        extra = {"README.md": b"---\nlicence: mit\n---\n", "train.py": b"raise SystemExit", "old.bin": b"\x80\x04."}
+        hub.repos.publish("models", repo, files | extra, sha=COMMIT)
+        return COMMIT
+
+    return push
+
+
+@pytest.fixture(scope="session")
+def fetched(
+    tiny: ModuleType,
+    tiny_models: Any,
+    publish: Callable[[str, Path], str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str], Path]:
+    """The folder of a tiny model as it comes from the Hub, by name."""
+    made, local = tmp_path_factory.mktemp("made"), tmp_path_factory.mktemp("fetched")
+
+    def make(name: str) -> Path:
+        match name:
+            case "vits":
+                return Path(tiny.vits(made / name))
+            case "vits3":
+                return Path(tiny.vits(made / name, speakers=3))
+            case "dia":
+                return Path(tiny.dia(made / name))
+            case "bark":
+                return Path(tiny.bark(made / name))
+            case "csm":
+                return Path(tiny.csm(made / name))
+            case "vibevoice":
+                return Path(tiny.vibevoice(made / name))
+            case "lm":
+                return Path(tiny.causal_lm(made / name))
+            case "lora":
+                return Path(tiny.lora(made / name, fetch("lm")))
+            case "omni":
+                return Path(tiny.omni(made / name))
+            case "cascade":
+                return Path(tiny.cascade(made / name, tiny_models.whisper))
+        raise KeyError(name)
+
+    def fetch(name: str) -> Path:
+        folder = local / name
+        if not folder.exists():
+            commit = publish(f"tester/{name}", make(name))
+            snapshot.fetch(f"tester/{name}", commit, folder)
+        return folder
+
+    return fetch
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Callable[..., Path]:
+    """Write a job file and its items."""
+
+    def write(adapter: str, model: Path, asks: Sequence[dict[str, Any]], **more: Any) -> Path:
+        (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, asks)), encoding="utf-8")
+        file = tmp_path / "job.json"
+        content = {"adapter": adapter, "model_folder": str(model), "items_file": "items.jsonl", "out_folder": "out"}
+        file.write_text(json.dumps({**content, "device": "cpu", **more}), encoding="utf-8")
+        return file
+
+    return write
+
+
+@pytest.fixture
+def run(job: Callable[..., Path]) -> Run:
+    """Run a job in this process; its lines by item, or by `item/seed` where there are several seeds."""
+
+    def go(adapter: str, model: Path, asks: Sequence[dict[str, Any]], **more: Any) -> dict[str, Generated]:
+        file = job(adapter, model, asks, **more)
+        assert generate.run(Job.read(file), file) == 0
+        lines = Log(file.parent / more.get("out_folder", "out")).finished()
+        return {item if len(more.get("seeds", [0])) == 1 else f"{item}/{seed}": m for (item, seed), m in lines.items()}
+
+    return go
+
+
+@pytest.fixture
+def heard(tmp_path: Path) -> Callable[[str | None], np.ndarray[Any, Any]]:
+    """The samples of a file of the last job."""
+
+    def read(name: str | None) -> np.ndarray[Any, Any]:
+        assert name
+        samples, _ = soundfile.read((tmp_path / "out" / name).resolve(), dtype="float32")
+        return np.asarray(samples)
+
+    return read
+
+
+@pytest.fixture
+def voice(tmp_path: Path, tiny_models: Any) -> Callable[..., str]:
+    """Write a recording of something voice-like beside the items; its name."""
+
+    def write(name: str, seconds: float = 1.0, seed: int = 0, folder: Path = tmp_path) -> str:
+        soundfile.write(folder / name, tiny_models.voice(seconds, seed), 16_000)
+        return name
+
+    return write

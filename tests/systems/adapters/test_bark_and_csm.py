@@ -1,0 +1,91 @@
+"""Bark and CSM with tiny random weights, fetched from the loopback Hub by the real client and loaded as any."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval.errors import BadInput
+from podeval.systems.adapters import bark
+
+TWO = {
+    "id": "two",
+    "script": [
+        {"speaker": "Ann", "text": "Why is the sea salty?"},
+        {"speaker": "Ben", "text": "Rivers carry salt."},
+        {"speaker": "Ann", "text": "And keep it?"},
+    ],
+}
+ALONE = {"id": "one", "script": [{"speaker": "Ann", "text": "Salt. Water."}]}
+
+
+def test_bark_speaks_in_the_voices_of_its_repo(run: Any, fetched: Any, heard: Any, tmp_path: Path) -> None:
+    made = run("text-to-speech", fetched("bark"), [TWO])["two"]
+    assert made.error is None
+    assert made.details["voices"] == {"Ann": "own 0", "Ben": "own 1"}
+    first = heard(made.audio)
+    assert len(made.turns) == 3
+    other = tmp_path / "other"
+    shutil.copytree(fetched("bark"), other)
+    paths = json.loads((other / bark.VOICES).read_text())
+    paths["v2/en_speaker_0"], paths["v2/en_speaker_1"] = paths["v2/en_speaker_1"], paths["v2/en_speaker_0"]
+    (other / bark.VOICES).write_text(json.dumps(paths))
+    swapped = heard(f"../swapped/{run('text-to-speech', other, [TWO], out_folder='swapped')['two'].audio}")
+    assert first.shape != swapped.shape or not np.array_equal(first, swapped), "the preset decides who speaks"
+
+
+def test_bark_without_enough_voices_fails_item_by_item(run: Any, fetched: Any) -> None:
+    three = {"id": "three", "script": [{"speaker": name, "text": "Salt."} for name in ("Ann", "Ben", "Cem")]}
+    chinese = {"id": "zh", "language": "zh", "script": [{"speaker": "Ann", "text": "海水"}]}
+    made = run("text-to-speech", fetched("bark"), [three, chinese])
+    assert "has 2 voices, the script asks for 3" in made["three"].error
+    assert "no voice preset for zh" in made["zh"].error
+
+
+@pytest.mark.parametrize("name", ["../secret.npy", "/etc/passwd", "missing.npy"])
+def test_a_voice_of_bark_lies_in_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "model").mkdir()
+    np.save(tmp_path / "secret.npy", np.zeros(3, np.int64))
+    paths = dict.fromkeys(("semantic_prompt", "coarse_prompt", "fine_prompt"), name)
+    with pytest.raises(BadInput, match=r"no file of the model's folder"):
+        bark.read_voice(tmp_path / "model", paths)
+
+
+def test_a_voice_of_bark_is_no_pickle_and_of_the_right_shape(tmp_path: Path) -> None:
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "flat.npy", np.zeros(3, np.int64))
+    with pytest.raises(BadInput, match=r"objects.npy is no array that can be read"):
+        bark.read_voice(tmp_path, {"semantic_prompt": "objects.npy"})
+    with pytest.raises(BadInput, match=r"flat.npy is no coarse_prompt: integers in 2 dimensions"):
+        bark.read_voice(tmp_path, {"coarse_prompt": "flat.npy"})
+    (tmp_path / bark.VOICES).write_text('{"en_speaker_0": {"semantic_prompt": "flat.npy"}}')
+    with pytest.raises(BadInput, match="does not name the arrays"):
+        bark.voices_of(tmp_path)
+
+
+def test_csm_says_a_line_with_its_speakers_voice_in_mind(run: Any, fetched: Any, heard: Any, voice: Any) -> None:
+    plain = run("text-to-speech", fetched("csm"), [TWO, ALONE])
+    assert plain["two"].error is None
+    assert [turn.speaker for turn in plain["two"].turns] == ["Ann", "Ben", "Ann"]
+    alone = heard(plain["one"].audio)
+    given = {"Ann": {"audio": voice("ann.wav", seed=1), "text": "I am Ann."}}
+    made = run("text-to-speech", fetched("csm"), [{**ALONE, "voices": given}], out_folder="given")["one"]
+    assert made.details["voices"] == {"Ann": "reference"}
+    spoken = heard(f"../given/{made.audio}")
+    assert alone.shape != spoken.shape or not np.array_equal(alone, spoken)
+    again = heard(f"../again/{run('text-to-speech', fetched('csm'), [ALONE], out_folder='again')['one'].audio}")
+    assert np.array_equal(alone, again), "the same alone as beside others"
+
+
+def test_csm_performs_a_dialogue_and_reads_english(run: Any, fetched: Any, voice: Any) -> None:
+    wordless = {**TWO, "id": "wordless", "voices": {"Ann": {"audio": voice("ann.wav")}}}
+    chinese = {"id": "zh", "language": "zh", "script": [{"speaker": "Ann", "text": "海水"}]}
+    made = run("podcast", fetched("csm"), [TWO, wordless, chinese])
+    assert made["two"].error is None
+    assert made["two"].details["strategy"] == "whole"
+    assert made["two"].audio_seconds == pytest.approx(2.4, abs=0.3), "three turns of ten frames at 12.5 a second"
+    assert "needs the words of a reference voice" in made["wordless"].error
+    assert "speaks English only" in made["zh"].error
