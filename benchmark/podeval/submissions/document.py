@@ -22,9 +22,10 @@ HTTPS = r"^https://[^\s\x00-\x1f\x7f<>\"']{3,400}$"
 LANGUAGE = r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$"
 LICENCE = r"^[A-Za-z0-9][A-Za-z0-9.+() -]{1,79}$"
 RESULTS_FILE = r"^[A-Za-z0-9_-]{1,64}\.csv$"
-# No control characters, and none that turn the direction of the text around them.
-ONE_LINE = r"^[^\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]{1,200}$"
-PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]{1,2000}$"
+# No control characters (those beyond ASCII too: terminals obey them), no breaks of lines but one, and none that turn
+# the direction of the text around them.
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,200}$"
+PARAGRAPH = r"^[^\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]{1,2000}$"
 
 PATTERNS_IN_WORDS = {
     SLUG: "lower-case letters, digits and underscores, starting with a letter, as in my_voice_2",
@@ -54,6 +55,7 @@ Revision = Annotated[str, Field(pattern=REVISION)]
 Link = Annotated[str, Field(pattern=HTTPS)]
 Line = Annotated[str, Field(pattern=ONE_LINE)]
 Paragraph = Annotated[str, Field(pattern=PARAGRAPH)]
+Task = Literal["text-to-speech", "podcast", "script-writer", "speech-to-speech"]
 
 
 class Part(BaseModel):
@@ -119,12 +121,6 @@ class _Files(Part):
         return self
 
 
-class Outputs(_Files):
-    """Audio or scripts that the submitter made; shown as `outputs supplied`."""
-
-    kind: Literal["outputs"]
-
-
 class Human(_Files):
     """Recordings or texts of people, scored and battled like any system's."""
 
@@ -138,12 +134,40 @@ class PinnedRepo(Part):
     revision: Revision
 
 
+class Maker(PinnedRepo):
+    """A model repo at one commit, with what it does and what it adapts."""
+
+    task: Task
+    base: PinnedRepo | None = None
+
+
+class Publish(Part):
+    """Whether results go to the model's own repo, as pull requests that its owners merge or close."""
+
+    eval_results: StrictBool = Field(
+        default=False, description="propose the results as .eval_results/podeval.yaml, which the Hub's boards read"
+    )
+    model_index: StrictBool = Field(default=False, description="propose them as model-index in the model's card too")
+
+
 class Model(PinnedRepo):
     """A model repo that podeval runs in its sandbox; `base` is what an adapter repo adapts."""
 
     kind: Literal["model"]
-    task: Literal["text-to-speech", "podcast", "script-writer", "speech-to-speech"]
+    task: Task
     base: PinnedRepo | None = None
+    publish: Publish = Publish()
+
+
+class Outputs(_Files):
+    """Audio or scripts that the submitter made; shown as `outputs supplied`.
+
+    `made_by` is the public model that made them; podeval may make some of them again with it, and shows whether its
+    figures are those of the supplied ones.
+    """
+
+    kind: Literal["outputs"]
+    made_by: Maker | None = None
 
 
 class BuiltIn(Part):
@@ -157,8 +181,9 @@ class BuiltIn(Part):
 class ReportedFigure(Part):
     """One figure as a paper prints it; profile `paper`, so it ranks only among figures of the same variant.
 
-    `value` keeps the printed digits. `module` and `key` say which of our metrics it is a figure of, where there
-    is one. `breakdown` and `group` are empty for a figure over the whole benchmark.
+    `value` keeps the printed digits, `spread` the standard deviation printed with it, `count` the votes or items it
+    rests on. `module` and `key` say which of our metrics it is a figure of, where there is one. `breakdown` and `group`
+    are empty for a figure over the whole benchmark. `better` is `neither` for what ranks no system.
     """
 
     benchmark: BenchmarkName
@@ -171,7 +196,9 @@ class ReportedFigure(Part):
     breakdown: Slug | None = None
     group: Line | None = None
     value: Decimal = Field(max_digits=20)
-    better: Literal["higher", "lower"]
+    spread: Decimal | None = Field(default=None, ge=0, max_digits=20)
+    count: Annotated[int, Field(gt=0, lt=10**12)] | None = None
+    better: Literal["higher", "lower", "neither"]
     note: Line | None = None
 
     @model_validator(mode="after")
@@ -241,8 +268,11 @@ BLOCKS: dict[tuple[str, ...], type[Part]] = {
     ("system", "links"): Links,
     ("benchmarks",): BenchmarkEntry,
     ("source", "outputs"): Outputs,
+    ("source", "outputs", "made_by"): Maker,
+    ("source", "outputs", "made_by", "base"): PinnedRepo,
     ("source", "model"): Model,
     ("source", "model", "base"): PinnedRepo,
+    ("source", "model", "publish"): Publish,
     ("source", "human"): Human,
     ("source", "builtin"): BuiltIn,
     ("source", "reported"): Reported,

@@ -1,0 +1,87 @@
+"""With PostgreSQL, procrastinate wakes workers on many machines; it carries no truth about any submission.
+
+A job says no more than "look at the queue": one for each submission that waits, never two of the same. A worker that is
+woken claims what is next, which need not be what woke it; a job that is lost is made again by the next `announce`.
+"""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import inspect
+
+from podeval.errors import BadInput
+from podeval.submissions.queue import Queue
+
+if TYPE_CHECKING:
+    from procrastinate import App
+
+    from podeval.submissions.worker import Worker
+
+CHANNEL = "podeval"
+TASK = "podeval.look"
+
+
+class Dispatch:
+    """Wakes workers for what waits in a queue on PostgreSQL.
+
+    Args:
+        queue: on PostgreSQL; procrastinate's tables are made in its database where they are not there.
+
+    Raises:
+        BadInput: the queue is on SQLite, or procrastinate is not installed.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        if queue.database.is_sqlite:
+            raise BadInput("procrastinate works on PostgreSQL; on SQLite, workers look by themselves (--watch)")
+        try:
+            import procrastinate
+        except ModuleNotFoundError:
+            raise BadInput("dispatching needs procrastinate; run `pip install 'podeval[postgres]'`") from None
+        self._queue = queue
+        url = queue.database.url.set(drivername="postgresql")
+        self._conninfo = url.render_as_string(hide_password=False)
+        self._sender = procrastinate.App(connector=procrastinate.SyncPsycopgConnector(conninfo=self._conninfo))
+        self._make_tables()
+
+    def announce(self) -> int:
+        """Wake a worker for every submission that waits and is not announced; how many."""
+        from procrastinate.exceptions import AlreadyEnqueued
+
+        made = 0
+        standings = self._queue.standings()
+        with self._sender.open():
+            for id in standings:
+                asked = self._sender.configure_task(
+                    TASK, queue=CHANNEL, queueing_lock=id, schedule_at=self._queue.get(id).not_before
+                )
+                try:
+                    asked.defer()
+                    made += 1
+                except AlreadyEnqueued:
+                    continue
+        return made
+
+    def work(self, worker: "Worker", *, wait: bool = True) -> None:
+        """Have a worker do what it is woken for, one submission at a time.
+
+        Args:
+            worker: on the same queue.
+            wait: for more until stopped by a signal; without it, it ends when nothing is announced.
+        """
+        self._receiver(worker).run_worker(queues=[CHANNEL], concurrency=1, wait=wait, delete_jobs="always")
+
+    def _receiver(self, worker: "Worker") -> "App":
+        import procrastinate
+
+        app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=self._conninfo))
+
+        @app.task(name=TASK, queue=CHANNEL)
+        def look() -> None:
+            worker.once()
+
+        return app
+
+    def _make_tables(self) -> None:
+        if not inspect(self._queue.database.engine).has_table("procrastinate_jobs"):
+            with self._sender.open():
+                self._sender.schema_manager.apply_schema()

@@ -1,0 +1,299 @@
+"""The gate: what is looked at before anything is queued. Nothing of a repo is run, and no weights are downloaded.
+
+Every rule that is not kept is told at once, by its name and with what to change (`refusal.RULES`).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput
+from podeval.hub import facts as hub
+from podeval.hub.facts import NotReadable, NotThere, RepoFacts
+from podeval.submissions import supplied
+from podeval.submissions.document import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
+from podeval.submissions.entries import TASKS, entries
+from podeval.submissions.refusal import Refusal, Refused
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+CODE = (".py", ".pyc", ".pyd", ".so", ".dll", ".dylib", ".sh", ".bat", ".ps1", ".js", ".ipynb", ".exe", ".whl", ".jar")
+UNSAFE_WEIGHTS = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".msgpack", ".h5", ".joblib", ".npz", ".onnx")
+_ASKS_FOR_CODE = ("auto_map", "custom_pipelines", "trust_remote_code")
+_CARD_LEAST = 200
+_OPEN_LICENCES = ("other", "unknown")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What this board can run and keep.
+
+    Attributes:
+        weight_bytes: of a model and its base together.
+        parameters: of both together.
+        files: in a repo.
+        output_bytes: of supplied outputs together.
+        output_file_bytes: of one of them.
+    """
+
+    weight_bytes: int = 160 * 10**9
+    parameters: int = 80 * 10**9
+    files: int = 5_000
+    output_bytes: int = 50 * 10**9
+    output_file_bytes: int = 4 * 10**9
+
+
+@dataclass(frozen=True)
+class Pinned:
+    """What the gate let through, and at which commits; kept with the submission, and what is run is this.
+
+    Attributes:
+        base: the repo that an adapter adapts, with its commit.
+        parameters, weight_bytes: of both together, by the headers of the weights.
+        notes: what a reader should know.
+    """
+
+    repo: str = ""
+    revision: str = ""
+    base: dict[str, str] | None = None
+    licence: str = ""
+    parameters: int = 0
+    weight_bytes: int = 0
+    output_bytes: int = 0
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "notes": list(self.notes), "passed": True}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Looks submissions over.
+
+    Attributes:
+        limits: of this board.
+        api: the Hub's client; by default one with the token that is logged in.
+        local: whether outputs may come from folders of this machine.
+        data: where the datasets of benchmarks are built.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    api: "HfApi | None" = None
+    local: bool = True
+    data: Path | None = None
+
+    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+        """Look a submission over.
+
+        Args:
+            document: valid.
+            place: its folder, where it names files beside it.
+
+        Raises:
+            Refused: with every rule that is not kept.
+            HubUnavailable: the Hub does not answer.
+        """
+        source = document.source
+        match source:
+            case Model():
+                return self._model(document, source)
+            case Outputs() | Human():
+                return self._outputs(document, source, place)
+            case BuiltIn():
+                return Pinned(licence=document.system.licence)
+        told = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
+        raise Refused(Refusal("document", f"{told}; put the folder under submissions/"))
+
+    def _model(self, document: Submission, source: Model) -> Pinned:
+        found = self._facts(source.repo, source.revision)
+        refusals = [*_of_any_repo(found, document.system.licence, self.limits), *_of_weights(found)]
+        refusals += _of_task(document, source.task)
+        base = None
+        parts = [found]
+        if "adapter_config.json" in found.files:
+            base, under = self._base(found, source.base, refusals)
+            parts += [under] if under else []
+        else:
+            if source.base is not None:
+                refusals.append(Refusal("base", f"{source.repo} is no adapter repo; leave source.base out"))
+            if "config.json" not in found.files:
+                refusals.append(Refusal("task", f"{source.repo} has no config.json; save it with save_pretrained"))
+        size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
+        count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
+        refusals += _of_size(size, count, self.limits)
+        if refusals:
+            raise Refused(*refusals)
+        return Pinned(
+            repo=source.repo,
+            revision=source.revision,
+            base=base.model_dump() if base else None,
+            licence=document.system.licence,
+            parameters=count,
+            weight_bytes=size,
+        )
+
+    def _base(
+        self, found: RepoFacts, named: PinnedRepo | None, refusals: list[Refusal]
+    ) -> tuple[PinnedRepo | None, RepoFacts | None]:
+        """What an adapter adapts, held to the same rules; the repo's own word for it must be the document's."""
+        config = found.configs.get("adapter_config.json")
+        stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
+        if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
+            told = "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name"
+            refusals.append(Refusal("base", told))
+            return None, None
+        if named is not None and named.repo != stated:
+            told = f"adapter_config.json adapts {stated}, source.base says {named.repo}; make them the same"
+            refusals.append(Refusal("base", told))
+            return None, None
+        try:
+            pinned = named or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
+            under = self._facts(pinned.repo, pinned.revision)
+        except (Refused, NotThere, NotReadable, ValueError) as error:
+            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_short(error)}"))
+            return None, None
+        problems = [*_of_any_repo(under, None, self.limits), *_of_weights(under)]
+        if "adapter_config.json" in under.files:
+            problems.append(Refusal("base", "it is an adapter itself; merge it first"))
+        refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
+        return pinned, under
+
+    def _outputs(self, document: Submission, source: Outputs | Human, place: Path | None) -> Pinned:
+        refusals: list[Refusal] = []
+        if source.repo is not None and source.revision is not None:
+            found = self._facts(source.repo, source.revision, "dataset")
+            refusals += [each for each in _of_any_repo(found, None, self.limits) if each.rule != "code"]
+            files: Mapping[str, int] = found.files
+            repo, revision = source.repo, source.revision
+
+            def read(name: str) -> bytes:
+                return hub.content(repo, revision, name, api=self.api, kind="dataset")
+        elif not self.local or place is None:
+            told = "outputs come from a dataset repo here, not from a folder; push them and name repo and revision"
+            raise Refused(Refusal("exists", told))
+        else:
+            folder = place / str(source.folder)
+            files, read = supplied.listed(folder), lambda name: (folder / name).read_bytes()
+        refusals += supplied.refusals(files, entries(document), self.limits, data=self.data, read=read)
+        if refusals:
+            raise Refused(*refusals)
+        return Pinned(
+            repo=source.repo or "",
+            revision=source.revision or "",
+            licence=document.system.licence,
+            output_bytes=sum(files.values()),
+        )
+
+    def _facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
+        try:
+            return hub.facts(repo, revision, api=self.api, kind=kind)
+        except NotThere as error:
+            raise Refused(Refusal("exists", f"{error}; check source.repo and source.revision")) from None
+        except NotReadable as error:
+            told = f"{error}; open it, or grant podeval access and submit again"
+            raise Refused(Refusal("readable", told)) from None
+
+
+Rule = Callable[..., Iterable[Refusal]]
+
+
+def _of_any_repo(found: RepoFacts, licence: str | None, limits: Limits) -> Iterator[Refusal]:
+    """Rules for models and for outputs."""
+    if found.private:
+        yield Refusal("readable", f"{found.repo} is private; make it public")
+    if found.gated:
+        yield Refusal("readable", f"{found.repo} is gated; anyone must be able to check a result, so open it")
+    if not found.on_main:
+        told = f"{found.revision[:12]} is not in the history of main (a pull request's commit is its author's)"
+        yield Refusal("pinned", f"{told}; name a commit of the main branch of {found.repo}")
+    yield from _of_card(found, licence)
+    if len(found.files) > limits.files:
+        yield Refusal("volume", f"{found.repo} holds {len(found.files)} files, more than {limits.files}; remove some")
+    if (count := sum(map(hub.is_config, found.files))) > hub.CONFIGS_MOST:
+        yield Refusal("volume", f"{found.repo} holds {count} configs, more than {hub.CONFIGS_MOST}; remove some")
+    if code := [name for name in found.files if name.lower().endswith(CODE)]:
+        yield Refusal("code", f"{found.repo} holds {_some(code)}; remove it, or publish the model without it elsewhere")
+
+
+def _of_card(found: RepoFacts, licence: str | None) -> Iterator[Refusal]:
+    if len(found.card_text.strip()) < _CARD_LEAST:
+        told = f"{found.repo} has no card worth the name (README.md with at least {_CARD_LEAST} characters)"
+        yield Refusal("card", f"{told}; say what it is, what it was trained on and how it is used")
+    stated = found.card.get("license")
+    if not isinstance(stated, str) or not stated.strip():
+        yield Refusal("licence", f"the card of {found.repo} states no licence; add `license: …` at its head")
+        return
+    named = found.card.get("license_name")
+    # Only text: a list of lists of the same lists is short in YAML and without end in words.
+    named = named if isinstance(named, str) else ""
+    known = {stated.casefold(), named.casefold()}
+    if (
+        licence is not None
+        and licence.casefold() not in known
+        and not (stated in _OPEN_LICENCES and licence in ("proprietary", "unknown"))
+    ):
+        told = f"the card of {found.repo} says {named or stated}, system.licence says {licence}"
+        yield Refusal("licence", f"{told}; make them the same")
+
+
+def _of_weights(found: RepoFacts) -> Iterator[Refusal]:
+    """Safetensors, whole, and nothing that can hold code."""
+    unsafe = [name for name in found.files if name.lower().endswith(UNSAFE_WEIGHTS)]
+    if unsafe:
+        told = f"{found.repo} holds {_some(unsafe)}, which can run code when it is read"
+        yield Refusal("safetensors", f"{told}; save with save_pretrained(safe_serialization=True) and remove the rest")
+    if not found.weights:
+        yield Refusal("safetensors", f"{found.repo} has no .safetensors file; save it with save_pretrained")
+    if len(found.weights) > hub.SHARDS_MOST:
+        told = f"{found.repo} holds {len(found.weights)} files of weights, more than {hub.SHARDS_MOST}"
+        yield Refusal("safetensors", f"{told}; save it in larger shards")
+        return
+    for name, weights in found.weights.items():
+        size = found.files[name]
+        if weights is None:
+            yield Refusal("safetensors", f"the header of {name} cannot be read; upload the file again")
+        elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
+            told = f"{name} is {size} bytes, but its header speaks of {weights.claimed}"
+            yield Refusal("safetensors", f"{told}; upload the whole file")
+    for name, config in found.configs.items():
+        if asked := sorted(hub.keys(config) & set(_ASKS_FOR_CODE)):
+            told = f"{name} of {found.repo} has {', '.join(asked)}, which asks to run the repo's own code"
+            yield Refusal("remote_code", f"{told}; only classes of transformers are run, remove it")
+
+
+def _of_size(size: int, count: int, limits: Limits) -> Iterator[Refusal]:
+    if size > limits.weight_bytes:
+        told = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
+        yield Refusal("size", f"{told}; submit a smaller model, or the outputs (kind: outputs)")
+    elif count > limits.parameters:
+        told = f"the model has {count / 1e9:.1f} G parameters, this board runs up to {limits.parameters / 1e9:.0f} G"
+        yield Refusal("size", f"{told}; submit a smaller model, or the outputs (kind: outputs)")
+
+
+def _of_task(document: Submission, task: str) -> Iterator[Refusal]:
+    """Whether an adapter does the task, and the task is what the tracks ask for."""
+    from podeval.systems.adapters.adapter import adapter_for
+
+    try:
+        adapter_for(task)
+    except (BadInput, ImportError) as error:
+        yield Refusal("task", f"{error}; submit the outputs (kind: outputs)")
+    for entry in document.benchmarks:
+        wrong = [track for track in entry.tracks if task not in TASKS.get(track, ())]
+        if wrong:
+            told = f"a {task} model does not do the track {', '.join(wrong)} of {entry.name}"
+            fitting = ", ".join(sorted({each for track in wrong for each in TASKS.get(track, ())})) or "no model"
+            yield Refusal("task", f"{told}, {fitting} does; change source.task or the tracks")
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(PurePosixPath(name).as_posix()[:80] for name in sorted(names)[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _short(error: BaseException) -> str:
+    return error.reason if isinstance(error, Refused) else str(error)

@@ -1,0 +1,251 @@
+"""An untrusted model at work: boxed in, its outputs taken in as they come, itself started again where it fell."""
+
+import contextlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from podeval import sandbox
+from podeval.audio.transcode import Bounds
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput, PodevalError
+from podeval.sandbox import Box, Ended, Limits
+from podeval.store.run_folder import RunFolder
+from podeval.submissions.asking import preset_of, write_asks, write_job
+from podeval.submissions.entries import Entry
+from podeval.submissions.intake import Intake
+from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.presets import copy_voices, preset
+
+TICK = 0.2
+"""Seconds between two looks at what was made."""
+
+FALLS = 3
+"""How often a model may fall before what it has not made counts as not made."""
+
+VOICES = "voices"
+"""Folder of reference voices beside the items."""
+
+_REFUSED = "refused.json"
+_START_SECONDS = 900.0
+
+
+def generate_command(job: Path) -> list[str]:
+    """The program that makes a model speak, with its job."""
+    return sandbox.python("podeval.systems.adapters.generate", str(job))
+
+
+class Unusable(PodevalError):
+    """The model cannot be run at all; says why, for who submitted it."""
+
+
+class OursFailed(PodevalError):
+    """An item was not made by a fault that is not the system's: want of memory or of a library here."""
+
+
+@dataclass(frozen=True)
+class Making:
+    """How models are run on this machine.
+
+    Attributes:
+        command: the program that generates, given its job file.
+        limits: of the box; its time is added up from the items'.
+        bounds: what a recording may be.
+        item_seconds: an item that takes longer has failed.
+        trusted: run models without isolation; for models the operator vouches for.
+        gpu: let them use the GPU.
+        threads: that a model may compute with on the CPU; None takes what there is.
+        keep: leave the folders of attempts there, for whoever looks for a fault.
+        voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
+    """
+
+    command: Callable[[Path], Sequence[str]] = generate_command
+    limits: Limits = field(default_factory=Limits)
+    bounds: Bounds = field(default_factory=Bounds)
+    item_seconds: float = 1_800.0
+    trusted: bool = False
+    gpu: bool = False
+    threads: int | None = None
+    keep: bool = False
+    voices: Path | None = None
+
+    def voices_for(self, entry: Entry, asks: Path) -> Path | None:
+        """Put the reference voices beside what is asked, where the benchmark's settings want some; their folder."""
+        if self.voices is None or not preset(preset_of(entry)).reference_voices:
+            return None
+        copy_voices(self.voices, asks / VOICES)
+        return asks / VOICES
+
+
+class Rounds(Protocol):
+    """Starts a model; what it makes is in the run's folder."""
+
+    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """Take in what earlier starts made and nobody took in; each item whose output is then in the folder."""
+
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
+        """One start of the model, until it ends; each item as soon as its output is in the folder, then the end.
+
+        Raises:
+            Unusable: the model cannot be run.
+            OursFailed: an item could not be made by our fault.
+        """
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One run's outputs, made by a model.
+
+    Attributes:
+        folder: of the run.
+        intake: takes in what the model leaves behind.
+        rounds: where and how the model is started.
+    """
+
+    folder: RunFolder
+    intake: Intake
+    rounds: Rounds
+
+    def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
+        """Make what is missing; each item as soon as its output is in the folder.
+
+        Raises:
+            Unusable: the model cannot be run.
+            OursFailed: an item could not be made by our fault.
+        """
+        yield from (item for item in items if self.folder.output(item.id) is not None)
+        yield from self.rounds.recovered(self._missing(items), self.intake)
+        falls = 0
+        while missing := self._missing(items):
+            ended = yield from self.rounds.round(missing, self.intake)
+            if left := self._missing(missing):
+                falls += 1
+                yield from self._blame(left, ended, final=falls >= FALLS)
+
+    def _missing(self, items: Sequence[Item]) -> list[Item]:
+        return [item for item in items if self.folder.output(item.id) is None]
+
+    def _blame(self, left: Sequence[Item], ended: Ended, *, final: bool) -> Iterator[Item]:
+        """Items that count as failed after a fall: the one it fell on; all, where it handed back nothing more."""
+        if ended.failure is None:
+            reason, failed = "the system ended without handing back anything for it", left
+        else:
+            reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
+            if ended.stopped is None and ended.log.strip():
+                reason += f" ({ended.log.strip().splitlines()[-1][:300]})"
+        for item in failed:
+            self.intake.fail(item, reason)
+            yield item
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """Starts a model in a sandbox on this machine.
+
+    Attributes:
+        entry: what was entered.
+        work: an empty folder of this attempt.
+        model, base: the files of the model, and of what it adapts.
+        task: of the adapter.
+        making: how models are run here.
+        check: called often; raises where the work has to end.
+        seed: of the generation.
+    """
+
+    entry: Entry
+    work: Path
+    model: Path
+    task: str
+    making: Making
+    check: Callable[[], None]
+    base: Path | None = None
+    seed: int = 0
+
+    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """See `Rounds`: what a sandbox makes is taken in at once."""
+        return iter(())
+
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
+        """See `Rounds`."""
+        place = self.work / str(sum(1 for _ in self.work.glob("*")) if self.work.is_dir() else 0)
+        try:
+            return (yield from self._watched(missing, intake, place))
+        finally:
+            if not self.making.keep:
+                shutil.rmtree(place, ignore_errors=True)
+
+    def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, Ended]:
+        """One start of the model in a folder, until it ends."""
+        out, job = self._prepared(missing, place)
+        asked = {item.id: item for item in missing}
+        start = batches = 0
+        with sandbox.opened(self._box(job, out, len(missing))) as running:
+            alive = True
+            while alive:
+                self.check()
+                # Looked at before the log: what is written last must not be missed.
+                alive = running.alive
+                try:
+                    lines, start = intake.lines(out, start)
+                except BadInput as error:
+                    running.stop(str(error))
+                    break
+                made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
+                if made:
+                    batches += 1
+                    intake.take(made, out, place / f"clean-{batches}")
+                    yield from (item for item, _ in made)
+                elif alive:
+                    time.sleep(TICK)
+            ended = running.wait()
+        self._raise_if_unusable(out, ended)
+        return ended
+
+    def _wanted(self, line: Generated, asked: dict[str, Item]) -> bool:
+        if line.item not in asked or line.seed != self.seed:
+            return False
+        if line.error is not None and line.cause == "ours":
+            raise OursFailed(f"{line.item} was not made: {line.error}")
+        # A line may be there twice in one reading; the first counts.
+        return True
+
+    def _prepared(self, missing: Sequence[Item], place: Path) -> tuple[Path, Path]:
+        out, asks = place / "out", place / "asked"
+        shutil.rmtree(place, ignore_errors=True)
+        out.mkdir(parents=True)
+        items = write_asks(self.entry, missing, asks)
+        job = Job(
+            adapter=self.task,
+            model_folder=self.model,
+            base_folder=self.base,
+            preset=preset_of(self.entry),
+            items_file=items,
+            out_folder=out,
+            seeds=(self.seed,),
+            device=None if self.making.gpu else "cpu",
+            item_seconds=self.making.item_seconds,
+            voices_folder=self.making.voices_for(self.entry, asks),
+        )
+        return out, write_job(asks / "job.json", job)
+
+    def _box(self, job: Path, out: Path, count: int) -> Box:
+        readable = [job.parent, self.model, *([self.base] if self.base else [])]
+        longest = min(self.making.limits.wall_seconds, _START_SECONDS + count * self.making.item_seconds)
+        limits = replace(self.making.limits, wall_seconds=longest)
+        making = self.making
+        threads = {} if making.threads is None else {"OMP_NUM_THREADS": str(making.threads)}
+        return Box(making.command(job), out, readable, limits, threads, gpu=making.gpu, trusted=making.trusted)
+
+    def _raise_if_unusable(self, out: Path, ended: Ended) -> None:
+        if ended.code != 2 or ended.stopped:
+            return
+        reason = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
+        path = out / _REFUSED
+        if path.is_file() and not path.is_symlink() and path.stat().st_size < 65_536:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                reason = [str(json.loads(path.read_bytes())["reason"])]
+        raise Unusable(f"the model cannot be run: {reason[0][:1_000]}")

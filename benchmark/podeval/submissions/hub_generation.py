@@ -1,0 +1,323 @@
+"""An untrusted model at work on the Hub: a job in a container of its own, its outputs fetched as they come.
+
+A job belongs to a round of a submission's run, which the ledger keeps: a worker that is started again finds the round
+that is open, and follows its job. What the bucket holds is as untrusted as what a sandbox leaves behind, and goes
+through the same intake.
+"""
+
+import shutil
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
+from podeval.hub.buckets import BucketFolder
+from podeval.hub.commits import AppendOnly
+from podeval.hub.patience import HubUnavailable, patiently
+from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
+from podeval.sandbox import Ended
+from podeval.store.submission_tables import HubJob
+from podeval.submissions.asking import preset_of, write_asks, write_job
+from podeval.submissions.entries import Entry
+from podeval.submissions.generation import Making, OursFailed, Unusable
+from podeval.submissions.hub_results import Taken, TooMuch
+from podeval.submissions.intake import Intake
+from podeval.submissions.shown import said
+from podeval.submissions.spending import Ledger
+from podeval.systems.adapters.job import Job
+
+if TYPE_CHECKING:
+    from huggingface_hub import JobInfo
+
+MOST_ROUNDS = 9
+"""Jobs of one run; a model that needs more will not be done."""
+
+SILENCE_SECONDS = 1_800.0
+"""How long the Hub may not answer before a worker gives the submission back; the job goes on meanwhile."""
+
+_OUT = "/tmp/podeval-out"  # noqa: S108 - inside the container, which is the job's alone
+_LOG_MOST = 2**20
+
+
+@dataclass(frozen=True)
+class OnTheHub:
+    """How a worker runs models on the Hub.
+
+    Attributes:
+        jobs: where, on what, for how long.
+        ledger: of all jobs, with the budget.
+        pause: seconds between two looks at a job.
+        log: is told what a job prints, without secrets.
+    """
+
+    jobs: HfJobs
+    ledger: Ledger
+    pause: float = 15.0
+    log: Callable[[str], None] = field(default=lambda line: None)
+
+    def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
+        """Stop jobs of submissions that nobody works on any more, and settle what they cost; their ids.
+
+        Args:
+            under_way: whether a submission is queued or being worked on.
+        """
+        stopped = []
+        for row in self.ledger.under_way():
+            if under_way(row.submission):
+                continue
+            try:
+                job = self._job_of(row)
+            except JobGone:
+                self.ledger.gone(row)
+                continue
+            if job is not None and stage(job) in RUNNING:
+                self.jobs.stop(job.id)
+                job = self.jobs.look(job.id)
+                stopped.append(job.id)
+            self.ledger.ended(row, job)
+        return stopped
+
+    def _job_of(self, row: HubJob) -> "JobInfo | None":
+        if row.job:
+            return self.jobs.look(row.job)
+        return self.jobs.find(labels_of(row.submission, row.run, row.round))
+
+
+@dataclass(frozen=True)
+class HubRounds:
+    """Starts a model as a job; see `generation.Rounds`.
+
+    Attributes:
+        hub: how jobs are run.
+        submission: its id.
+        entry: what was entered.
+        work: an empty folder of this attempt.
+        logs: folder for what jobs print.
+        model, base: repos with their commits, as `{"repo", "revision"}`.
+        task: of the adapter.
+        making: limits; its box is not used.
+        check: called often; raises where the work has to end.
+        seed: of the generation.
+    """
+
+    hub: OnTheHub
+    submission: str
+    entry: Entry
+    work: Path
+    logs: Path
+    model: Mapping[str, str]
+    task: str
+    making: Making
+    check: Callable[[], None]
+    base: Mapping[str, str] | None = None
+    seed: int = 0
+
+    @property
+    def run(self) -> str:
+        """Which of the submission's runs it is."""
+        return self.entry.folder
+
+    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """See `generation.Rounds`: what earlier jobs of this submission handed over."""
+        for row in self.hub.ledger.rounds(self.submission, self.run):
+            if row.ended_at is None:
+                continue
+            place = self._place(row)
+            asked = {item.id: item for item in missing if intake.folder.output(item.id) is None}
+            taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+            try:
+                yield from self._took(taken, intake, place, final=True)
+            except BadInput as error:  # somebody emptied the bucket: what is not there is made again
+                self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
+            shutil.rmtree(place, ignore_errors=True)
+
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
+        """See `generation.Rounds`: one job, until it ends.
+
+        Raises:
+            BudgetSpent: there is no money for it now.
+            TooExpensive: there never will be.
+            HubUnavailable: the Hub does not answer for long; the job goes on.
+        """
+        jobs, ledger = self.hub.jobs, self.hub.ledger
+        row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
+        if row.round > MOST_ROUNDS:
+            ledger.ended(row, None)
+            raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
+        try:
+            place, job = self._place(row), self._started(row, missing)
+        except JobGone:
+            ledger.gone(row)
+            raise
+        asked = {item.id: item for item in missing}
+        taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+        self._hand_on_log(row, job.id)
+        heard, alive = time.monotonic(), True
+        while alive:
+            self.check()
+            try:
+                # Looked at before the bucket: what is written last must not be missed.
+                job = jobs.look(job.id)
+                alive = stage(job) in RUNNING
+                yield from self._took(taken, intake, place, final=not alive)
+                heard = time.monotonic()
+            except HubUnavailable:
+                if time.monotonic() - heard > SILENCE_SECONDS:
+                    raise
+            except TooMuch:
+                jobs.stop(job.id)
+                ledger.ended(row, jobs.look(job.id))
+                raise
+            if alive:
+                self._wait()
+        ended = _ended(job, taken.end)
+        ledger.ended(row, job)
+        shutil.rmtree(place, ignore_errors=True)
+        if taken.refused:
+            raise Unusable(f"the model cannot be run: {said(taken.refused)[:1_000]}")
+        if taken.ours:
+            raise OursFailed(taken.ours[0])
+        return ended
+
+    def _took(self, taken: Taken, intake: Intake, place: Path, *, final: bool) -> Iterator[Item]:
+        made = taken.new(final=final)
+        if made:
+            intake.take(made, taken.out, place / f"clean-{len(taken.done)}")
+            yield from (item for item, _ in made)
+
+    def _wait(self) -> None:
+        """The pause between two looks, in which the end of the claim is noticed."""
+        until = time.monotonic() + self.hub.pause
+        while (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 1.0))
+            self.check()
+
+    def _started(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
+        """The job of a round: found again, or started."""
+        jobs = self.hub.jobs
+        known = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
+        if known is None:
+            BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
+            revision, folder = self._ask(missing)
+            self.check()
+            known = jobs.start(
+                JobPlan(
+                    submission=self.submission,
+                    run=self.run,
+                    round=row.round,
+                    model=self.model["repo"],
+                    revision=self.model["revision"],
+                    base=self.base["repo"] if self.base else None,
+                    base_revision=self.base["revision"] if self.base else None,
+                    asked=jobs.asked,
+                    asked_revision=revision,
+                    asked_folder=folder,
+                    bucket=jobs.bucket,
+                    results=self._results_folder(row),
+                )
+            )
+            told = f"job {known.id} on {row.flavour}, at most {row.reserved:.2f} USD"
+            self.hub.log(f"{self.submission}: {told}")
+        if not row.job:
+            self.hub.ledger.started(row, known.id)
+        return known
+
+    def _ask(self, missing: Sequence[Item]) -> tuple[str, str]:
+        """Put what is asked into the dataset of asks; its commit, and the folder in it."""
+        place = self.work / "asked"
+        shutil.rmtree(place, ignore_errors=True)
+        write_asks(self.entry, missing, place)
+        voices = self.making.voices_for(self.entry, place)
+        job = Job(
+            adapter=self.task,
+            model_folder=Path(MODEL),
+            base_folder=Path(BASE) if self.base else None,
+            preset=preset_of(self.entry),
+            items_file=Path(ASKED, "items.jsonl"),
+            out_folder=Path(_OUT),
+            seeds=(self.seed,),
+            item_seconds=self.making.item_seconds,
+            voices_folder=Path(ASKED, voices.relative_to(place)) if voices else None,
+        )
+        write_job(place / "job.json", job)
+        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        jobs = self.hub.jobs
+        repo = AppendOnly(jobs.asked, api=jobs.client, private=True)
+        folder = f"{self.submission}/{self.run}/{_digest(files)}"
+        commit = repo.add({f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.run}")
+        if commit is None:
+            commit = str(patiently(lambda: jobs.client.repo_info(jobs.asked, repo_type="dataset")).sha)
+        return commit, folder
+
+    def _results_folder(self, row: HubJob) -> str:
+        return f"{self.submission}/{self.run}/{row.round}"
+
+    def _results(self, row: HubJob) -> BucketFolder:
+        jobs = self.hub.jobs
+        return BucketFolder(jobs.bucket, self._results_folder(row), api=jobs.client)
+
+    def _place(self, row: HubJob) -> Path:
+        place = self.work / f"job-{row.round}"
+        shutil.rmtree(place, ignore_errors=True)
+        (place / "out").mkdir(parents=True)
+        return place
+
+    def _hand_on_log(self, row: HubJob, job: str) -> None:
+        """What a job prints, to a file and to whoever listens, from a thread that ends with the job."""
+        file = self.logs / f"{self.run.replace('/', '-')}-{row.round}.log"
+
+        def follow() -> None:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            left = _LOG_MOST
+            with file.open("w", encoding="utf-8") as kept:
+                try:
+                    for line in self.hub.jobs.lines(job):
+                        plain = plainly(line)
+                        if left > 0:
+                            kept.write(f"{plain}\n")
+                            kept.flush()
+                            self.hub.log(f"{self.submission}: {plain[:500]}")
+                        left -= len(plain) + 1
+                except Exception as error:
+                    kept.write(f"[the log ends here: {type(error).__name__}]\n")
+
+        threading.Thread(target=follow, daemon=True).start()
+
+
+def stage(job: "JobInfo") -> str:
+    """Where a job stands, as the Hub names it."""
+    found = job.status.stage
+    return str(getattr(found, "value", found))
+
+
+def plainly(line: str) -> str:
+    """A line of a stranger's log, without secrets and without what a terminal would obey."""
+    shown = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
+    return said(shown).rstrip()
+
+
+def _ended(job: "JobInfo", end: Mapping[str, Any]) -> Ended:
+    """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
+    seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
+    log = plainly(str(end.get("log") or "").strip().rpartition("\n")[2])
+    code = end.get("code")
+    if stage(job) == "COMPLETED":
+        return Ended(0, None, log, seconds)
+    if isinstance(code, int) and code > 0:
+        return Ended(code, None, log, seconds)
+    why = f": {plainly(job.status.message)}" if job.status.message else ""
+    return Ended(1, f"its job on the Hub ended as {stage(job)}{why}", log, seconds)
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    import hashlib
+
+    whole = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        whole.update(f"{name}\0{len(data)}\0".encode() + data)
+    return whole.hexdigest()[:16]

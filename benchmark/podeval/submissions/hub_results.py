@@ -1,0 +1,106 @@
+"""What a job handed over in a bucket, fetched bit by bit: only what was asked for, within bounds, under plain names."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
+from podeval.hub.buckets import BucketFolder
+from podeval.submissions.generation import Unusable
+from podeval.submissions.intake import is_name
+from podeval.systems.adapters.handover import ENDED, FILES, files_of, line_name
+from podeval.systems.adapters.job import Generated
+
+_LINE_MOST = 2**20
+
+
+class TooMuch(Unusable):
+    """A job handed over more than outputs can be; it was stopped."""
+
+
+class Taken:
+    """What of a folder of results was fetched; a line once, its files with it."""
+
+    def __init__(self, results: BucketFolder, asked: dict[str, Item], seed: int, out: Path, most: int) -> None:
+        self.out = out
+        self.done: set[str] = set()
+        self.ours: list[str] = []
+        """Why items were not made, by our fault."""
+        self.refused = ""
+        """Why the model cannot be run."""
+        self.end: dict[str, Any] = {}
+        """How the generation said it ended; empty where it could not say."""
+        self._results, self._asked, self._seed, self._left = results, asked, seed, most
+        out.mkdir(parents=True, exist_ok=True)
+
+    def new(self, *, final: bool) -> list[tuple[Item, Generated]]:
+        """Items with a line since the last look, their files in `out`.
+
+        Args:
+            final: nothing more will come, so that files which are missing stay so.
+
+        Raises:
+            TooMuch: their files are larger than outputs can be.
+            HubUnavailable: the Hub does not answer; nothing is lost.
+        """
+        there = self._results.files()
+        made = []
+        for item in self._asked.values():
+            name = line_name(item.id, self._seed)
+            if item.id in self.done or not 0 < there.get(name, 0) <= _LINE_MOST:
+                continue
+            line = self._line(name, there[name])
+            if line is None or line.item != item.id or line.seed != self._seed:
+                self.done.add(item.id)
+                continue
+            files = files_of(line)
+            if not final and any(f"{FILES}/{file}" not in there for file in files):
+                continue
+            self.done.add(item.id)
+            if line.error is not None and line.cause == "ours":
+                self.ours.append(f"{item.id} was not made: {line.error}")
+                continue
+            self._fetch(files, there)
+            made.append((item, line))
+        if final:
+            self._read_end(there)
+        return made
+
+    def _line(self, name: str, size: int) -> Generated | None:
+        """A line that is one; None for anything else."""
+        file = self.out.parent / "line.json"
+        try:
+            self._results.fetch(name, size, file)
+            return Generated.model_validate_json(file.read_bytes())
+        except (BadInput, ValidationError):
+            return None
+
+    def _fetch(self, files: Sequence[str], there: Mapping[str, int]) -> None:
+        for file in files:
+            size = there.get(f"{FILES}/{file}")
+            if size is None or not is_name(file):
+                continue  # the intake says what is wrong with it
+            self._left -= size
+            if self._left < 0:
+                raise TooMuch("the model made more than outputs can be; it was stopped")
+            try:
+                self._results.fetch(f"{FILES}/{file}", size, self.out / file)
+            except BadInput:
+                continue
+
+    def _read_end(self, there: Mapping[str, int]) -> None:
+        if not 0 < there.get(ENDED, 0) <= _LINE_MOST:
+            return
+        file = self.out.parent / ENDED
+        try:
+            self._results.fetch(ENDED, there[ENDED], file)
+            found = json.loads(file.read_bytes())
+        except (BadInput, ValueError, RecursionError):
+            return
+        if isinstance(found, dict):
+            self.end = found
+            self.refused = str(found.get("refused") or "")

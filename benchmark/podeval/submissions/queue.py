@@ -1,0 +1,478 @@
+"""The queue: the submissions table is the only truth, every change of state is one transaction with its history.
+
+A change names the state and the attempt it starts from, so that of two workers only one can make it. A claim is a
+lease: kept alive by its worker, taken back when it lapses. One code for SQLite and PostgreSQL.
+"""
+
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import func, select, text, update
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput, PodevalError
+from podeval.store.database import Database
+from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
+from podeval.submissions.admission import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
+from podeval.submissions.order import Waiting, estimate, in_order
+
+Clock = Callable[[], datetime]
+Also = Callable[[Session], None]
+"""What else happens in the transaction of a change."""
+Row = TypeVar("Row")
+
+NEXT: dict[str, tuple[str, ...]] = {
+    "": ("received",),
+    "received": ("checked", "refused", "cancelled"),
+    "checked": ("queued", "refused", "cancelled"),
+    "queued": ("running", "refused", "cancelled"),
+    "running": ("measured", "queued", "refused", "failed", "cancelled"),
+    "measured": ("published", "queued", "failed", "cancelled"),
+    "published": ("withdrawn",),
+    "refused": (),
+    "failed": ("queued",),
+    "cancelled": ("queued",),
+    "withdrawn": (),
+}
+"""Which state may follow which."""
+
+LEASED = ("running", "measured")
+"""States in which a worker holds it."""
+
+
+_CLOCKS_AGREE = timedelta(minutes=1)
+"""How far the clocks of workers may be apart."""
+
+_LOCK = 0x71756575
+"""Of PostgreSQL, held while the queue changes."""
+
+
+class LeaseLost(PodevalError):
+    """This worker's claim is not valid any more: it was cancelled, or taken back after it fell silent."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A worker's right to one attempt at a submission."""
+
+    id: str
+    attempt: int
+    worker: str
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
+
+    position: int
+    seconds: float | None
+
+
+class Queue:
+    """The service; may be used by any number of threads and processes on one database."""
+
+    def __init__(
+        self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
+    ) -> None:
+        self.database = database
+        self.policy = policy or Policy()
+        self._clock = clock
+        self._one = threading.Lock()
+
+    def receive(
+        self,
+        document: Mapping[str, Any],
+        *,
+        owner: str,
+        profile: str = "embedded",
+        place: str = "",
+        priority: int = 0,
+        owner_proven: bool = False,
+        quotas: bool = True,
+    ) -> SubmissionRow:
+        """Take a document down; what is returned is on the disk.
+
+        Args:
+            document: valid, as plain data.
+            owner: who submits it.
+            profile: whose models measure it.
+            place: folder of the document, where it names files beside it.
+            priority: higher ones are worked on first.
+            owner_proven: whether the submitter was shown to own what is submitted.
+            quotas: whether the owner's quotas apply.
+
+        Raises:
+            Refused: it is a duplicate, or the owner has too many.
+        """
+        now, identity = self._clock(), f"s{secrets.token_hex(6)}"
+
+        def take(session: Session) -> SubmissionRow:
+            mark = digest(document, profile)
+            refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
+            if quotas:
+                refuse_too_many(session, owner, now, self.policy)
+            row = SubmissionRow(
+                id=identity,
+                number=(session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1,
+                owner=owner,
+                owner_proven=owner_proven,
+                system=document["system"]["id"],
+                kind=document["source"]["kind"],
+                digest=mark,
+                document=dict(document),
+                place=place,
+                profile=profile,
+                state="received",
+                priority=priority,
+                not_before=now,
+                submitted_at=now,
+                state_at=now,
+            )
+            session.add(row)
+            session.flush()
+            _note(session, row.id, "", "received", 0, owner, "", now)
+            return row
+
+        return self._write(take)
+
+    def move(
+        self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
+    ) -> SubmissionRow:
+        """Change a state that no worker holds; `also` is done in the same transaction.
+
+        Raises:
+            BadInput: it is in another state by now, or there is no such change.
+        """
+
+        def change(session: Session) -> SubmissionRow:
+            if also is not None:
+                also(session)
+            return self._move(session, id, before, after, None, by=by, reason=reason, **changes)
+
+        return self._write(change)
+
+    def claim(self, worker: str) -> Claim | None:
+        """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back."""
+        now = self._clock()
+
+        def take(session: Session) -> Claim | None:
+            self._take_back(session, now)
+            queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
+            ready = {row.id: row for row in session.scalars(queued)}
+            order = in_order(map(_waiting, ready.values()), self._running(session))
+            if not order:
+                return None
+            row = ready[order[0].id]
+            attempt = row.attempt + 1
+            self._move(session, row.id, "queued", "running", None, by=worker, attempt=attempt, reason="")
+            until = now + timedelta(seconds=self.policy.lease_seconds)
+            lease = Lease(submission=row.id, attempt=attempt, worker=worker)
+            lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
+            session.add(lease)
+            return Claim(row.id, attempt, worker)
+
+        return self._write(take)
+
+    def beat(self, claim: Claim, *, done: int | None = None, total: int | None = None) -> None:
+        """Say that the work goes on, and how far it is.
+
+        Raises:
+            LeaseLost: the claim is not valid any more; stop.
+        """
+        now = self._clock()
+
+        def renew(session: Session) -> None:
+            lease, row = self._held(session, claim)
+            since = (now - lease.beat_at).total_seconds()
+            row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
+            lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
+            if total is not None:
+                row.items_total = total
+            if done is not None and done > row.items_done:
+                row.items_done, row.failures = done, 0
+
+        self._write(renew)
+
+    def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
+        """Change the state of a claimed submission; the lease ends where the new state needs none.
+
+        Raises:
+            LeaseLost: the claim is not valid any more, nothing was changed.
+        """
+
+        def change(session: Session) -> None:
+            lease, _ = self._held(session, claim)
+            self._move(session, claim.id, before, after, claim.attempt, by=claim.worker, reason=reason, rule=rule)
+            if after not in LEASED:
+                session.delete(lease)
+
+        self._write(change)
+
+    def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
+        """Return a claimed submission; the state that it has now.
+
+        Args:
+            claim: which.
+            reason: why it is not done.
+            failed: whether that counts as a failure, after so many of which it is given up.
+            pause: seconds before it can be claimed again, where it does not.
+
+        Raises:
+            LeaseLost: the claim is not valid any more.
+        """
+        now = self._clock()
+
+        def back(session: Session) -> str:
+            lease, row = self._held(session, claim)
+            session.delete(lease)
+            return self._return(session, row, claim.worker, reason, now, failed=failed, pause=pause)
+
+        return self._write(back)
+
+    def sweep(self) -> list[str]:
+        """Take back every claim whose worker fell silent; the submissions concerned."""
+        now = self._clock()
+        return self._write(lambda session: self._take_back(session, now))
+
+    def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+        """Stop a submission that is not published; a worker that has it finds out at its next beat.
+
+        Args:
+            id: of the submission.
+            by: who stops it.
+            reason: shown with it.
+            also: done in the same transaction.
+
+        Raises:
+            BadInput: there is none, or it cannot be cancelled any more.
+        """
+
+        def stop(session: Session) -> SubmissionRow:
+            row = self._get(session, id)
+            if row.state not in OPEN:
+                raise BadInput(f"{id} is {row.state}, so there is nothing to cancel")
+            if (lease := session.get(Lease, id)) is not None:
+                session.delete(lease)
+            if also is not None:
+                also(session)
+            why = f"cancelled by {by}" + (f": {reason}" if reason else "")
+            return self._move(session, id, row.state, "cancelled", None, by=by, reason=why)
+
+        return self._write(stop)
+
+    def retry(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
+        """Queue a failed or cancelled submission once more; its finished items are kept.
+
+        Args:
+            id: of the submission.
+            by: who wants it.
+            reason: kept in its history.
+            also: done in the same transaction.
+
+        Raises:
+            BadInput: there is none, it never passed the gate, or it is in another state.
+        """
+        now = self._clock()
+
+        def again(session: Session) -> SubmissionRow:
+            row = self._get(session, id)
+            if row.state not in ("failed", "cancelled"):
+                raise BadInput(f"{id} is {row.state}; only failed and cancelled submissions are tried again")
+            if not row.pinned:
+                raise BadInput(f"{id} was cancelled before it was checked; submit it again")
+            refuse_duplicate(session, row.digest, row.system, row.owner)
+            if also is not None:
+                also(session)
+            anew = {"failures": 0, "not_before": now}
+            return self._move(session, id, row.state, "queued", None, by=by, reason=reason, **anew)
+
+        return self._write(again)
+
+    def get(self, id: str) -> SubmissionRow:
+        """A submission.
+
+        Raises:
+            BadInput: there is none.
+        """
+        return self._read(lambda session: [self._get(session, id)])[0]
+
+    def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
+        """Submissions, newest first."""
+        wanted = select(SubmissionRow).order_by(SubmissionRow.number.desc())
+        wanted = wanted.where(SubmissionRow.owner == owner) if owner else wanted
+        wanted = wanted.where(SubmissionRow.state.in_(states)) if states else wanted
+        return self._read(lambda session: list(session.scalars(wanted)))
+
+    def history(self, id: str) -> list[SubmissionHistory]:
+        """Every change of state of a submission, in order."""
+        self.get(id)
+        wanted = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
+        return self._read(lambda session: list(session.scalars(wanted)))
+
+    def leases(self) -> list[Lease]:
+        """Who works on what."""
+        return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
+
+    def standings(self) -> dict[str, Standing]:
+        """Position and estimate of everything in the queue, in its order."""
+        with self.database.reading() as session:
+            queued = session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued"))
+            order = in_order(map(_waiting, queued), self._running(session))
+            durations, workers = _pace(session)
+        return {
+            each.id: Standing(position, estimate(position, durations, workers))
+            for position, each in enumerate(order, start=1)
+        }
+
+    def end(self) -> Standing:
+        """Where a submission that came now would stand at the latest."""
+        with self.database.reading() as session:
+            under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
+            position = (session.scalar(under_way) or 0) + 1
+            return Standing(position, estimate(position, *_pace(session)))
+
+    def admit(self, document: Mapping[str, Any], *, owner: str, profile: str = "embedded", quotas: bool = True) -> None:
+        """Whether `receive` would take this down now; nothing is changed.
+
+        Raises:
+            Refused: it is a duplicate, or the owner has too many.
+        """
+        now = self._clock()
+        with self.database.reading() as session:
+            refuse_duplicate(session, digest(document, profile), str(document["system"]["id"]), owner)
+            if quotas:
+                refuse_too_many(session, owner, now, self.policy)
+
+    def _write(self, work: Callable[[Session], Row]) -> Row:
+        """One transaction at a time, of all workers: the next one sees what the last one did, and none is in vain."""
+        if self.database.is_sqlite:
+            return self.database.write(work)
+        with self._one, self.database.engine.connect() as guard:
+            guard.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
+            try:
+                return self.database.write(work)
+            finally:
+                guard.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
+
+    def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
+        """Rows that stay readable after the session is over."""
+        with self.database.reading() as session:
+            found = rows(session)
+            session.expunge_all()
+        return found
+
+    def _move(
+        self,
+        session: Session,
+        id: str,
+        before: str,
+        after: str,
+        guarded: int | None,
+        *,
+        by: str,
+        reason: str = "",
+        **changes: Any,
+    ) -> SubmissionRow:
+        """The one place where a state changes: a guarded update and its line of history."""
+        if after not in NEXT[before]:
+            raise BadInput(f"a submission that is {before} cannot become {after}")
+        now = self._clock()
+        guard = [SubmissionRow.id == id, SubmissionRow.state == before]
+        guard += [SubmissionRow.attempt == guarded] if guarded is not None else []
+        values = {"state": after, "state_at": now, "reason": reason, "rule": "", **changes}
+        done = session.execute(
+            update(SubmissionRow).where(*guard).values(values).execution_options(synchronize_session="fetch")
+        )
+        row = self._get(session, id)
+        if done.rowcount != 1:  # type: ignore[attr-defined]
+            raise BadInput(f"{id} is {row.state}, not {before} any more; look at it again")
+        session.refresh(row)
+        _note(session, id, before, after, row.attempt, by, reason, now)
+        return row
+
+    def _held(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
+        lease, row = session.get(Lease, claim.id), self._get(session, claim.id)
+        held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
+        if not held or row.attempt != claim.attempt or row.state not in LEASED:
+            raise LeaseLost(
+                f"{claim.id} is {row.state} by now and not {claim.worker}'s any more (attempt {row.attempt})"
+            )
+        assert lease is not None
+        return lease, row
+
+    def _take_back(self, session: Session, now: datetime) -> list[str]:
+        self._set_back(session, now)
+        lapsed = list(session.scalars(select(Lease).where(Lease.expires_at < now)))
+        for lease in lapsed:
+            row = self._get(session, lease.submission)
+            session.delete(lease)
+            reason = f"the worker {lease.worker} fell silent"
+            self._return(session, row, "queue", reason, now, failed=True)
+        return [lease.submission for lease in lapsed]
+
+    def _set_back(self, session: Session, now: datetime) -> None:
+        """Shorten what a clock that was ahead has put far into the future, so that nothing waits for it to come."""
+        latest = now + _CLOCKS_AGREE
+        lease_seconds = timedelta(seconds=self.policy.lease_seconds)
+        for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):
+            lease.beat_at, lease.expires_at = min(lease.beat_at, now), now + lease_seconds
+        waiting = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before > latest)
+        for row in session.scalars(waiting.where(SubmissionRow.state_at > latest)):
+            row.not_before = now
+
+    def _return(
+        self,
+        session: Session,
+        row: SubmissionRow,
+        by: str,
+        reason: str,
+        now: datetime,
+        *,
+        failed: bool,
+        pause: float = 0.0,
+    ) -> str:
+        failures = row.failures + failed
+        if failures >= self.policy.failures_allowed:
+            told = f"given up after {failures} attempts without a finished item; the last: {reason}"
+            self._move(session, row.id, row.state, "failed", row.attempt, by=by, reason=told, failures=failures)
+            return "failed"
+        pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
+        again = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
+        self._move(session, row.id, row.state, "queued", row.attempt, by=by, reason=reason, **again)
+        return "queued"
+
+    def _running(self, session: Session) -> Counter[str]:
+        return Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
+
+    def _get(self, session: Session, id: str) -> SubmissionRow:
+        row = session.get(SubmissionRow, id)
+        if row is None:
+            raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
+        return row
+
+
+def _waiting(row: SubmissionRow) -> Waiting:
+    return Waiting(row.id, row.owner, row.priority, row.number)
+
+
+def _pace(session: Session) -> tuple[list[float], int]:
+    """Seconds of work that the latest published submissions took, and how many workers there are."""
+    done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
+    durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(20)))
+    return durations, session.scalar(select(func.count()).select_from(Lease)) or 1
+
+
+def _note(
+    session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
+) -> None:
+    count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
+    step = (session.scalar(count) or 0) + 1
+    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
+    entry.reason, entry.at = reason, now
+    session.add(entry)
+    session.flush()

@@ -1,0 +1,62 @@
+"""Why a submission is not taken: always a rule by its name, and what to change."""
+
+from dataclasses import dataclass
+
+from podeval.errors import BadInput
+
+RULES = {
+    "document": "the document is valid and describes something that can be run",
+    "exists": "the repo and the commit are there",
+    "readable": "podeval may read the repo: it is public and not gated",
+    "pinned": "the commit is in the history of the repo's main branch",
+    "licence": "the repo's card states a licence, the same as the document",
+    "card": "the repo has a card that says what the system is",
+    "size": "the weights fit the limits of this board, by their headers",
+    "safetensors": "the weights are safetensors, whole and as their headers say",
+    "remote_code": "no configuration asks to run code of the repo",
+    "code": "the repo holds no code",
+    "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
+    "task": "an adapter of podeval can run the task on the tracks that are entered",
+    "duplicate": "the same has not been submitted before",
+    "quota": "nobody has more in the queue than the others can bear",
+    "open": "the board takes submissions at the moment",
+    "manifest": "there is one output for every item of the tracks that are entered",
+    "names": "files lie in the folder, under plain names, and are no links",
+    "volume": "all files together stay within the limits",
+    "audio": "every recording can be decoded, and its length and rate are sane",
+    "script": "every script can be read as one",
+}
+"""Every rule of the gate, and what it asks."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One rule that is not kept: `message` says what was found and what to change."""
+
+    rule: str
+    message: str
+
+    def __post_init__(self) -> None:
+        if self.rule not in RULES:
+            raise ValueError(f"there is no rule {self.rule}")
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.message}"
+
+
+class Refused(BadInput):
+    """Not taken; one line for every rule that is not kept."""
+
+    def __init__(self, *refusals: Refusal) -> None:
+        self.refusals = refusals
+        super().__init__("this submission is not taken:\n  " + "\n  ".join(map(str, refusals)))
+
+    @property
+    def rule(self) -> str:
+        """The first rule that is not kept."""
+        return self.refusals[0].rule
+
+    @property
+    def reason(self) -> str:
+        """Every rule and what to change, a line each."""
+        return "\n".join(map(str, self.refusals))

@@ -1,0 +1,241 @@
+"""Submitting: taken down, looked over by the gate, queued; or refused with the rule and what to change."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput
+from podeval.hub.patience import HubUnavailable, patiently
+from podeval.models import registry
+from podeval.store import moderation
+from podeval.store.run_folder import RunFolder
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.document import BuiltIn, Model, Reported, Submission
+from podeval.submissions.entries import everywhere
+from podeval.submissions.gate import Gate, Pinned
+from podeval.submissions.publishing import take_down
+from podeval.submissions.queue import Also, Queue
+from podeval.submissions.reading import load
+from podeval.submissions.refusal import Refusal, Refused
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+GATE = "gate"
+"""Who changes states on behalf of the gate."""
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """Who submits: a name on the Hub, and the organisations whose member they were shown to be."""
+
+    name: str
+    organisations: tuple[str, ...] = ()
+
+    def owns(self, repo: str) -> bool:
+        """Whether a repo is theirs or one of their organisations'."""
+        return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
+
+
+OPERATOR = Submitter("operator")
+"""Whoever runs this installation."""
+
+
+def hub_submitter(api: "HfApi | None" = None) -> Submitter:
+    """Who is logged in to the Hub, by the Hub's own word.
+
+    Raises:
+        BadInput: nobody is.
+        HubUnavailable: the Hub does not answer.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+
+    try:
+        found: dict[str, Any] = patiently((api or HfApi()).whoami)
+    except (LocalTokenNotFoundError, HfHubHTTPError):
+        raise BadInput("the Hub does not know you; run `hf auth login`") from None
+    return Submitter(found["name"], tuple(each["name"] for each in found.get("orgs", ())))
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Takes submissions in.
+
+    Attributes:
+        queue: where they go.
+        gate: which looks them over.
+        closed: why none are taken at the moment; empty where they are.
+        board: folder of runs; the systems in it that no submission made keep their ids.
+    """
+
+    queue: Queue
+    gate: Gate
+    closed: str = ""
+    board: Path | None = None
+
+    def check(self, document: Submission, submitter: Submitter = OPERATOR, *, profile: str = "embedded") -> Pinned:
+        """Look a submission over as `submit` does, and queue nothing.
+
+        Raises:
+            Refused: with every rule that is not kept.
+            HubUnavailable: the Hub does not answer.
+        """
+        refusals: list[Refusal] = []
+        plain, quotas = document.model_dump(mode="json"), submitter != OPERATOR
+        try:
+            self._require_room(document, submitter)
+            self.queue.admit(plain, owner=submitter.name, profile=profile, quotas=quotas)
+        except Refused as refused:
+            refusals += refused.refusals
+        try:
+            pinned = self.gate.check(document)
+        except Refused as refused:
+            raise Refused(*refusals, *refused.refusals) from None
+        if refusals:
+            raise Refused(*refusals)
+        return pinned
+
+    def submit(
+        self,
+        document: Submission,
+        submitter: Submitter = OPERATOR,
+        *,
+        place: Path | None = None,
+        profile: str = "embedded",
+        priority: int = 0,
+    ) -> SubmissionRow:
+        """Take a submission in; it is queued when this returns, or received where the Hub is down.
+
+        Args:
+            document: valid.
+            submitter: who submits it.
+            place: folder of the document, where it names files beside it.
+            profile: whose models measure it.
+            priority: higher ones are worked on first.
+
+        Raises:
+            Refused: with every rule that is not kept; it is in the list as refused, unless it is a duplicate or over
+                a quota.
+            BadInput: there is no such profile.
+        """
+        self._require_room(document, submitter)
+        registry.require_profile(profile)
+        source = document.source
+        if isinstance(source, Reported):
+            told = "figures from papers are not run: put the folder under submissions/ and open a pull request"
+            raise Refused(Refusal("document", told))
+        row = self.queue.receive(
+            document.model_dump(mode="json"),
+            owner=submitter.name,
+            owner_proven=isinstance(source, Model) and submitter.owns(source.repo),
+            profile=profile,
+            place=str(place.resolve()) if place else "",
+            priority=priority,
+            quotas=submitter != OPERATOR,
+        )
+        try:
+            return self.look_over(row)
+        except HubUnavailable:
+            return row
+
+    def submit_file(self, path: Path, submitter: Submitter = OPERATOR, **options: Any) -> SubmissionRow:
+        """Submit a document from its file or folder; as `submit`."""
+        file = path / "submission.yaml" if path.is_dir() else path
+        return self.submit(load(file), submitter, place=file.parent, **options)
+
+    def look_over(self, row: SubmissionRow) -> SubmissionRow:
+        """Have the gate look at a submission that was received, and queue it.
+
+        Raises:
+            Refused: it is refused, and kept as such.
+            HubUnavailable: it stays received.
+        """
+        try:
+            document = Submission.model_validate(row.document)
+            pinned = self.gate.check(document, Path(row.place) if row.place else None)
+        except Refused as refused:
+            self.queue.move(row.id, "received", "refused", by=GATE, reason=refused.reason, rule=refused.rule)
+            raise
+        self.queue.move(row.id, "received", "checked", by=GATE, pinned=pinned.to_json())
+        return self.queue.move(row.id, "checked", "queued", by=GATE)
+
+    def _require_room(self, document: Submission, submitter: Submitter) -> None:
+        """Refuse what comes to a closed desk, and what would take the place of a system that was not submitted."""
+        if reason := self.closed or self.why_frozen():
+            raise Refused(Refusal("open", reason))
+        if self.board is None or submitter == OPERATOR:
+            return
+        if isinstance(document.source, BuiltIn):
+            told = "systems that come with podeval are entered by who runs this board"
+            raise Refused(Refusal("document", f"{told}; submit a model or outputs"))
+        id = document.system.id
+        for path in self.board.glob(f"*/*/{id}/run.json"):
+            run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
+            if "submission" not in run.plan().generation:
+                told = f"{id} is on the board already, measured by who runs it"
+                raise Refused(Refusal("duplicate", f"{told}; choose another system.id"))
+
+    def why_frozen(self) -> str | None:
+        """Why nothing is taken at the moment, as an operator said it; None where it is."""
+        with self.queue.database.reading() as session:
+            sentence = moderation.frozen(session).get(moderation.SUBMISSIONS)
+        return f"no submissions are taken at the moment: {sentence}" if sentence else None
+
+    def look_over_all(self) -> list[SubmissionRow]:
+        """Have the gate look at what was received while the Hub was down, or when a server was killed."""
+        for row in self.queue.all(states=("checked",)):
+            with suppress(BadInput):
+                self.queue.move(row.id, "checked", "queued", by=GATE)
+        done = []
+        for row in reversed(self.queue.all(states=("received",))):
+            try:
+                # Somebody else may be looking at it as well; the first to say so decides.
+                with suppress(BadInput):
+                    self.look_over(row)
+            except HubUnavailable:
+                break
+            done.append(self.queue.get(row.id))
+        return done
+
+
+def withdraw(
+    queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also | None = None
+) -> list[RunFolder]:
+    """Take a published submission off the board; its runs are kept aside and its history stays.
+
+    Killed in between, the board still shows what is withdrawn: `settle` ends it.
+
+    Args:
+        queue: where it is.
+        id: of the submission.
+        by: who wants it.
+        board: folder of runs.
+        reason: shown with it.
+        also: done in the transaction that withdraws it.
+
+    Raises:
+        BadInput: it is not published.
+    """
+    why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
+    row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
+    return _off_the_board(row, board)
+
+
+def settle(queue: Queue, board: Path) -> list[RunFolder]:
+    """Take every run off the board whose submission is withdrawn; those that were still there."""
+    return [run for row in queue.all(states=("withdrawn",)) for run in _off_the_board(row, board)]
+
+
+def _off_the_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
+    return list(_taken_down(Submission.model_validate(row.document), row.id, board))
+
+
+def _taken_down(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
+    for entry in everywhere(document):
+        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
+        # A later submission of the same system stays.
+        if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):
+            yield run

@@ -1,0 +1,256 @@
+"""Supplied outputs checked by making some of them again: with the public model that is said to have made them.
+
+Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. Were the supplied
+outputs another draw of the same model, their figures would differ from the generated ones as those differ among
+themselves: for a key, with n items and k seeds, t = mean(d) / (s · sqrt((1 + 1/k) / n)), where d is an item's supplied
+figure less the mean of its generated ones, and s the standard deviation between seeds, pooled over the items; t has
+n · (k - 1) degrees of freedom. P-values are adjusted over all keys (Holm, 1979); below `store.spot_checks.LEVEL` the
+outputs differ.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark, Item
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+from podeval.metrics.score import Result, Score
+from podeval.runs.measure import Task, measure_item
+from podeval.store.files import only_one, write_json
+from podeval.store.run_folder import RunFolder
+from podeval.store.spot_checks import FILE, Comparison, Report
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.document import Model, Outputs, Submission
+from podeval.submissions.entries import Entry, entries
+from podeval.submissions.gate import Gate
+from podeval.submissions.generation import Boxed, Generation, Making
+from podeval.submissions.intake import Intake
+
+_SAME = 1e-6
+"""Of a figure, relative: what is nearer counts as equal where a model always says the same."""
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """Makes some of a submission's outputs again.
+
+    Attributes:
+        board: folder of runs that are shown.
+        work: folder for what is generated, on a local disk.
+        fetch: gets the files of a model: document, what the gate pinned, folder.
+        gate: which the stated model has to pass.
+        making: how models are run here.
+        data: folder of built datasets.
+        seeds: with which each item is made.
+        log: is told what happens.
+    """
+
+    board: Path
+    work: Path
+    fetch: Callable[..., tuple[Path, Path | None]]
+    gate: Gate
+    making: Making = field(default_factory=Making)
+    data: Path | None = None
+    seeds: tuple[int, ...] = (0, 1, 2)
+    log: Callable[[str], None] = lambda line: None
+
+    def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[Report]:
+        """Check a published submission; a report for each of its runs, kept in the run's folder.
+
+        Args:
+            row: of the submission.
+            items: how many are drawn of each run.
+            seed: of the draw.
+
+        Raises:
+            BadInput: it is no published submission of outputs, or names no model that made them.
+            Refused: the model it names does not pass the gate.
+            Unusable: the model cannot be run.
+            OursFailed: an item could not be made for want of memory or of a library here.
+        """
+        if items < 1 or len(self.seeds) < 2:
+            raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")
+        document = Submission.model_validate(row.document)
+        model = _stated(row, document)
+        pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
+        place = self.work / f"spot-{row.id}"
+        place.mkdir(parents=True, exist_ok=True)
+        with only_one(place):
+            files, base = self.fetch(document.model_copy(update={"source": model}), pinned, place)
+            reports = []
+            for entry in entries(document):
+                run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
+                if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
+                    continue
+                report = self._of_run(row, entry, run, model, (files, base), items, seed)
+                with only_one(self.board, wait=True):
+                    write_json(run.path / FILE, report.model_dump(mode="json"))
+                reports.append(report)
+        if not reports:
+            raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --board")
+        return reports
+
+    def _of_run(
+        self,
+        row: SubmissionRow,
+        entry: Entry,
+        run: RunFolder,
+        model: Model,
+        files: tuple[Path, Path | None],
+        items: int,
+        seed: int,
+    ) -> Report:
+        benchmark = benchmarks.get(entry.benchmark)
+        there = [item for item in entry.items(self.data) if (made := run.output(item.id)) and not made.failed]
+        dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
+        chosen = sorted(dice.sample(there, min(items, len(there))), key=lambda item: item.id)
+        self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
+        supplied = _measured(benchmark, entry, run, chosen, row.profile)
+        generated, failed = [], {}
+        for number in self.seeds:
+            again = self._generated(row, entry, model, files, chosen, number)
+            for item in chosen:
+                output = again.output(item.id)
+                if output is not None and output.failed:
+                    failed[f"{item.id}/{number}"] = output.failed[:500]
+            generated.append(_measured(benchmark, entry, again, chosen, row.profile))
+        return Report(
+            submission=row.id,
+            repo=model.repo,
+            revision=model.revision,
+            items=tuple(item.id for item in chosen),
+            seeds=self.seeds,
+            drawn_with=seed,
+            at=datetime.now(UTC).isoformat(timespec="seconds"),
+            failed=failed,
+            comparisons=tuple(compared(supplied, generated)),
+        )
+
+    def _generated(
+        self,
+        row: SubmissionRow,
+        entry: Entry,
+        model: Model,
+        files: tuple[Path, Path | None],
+        chosen: Sequence[Item],
+        seed: int,
+    ) -> RunFolder:
+        """The chosen items, made with a seed; what was made before is not made again."""
+        place = self.work / f"spot-{row.id}"
+        folder = RunFolder(place / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
+        rounds = Boxed(
+            entry=entry,
+            work=place / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
+            model=files[0],
+            task=model.task,
+            making=self.making,
+            check=lambda: None,
+            base=files[1],
+            seed=seed,
+        )
+        intake = Intake(folder, self.making.bounds, self.making.trusted)
+        for item in Generation(folder, intake, rounds).outputs(chosen):
+            self.log(f"{entry.folder}: {item.id} made with seed {seed}")
+        return folder
+
+
+Figures = Mapping[tuple[str, str, str], float]
+"""Values by item, metric and key."""
+
+
+def compared(supplied: Figures, generated: Sequence[Figures]) -> list[Comparison]:
+    """Each key that all have, by metric and key; p-values adjusted over all of them.
+
+    Args:
+        supplied: of the supplied outputs.
+        generated: of what the model makes, a mapping for each seed.
+    """
+    both = set(supplied).intersection(*map(set, generated))
+    places = sorted({(metric, key) for _, metric, key in both})
+    found = []
+    for metric, key in places:
+        items = sorted(item for item, *place in both if place == [metric, key])
+        ours = [[one[item, metric, key] for one in generated] for item in items]
+        theirs = [supplied[item, metric, key] for item in items]
+        means = [math.fsum(values) / len(values) for values in ours]
+        spread = _pooled(ours, means)
+        difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
+        found.append(
+            Comparison(
+                metric=metric,
+                key=key,
+                items=len(items),
+                supplied=math.fsum(theirs) / len(items),
+                generated=math.fsum(means) / len(items),
+                difference=difference,
+                spread=spread,
+                p=_p(difference, spread, len(items), len(generated), max(map(abs, theirs))),
+            )
+        )
+    adjusted = _holm([each.p for each in found])
+    return [each.model_copy(update={"p": p}) for each, p in zip(found, adjusted, strict=True)]
+
+
+def _pooled(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
+    """The standard deviation between seeds, over all items."""
+    squares = math.fsum((x - mean) ** 2 for own, mean in zip(values, means, strict=True) for x in own)
+    return math.sqrt(squares / sum(len(own) - 1 for own in values))
+
+
+def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -> float:
+    from scipy.stats import t
+
+    if abs(difference) <= _SAME * scale:
+        return 1.0
+    error = spread * math.sqrt((1 + 1 / seeds) / items)
+    return float(2 * t.sf(abs(difference) / error, items * (seeds - 1))) if error > 0 else 0.0
+
+
+def _holm(values: Sequence[float]) -> list[float]:
+    """P-values by Holm's step-down procedure (1979)."""
+    order = sorted(range(len(values)), key=lambda n: values[n])
+    adjusted, highest = [0.0] * len(values), 0.0
+    for rank, place in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
+        adjusted[place] = highest
+    return adjusted
+
+
+def _measured(
+    benchmark: Benchmark, entry: Entry, run: RunFolder, items: Iterable[Item], profile: str
+) -> dict[tuple[str, str, str], float]:
+    """What measures without a judge say of items, as far as they are scored."""
+    uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
+    found: dict[tuple[str, str, str], float] = {}
+    for item in items:
+        output = run.output(item.id)
+        if output is None or output.failed:
+            continue
+        results: Mapping[str, Result] = measure_item(Task(item, output, run.outputs, profile, entry.track, uses))
+        for metric, result in results.items():
+            if metric not in _OF_THE_MACHINE and isinstance(result, Score):
+                for key, value in result.values.items():
+                    if value is not None and math.isfinite(value):
+                        found[item.id, metric, key] = float(value)
+    return found
+
+
+_OF_THE_MACHINE = ("rtf",)
+"""Figures that say how fast a machine was, and nothing of what was said."""
+
+
+def _stated(row: SubmissionRow, document: Submission) -> Model:
+    """The model that is said to have made the outputs."""
+    source = document.source
+    if not isinstance(source, Outputs):
+        raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")
+    if row.state != "published":
+        raise BadInput(f"{row.id} is {row.state}; what is not published is not checked")
+    if source.made_by is None:
+        raise BadInput(f"{row.id} names no public model as source.made_by, so none of its outputs can be made again")
+    return Model(kind="model", **source.made_by.model_dump())

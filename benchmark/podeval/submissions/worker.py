@@ -1,0 +1,329 @@
+"""A worker: claims submissions one by one, has their models make outputs in a sandbox, measures and publishes them.
+
+It can be killed at any moment: its claim lapses, and whoever claims the submission next goes on from the outputs and
+measurements that are in the submission's folder. The folder is held by one process at a time besides.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput, PodevalError
+from podeval.metrics.judged import NOBODY, Bench
+from podeval.runs.executor import Executor, InProcess
+from podeval.runs.run import Request, measure_run, run_system
+from podeval.store.files import only_one
+from podeval.store.run_folder import Plan, RunFolder
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.admission import OPEN
+from podeval.submissions.asking import preset_of
+from podeval.submissions.document import BuiltIn, Human, Model, Outputs, Submission
+from podeval.submissions.entries import Entry, entries
+from podeval.submissions.fetching import fetch
+from podeval.submissions.generation import Boxed, Generation, Making, Rounds, Unusable
+from podeval.submissions.hub_generation import HubRounds, OnTheHub
+from podeval.submissions.intake import Intake
+from podeval.submissions.proposing import Proposals, forms_of
+from podeval.submissions.publishing import publish
+from podeval.submissions.queue import Claim, LeaseLost, Queue
+from podeval.submissions.refusal import Refused
+from podeval.submissions.spending import BudgetSpent, TooExpensive
+from podeval.systems import registry
+
+Fetch = Callable[..., tuple[Path, Path | None]]
+
+NO_MONEY_SECONDS = 600.0
+"""After which a submission is tried again that there was no money for."""
+
+
+def worker_name() -> str:
+    """This process, as others see it in the queue."""
+    return f"{socket.gethostname()[:60]}:{os.getpid()}"
+
+
+@dataclass
+class Worker:
+    """Works on the submissions of a queue.
+
+    Attributes:
+        queue: where they are.
+        folder: of submissions at work, on this machine.
+        board: folder of runs that are shown.
+        refresh: is called with the board's folder after a run was published.
+        making: how models are run here.
+        executor: where measuring is done.
+        data: folder of built datasets.
+        bench: who judges.
+        fetch: how files are got.
+        name: as others see it.
+        log: is told what happens.
+        look_over: is called where there is nothing to do: looks at what was received while the Hub was down.
+        hub: runs models as jobs on the Hub; None runs them here.
+        proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
+    """
+
+    queue: Queue
+    folder: Path
+    board: Path
+    refresh: Callable[[Path], None]
+    making: Making = field(default_factory=Making)
+    executor: Executor = field(default_factory=InProcess)
+    data: Path | None = None
+    bench: Bench = NOBODY
+    fetch: Fetch = fetch
+    name: str = field(default_factory=worker_name)
+    log: Callable[[str], None] = lambda line: None
+    look_over: Callable[[], object] = lambda: None
+    hub: OnTheHub | None = None
+    proposals: Proposals | None = None
+
+    def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
+        """Work until told to stop; waits where there is nothing to do, or the database does not answer."""
+        while not stopped():
+            try:
+                worked = self.once()
+                # A job whose submission was cancelled costs money until it is stopped.
+                self.catch_up()
+                if worked is not None:
+                    continue
+                self.look_over()
+            except PodevalError as error:
+                self.log(str(error))
+            time.sleep(pause)
+
+    def once(self) -> str | None:
+        """Work on the next submission; its id, None where there is none."""
+        claim = self.queue.claim(self.name)
+        if claim is None:
+            return None
+        self.log(f"{claim.id}: claimed, attempt {claim.attempt}")
+        with beating(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
+            try:
+                self._work(claim, pulse)
+            except LeaseLost as lost:
+                self.log(str(lost))
+            except (Refused, Unusable, TooExpensive) as error:
+                self._end(claim, error)
+            except BudgetSpent as error:
+                self.queue.give_back(claim, str(error), failed=False, pause=NO_MONEY_SECONDS)
+                self.log(str(error))
+            except KeyboardInterrupt:
+                self.queue.give_back(claim, "the worker was stopped", failed=False)
+                raise
+            except Exception as error:
+                told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+                state = self.queue.give_back(claim, told, failed=True)
+                self.log(f"{claim.id}: {state}: {told}")
+        return claim.id
+
+    def catch_up(self) -> None:
+        """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed."""
+        if self.hub is not None:
+            for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
+                self.log(f"job {job} was stopped: its submission is not under way any more")
+        if self.proposals is not None:
+            self.proposals.settle_all()
+
+    def _end(self, claim: Claim, error: Refused | Unusable | TooExpensive) -> None:
+        state = self.queue.get(claim.id).state
+        if isinstance(error, Refused):
+            self.queue.advance(claim, state, "refused", reason=error.reason, rule=error.rule)
+        else:
+            self.queue.advance(claim, state, "failed", reason=str(error))
+        self.log(f"{claim.id}: {error}")
+
+    def _work(self, claim: Claim, pulse: "Pulse") -> None:
+        row = self.queue.get(claim.id)
+        document = Submission.model_validate(row.document)
+        place = self.folder / claim.id
+        with contextlib.ExitStack() as held:
+            try:
+                held.enter_context(only_one(place))
+            except BadInput:
+                # Its last worker was taken for dead, but still holds the folder.
+                self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
+                return
+            runs = self._run_all(row, document, place, pulse)
+            self.queue.beat(claim, done=pulse.done, total=pulse.total)
+            self.queue.advance(claim, "running", "measured")
+            for run in runs:
+                pulse.check()
+                publish(run, self.board)
+            self.refresh(self.board)
+            pulse.check()
+            if self.proposals is not None:
+                self.proposals.ask(claim.id, forms_of(document))
+            self.queue.advance(claim, "measured", "published")
+            self.log(f"{claim.id}: published")
+        if self.proposals is not None:
+            for waiting in self.proposals.of(claim.id):
+                self.proposals.settle(waiting)
+
+    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: "Pulse") -> list[RunFolder]:
+        wanted = entries(document)
+        asked = {entry: entry.items(self.data) for entry in wanted}
+        pulse.total = sum(map(len, asked.values()))
+        runs = []
+        for entry in wanted:
+            before = sum(len(asked[earlier]) for earlier in wanted[: wanted.index(entry)])
+            run = RunFolder(place / "runs", entry.benchmark, entry.split, document.system.id)
+            request = Request(
+                benchmarks.get(entry.benchmark),
+                entry.split,
+                entry.track,
+                place / "runs",
+                row.profile,
+                executor=self.executor,
+                data=self.data,
+                bench=self.bench,
+            )
+            progress = _Counting(pulse, before)
+            if isinstance(document.source, BuiltIn):
+                run_system(registry.get(document.source.runner), document.system.name, request, progress)
+            else:
+                self._run(row, document, entry, request, progress, pulse)
+            _require_something(run, asked[entry])
+            run.write_document(row.document)
+            runs.append(run)
+        return runs
+
+    def _run(
+        self,
+        row: SubmissionRow,
+        document: Submission,
+        entry: Entry,
+        request: Request,
+        progress: "_Counting",
+        pulse: "Pulse",
+    ) -> None:
+        def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
+            intake = Intake(folder, self.making.bounds, self.making.trusted)
+            return Generation(folder, intake, self._rounds(row, document, entry, pulse)).outputs(items)
+
+        measure_run(_plan(row, document, entry), request, progress, made)
+
+    def _rounds(self, row: SubmissionRow, document: Submission, entry: Entry, pulse: "Pulse") -> Rounds:
+        """Where and how what is submitted is started."""
+        place, source = self.folder / row.id, document.source
+        work = place / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
+        if isinstance(source, Model) and self.hub is not None:
+            return HubRounds(
+                hub=self.hub,
+                submission=row.id,
+                entry=entry,
+                work=work,
+                logs=place / "logs",
+                model={"repo": source.repo, "revision": source.revision},
+                base=row.pinned.get("base"),
+                task=source.task,
+                making=self.making,
+                check=pulse.check,
+            )
+        model, base = self.fetch(document, row.pinned, place, row.place)
+        if not isinstance(source, Model):
+            model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
+        task = source.task if isinstance(source, Model) else "outputs"
+        return Boxed(entry, work, model, task, self.making, pulse.check, base)
+
+
+class Pulse:
+    """How far a claim's work is, and whether the claim still holds."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self.lost: LeaseLost | None = None
+
+    def check(self) -> None:
+        """Go on only while the claim holds.
+
+        Raises:
+            LeaseLost: it does not.
+        """
+        if self.lost is not None:
+            raise self.lost
+
+
+@contextlib.contextmanager
+def beating(queue: Queue, claim: Claim) -> Iterator[Pulse]:
+    """Keep a claim alive from another thread while its work is done."""
+    pulse, over = Pulse(), threading.Event()
+    pause = queue.policy.lease_seconds / 4
+
+    def beat() -> None:
+        heard = time.monotonic()
+        while not over.wait(pause):
+            try:
+                queue.beat(claim, done=pulse.done, total=pulse.total)
+                heard = time.monotonic()
+            except LeaseLost as lost:
+                pulse.lost = lost
+                return
+            except PodevalError as error:
+                if time.monotonic() - heard > queue.policy.lease_seconds:
+                    pulse.lost = LeaseLost(f"{claim.id}: the queue could not be reached for too long ({error})")
+                    return
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield pulse
+    finally:
+        over.set()
+        thread.join()
+
+
+class _Counting:
+    """Hands progress of a run on to the claim."""
+
+    def __init__(self, pulse: Pulse, before: int) -> None:
+        self._pulse, self._before = pulse, before
+
+    def step(self, title: str, done: int, total: int) -> None:
+        """`done` of `total` items are measured."""
+        self._pulse.check()
+        if title == "measure":
+            self._pulse.done = self._before + done
+
+
+def _plan(row: SubmissionRow, document: Submission, entry: Entry) -> Plan:
+    source = document.source
+    assert isinstance(source, Model | Outputs | Human)
+    pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
+    how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
+    return Plan(
+        benchmark=entry.benchmark,
+        split=entry.split,
+        dataset="",
+        track=entry.track,
+        system=document.system.id,
+        system_title=document.system.name,
+        system_kind="human" if isinstance(source, Human) else "model",
+        generation={"submission": row.id, "kind": source.kind, **pinned, **how},
+        seed=0,
+        provenance="run by us" if isinstance(source, Model) else "outputs supplied",
+    )
+
+
+def _outputs_of(entry: Entry, folder: Path, *, alone: bool) -> Path:
+    inside = folder / entry.folder
+    return folder if alone and not inside.is_dir() else inside
+
+
+def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
+    """Refuse to publish a system that made nothing at all.
+
+    Raises:
+        Unusable: with the reason it has on its first item.
+    """
+    found = [run.output(item.id) for item in items]
+    if all(output is None or output.failed for output in found):
+        reason = next((output.failed for output in found if output and output.failed), "no reason is known")
+        raise Unusable(f"the system made nothing for any of {len(items)} items; on the first: {reason}")

@@ -1,0 +1,131 @@
+"""Repos on the loopback Hub that pass the gate, to be spoilt one way at a time."""
+
+import importlib.util
+import json
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval import benchmarks
+from podeval.metrics import catalogue
+from podeval.submissions.document import Submission
+
+CARD = b"""---
+license: apache-2.0
+language: en
+---
+# A tiny voice
+
+It reads dialogues aloud, was trained on sixty hours of read speech of volunteers who agreed to it, and is meant for
+tests of a benchmark. It has one voice, knows no emotion, and should not be used for anything that matters to anybody.
+"""
+
+
+def safetensors(shape: tuple[int, ...] = (2, 3)) -> bytes:
+    """A whole safetensors file of zeros in float32; by the format's description."""
+    count = 1
+    for side in shape:
+        count *= side
+    header = json.dumps({"weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4 * count]}}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(4 * count)
+
+
+def model_files(**changes: bytes | None) -> dict[str, bytes]:
+    """Files of a model that passes; `changes` add, replace or remove."""
+    files: dict[str, bytes | None] = {
+        "README.md": CARD,
+        "config.json": b'{"model_type": "vits"}',
+        "model.safetensors": safetensors(),
+    }
+    return {name: data for name, data in (files | changes).items() if data is not None}
+
+
+def document(**source: Any) -> dict[str, Any]:
+    """A submission of a model, as plain data."""
+    return {
+        "schema_version": 1,
+        "system": {
+            "id": "tiny_voice",
+            "name": "Tiny Voice",
+            "description": "A voice for tests.",
+            "licence": "Apache-2.0",
+            "open": True,
+            "languages": ["en"],
+        },
+        "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
+        "source": {"kind": "model", "repo": "alice/tiny-voice", "task": "text-to-speech", **source},
+    }
+
+
+@pytest.fixture
+def make_document() -> Callable[..., dict[str, Any]]:
+    return document
+
+
+@pytest.fixture
+def submitted(hub_client: Any) -> Callable[..., Submission]:
+    """Publish files as alice/tiny-voice and give the document that submits them."""
+
+    def publish(*, changes: dict[str, bytes | None] | None = None, **source: Any) -> Submission:
+        repo = hub_client.repos.publish("models", "alice/tiny-voice", model_files(**(changes or {})))
+        return Submission.model_validate(document(**{"revision": repo.refs["main"], **source}))
+
+    return publish
+
+
+@pytest.fixture
+def topics_outputs() -> dict[str, bytes]:
+    """One file for every item of real_pod's topics, by name; what is in them is not looked at by the gate."""
+    return {f"{item.id}.flac": b"fLaC" for item in benchmarks.get("real_pod").items("topics")}
+
+
+@pytest.fixture(scope="session")
+def outputs_document() -> Callable[..., Submission]:
+    def make(**source: Any) -> Submission:
+        plain = document()
+        plain["source"] = {"kind": "outputs", **source}
+        return Submission.model_validate(plain)
+
+    return make
+
+
+def beside(name: str) -> ModuleType:
+    """A module of this folder."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def tiny_module() -> ModuleType:
+    return beside("tiny_worker")
+
+
+@pytest.fixture
+def tiny(tiny_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The benchmark `ten`, workers whose models are `fake_generate.py`, and what they need; see `tiny_worker`."""
+    monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
+    monkeypatch.setitem(benchmarks._all(), "ten", tiny_module.BENCHMARK)
+    return tiny_module
+
+
+@pytest.fixture
+def ordeal() -> Any:
+    return beside("ordeal")
+
+
+@pytest.fixture(scope="session", name="beside")
+def beside_fixture() -> Any:
+    """A module of this folder, by name."""
+    return beside

@@ -1,0 +1,115 @@
+"""`podeval worker --watch --dispatch`, as an operator calls it, on a real PostgreSQL."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from podeval.store.database import Database
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.admission import Policy
+from podeval.submissions.queue import Queue
+
+pytest.importorskip("procrastinate")
+
+COMMAND = """
+import sys
+sys.path.insert(0, {folder!r})
+import tiny_worker as tiny
+tiny.settle_in()
+from podeval.cli import main
+sys.argv = ["podeval", "worker", "--watch", "--dispatch", "--trust-models", "--pause", "0.5",
+    "--database", {database!r}, "--board", {place!r} + "/board", "--work", {place!r} + "/work"]
+main()
+"""
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest) -> str:
+    import psycopg
+
+    address = request.getfixturevalue("postgresql")
+    name = f"test_{os.urandom(6).hex()}"
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+    return f"{address}/{name}"
+
+
+@pytest.fixture
+def start(database: str, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[str]"]]:
+    """Start a worker as its own process."""
+    running: list[subprocess.Popen[str]] = []
+
+    def begin() -> "subprocess.Popen[str]":
+        folder = str(Path(__file__).parent)
+        env = os.environ | {"TALLY_SECONDS": "0.4"}
+        program = COMMAND.format(folder=folder, place=str(tmp_path), database=database)
+        with (tmp_path / f"worker-{len(running)}.log").open("w") as log:
+            running.append(
+                subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log, text=True, env=env)
+            )
+        return running[-1]
+
+    yield begin
+    for process in running:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_killed(
+    tiny: ModuleType, database: str, start: Callable[[], "subprocess.Popen[str]"], tmp_path: Path
+) -> None:
+    with Database(database) as opened:
+        queue = Queue(opened, Policy(pause_seconds=0.0))
+        first = enqueue(tiny, queue, "embedded")
+        worker = start()
+        wait_for(lambda: queue.get(first.id).state == "published", tmp_path)
+        # One that comes later wakes the worker that waits.
+        second = enqueue(tiny, queue, "reference")
+        wait_for(lambda: queue.get(second.id).items_done >= 2 or queue.get(second.id).state == "published", tmp_path)
+        worker.kill()
+        worker.wait()
+        killed_in = queue.get(second.id).state
+        # The killed worker's lease is of two minutes, as workers have it: it is let lapse here.
+        opened.write(lapse)
+        assert queue.sweep() == [second.id]
+        other = start()
+        wait_for(lambda: queue.get(second.id).state == "published", tmp_path)
+        assert killed_in in ("running", "measured"), "it was killed in the middle"
+        assert queue.get(second.id).attempt == 2
+        other.send_signal(signal.SIGINT)
+        assert other.wait(30) in (0, 130)
+
+
+def enqueue(tiny: ModuleType, queue: Queue, profile: str) -> SubmissionRow:
+    """A submission of a system that comes with podeval, so that no model has to be had."""
+    plain = tiny.document("silence") | {"source": {"kind": "builtin", "runner": "silence", "role": "control"}}
+    row = queue.receive(plain, owner="operator", quotas=False, profile=profile)
+    queue.move(row.id, "received", "checked", by="gate", pinned={"passed": True})
+    return queue.move(row.id, "checked", "queued", by="gate")
+
+
+def lapse(session: object) -> None:
+    from datetime import UTC, datetime
+
+    from sqlalchemy import update
+    from sqlalchemy.orm import Session
+
+    from podeval.store.submission_tables import Lease
+
+    assert isinstance(session, Session)
+    session.execute(update(Lease).values(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
+
+
+def wait_for(there: Callable[[], bool], place: Path, seconds: float = 90.0) -> None:
+    until = time.monotonic() + seconds
+    while not there():
+        logs = "".join(path.read_text() for path in place.glob("worker-*.log"))
+        assert time.monotonic() < until, logs[-3_000:]
+        time.sleep(0.1)

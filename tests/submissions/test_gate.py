@@ -1,0 +1,297 @@
+"""The gate against repos on a loopback Hub, asked by the real client: a refusal names its rule and what to change."""
+
+import json
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podeval.hub.patience import HubUnavailable
+from podeval.submissions.document import Submission
+from podeval.submissions.gate import Gate, Limits
+from podeval.submissions.refusal import RULES, Refused
+
+Submitted = Callable[..., Submission]
+
+
+def refused(document: Submission, gate: Gate | None = None, place: Path | None = None) -> dict[str, str]:
+    """Messages by rule."""
+    with pytest.raises(Refused) as caught:
+        (gate or Gate()).check(document, place)
+    assert caught.value.rule in RULES
+    return {refusal.rule: refusal.message for refusal in caught.value.refusals}
+
+
+def test_a_plain_model_passes_and_is_pinned(submitted: Submitted) -> None:
+    document = submitted()
+    pinned = Gate().check(document)
+    assert (pinned.repo, pinned.revision) == ("alice/tiny-voice", document.source.revision)  # type: ignore[union-attr]
+    assert (pinned.parameters, pinned.base, pinned.licence) == (6, None, "Apache-2.0")
+    assert pinned.weight_bytes > 24
+
+
+def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submitted, hub_client: Any) -> None:
+    Gate().check(submitted())
+    asked = [path for method, path, _ in hub_client.requests if method == "GET" and path.endswith(".safetensors")]
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "told"),
+    [
+        (
+            {"README.md": b"---\nlicense: mit\n---\n" + b"x" * 300},
+            "licence",
+            "says mit, system.licence says Apache-2.0",
+        ),
+        ({"README.md": b"# A card\n" + b"x" * 300}, "licence", "states no licence; add `license: …`"),
+        ({"README.md": b"---\nlicense: apache-2.0\n---\nHi."}, "card", "README.md with at least 200 characters"),
+        ({"README.md": None}, "card", "say what it is"),
+        ({"README.md": b"---\n{[\n---\n" + b"x" * 300}, "licence", "states no licence"),
+        ({"model.safetensors": None}, "safetensors", "has no .safetensors file; save it with save_pretrained"),
+        ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when it is read"),
+        ({"voices/a.pt": b"x"}, "safetensors", "holds voices/a.pt"),
+        ({"model.safetensors": b"\xff" * 40}, "safetensors", "the header of model.safetensors cannot be read"),
+        (
+            {
+                "model.safetensors": struct.pack("<Q", 88)
+                + b'{"w": {"dtype": "F32", "shape": [99], "data_offsets": [0, 396]}}'.ljust(88)
+            },
+            "safetensors",
+            "is 96 bytes, but its header speaks of 396; upload the whole file",
+        ),
+        ({"modeling.py": b"import os"}, "code", "holds modeling.py; remove it"),
+        ({"tools/run.sh": b"rm"}, "code", "holds tools/run.sh"),
+        (
+            {"config.json": b'{"auto_map": {"AutoModel": "modeling.X"}}'},
+            "remote_code",
+            "config.json of alice/tiny-voice has auto_map",
+        ),
+        ({"tokenizer_config.json": b'{"a": [{"auto_map": 1}]}'}, "remote_code", "tokenizer_config.json of"),
+        ({"config.json": None}, "task", "has no config.json"),
+    ],
+)
+def test_a_repo_that_breaks_a_rule_is_refused_by_that_rule(
+    submitted: Submitted, changes: dict[str, bytes | None], rule: str, told: str
+) -> None:
+    assert told in refused(submitted(changes=changes))[rule]
+
+
+def test_all_that_is_wrong_is_told_at_once(submitted: Submitted) -> None:
+    found = refused(
+        submitted(changes={"README.md": None, "a.py": b"", "b.pkl": b"", "config.json": b'{"auto_map": 1}'})
+    )
+    assert set(found) == {"licence", "card", "code", "safetensors", "remote_code"}
+
+
+def test_a_repo_or_a_commit_that_is_not_there(submitted: Submitted) -> None:
+    assert "there is no model repo alice/other, or it is private" in refused(submitted(repo="alice/other"))["exists"]
+    assert "has no commit ffff" in refused(submitted(revision="f" * 40))["exists"]
+
+
+def test_private_and_gated_repos_are_not_run(submitted: Submitted, hub_client: Any) -> None:
+    document = submitted()
+    repo = hub_client.repos.repos["models", "alice/tiny-voice"]
+    repo.gated = True
+    found = refused(document)
+    assert "is gated" in found["readable"]
+    repo.gated, repo.private = False, True
+    assert {"exists", "readable"} & set(refused(document))
+
+
+def test_the_commit_of_a_strangers_pull_request_is_not_the_owners(submitted: Submitted, hub_client: Any) -> None:
+    submitted()
+    repo = hub_client.repos.repos["models", "alice/tiny-voice"]
+    foreign = repo.propose({**repo.at("main")[1], "extra.txt": b"x"}, "better weights")
+    document = submitted(revision=foreign)
+    assert "is not in the history of main" in refused(document)["pinned"]
+
+
+def test_an_older_commit_of_main_may_be_submitted(submitted: Submitted, hub_client: Any) -> None:
+    document = submitted()
+    repo = hub_client.repos.repos["models", "alice/tiny-voice"]
+    repo.commit({**repo.at("main")[1], "later.py": b"x"}, "later")
+    assert Gate().check(document).revision == repo.history[0]
+
+
+def test_size_is_judged_by_the_headers_against_the_boards_limits(submitted: Submitted) -> None:
+    document = submitted()
+    assert "0.0 G parameters, this board runs" in refused(document, Gate(Limits(parameters=5)))["size"]
+    assert "submit a smaller model, or the outputs" in refused(document, Gate(Limits(weight_bytes=20)))["size"]
+
+
+def test_a_task_that_does_not_do_the_track_is_refused_with_one_that_does(submitted: Submitted) -> None:
+    told = refused(submitted(task="script-writer"))["task"]
+    assert "a script-writer model does not do the track voice of real_pod, podcast, text-to-speech does" in told
+
+
+@pytest.fixture
+def adapter(submitted: Submitted, hub_client: Any) -> Callable[..., Submission]:
+    """An adapter repo on bob/base."""
+    from importlib import util
+
+    def make(stated: Any = "bob/base", base: dict[str, bytes | None] | None = None, **source: Any) -> Submission:
+        conftest = util.spec_from_file_location("gate_conftest", Path(__file__).parent / "conftest.py")
+        assert conftest
+        assert conftest.loader
+        module = util.module_from_spec(conftest)
+        conftest.loader.exec_module(module)
+        if base is not None:
+            hub_client.repos.publish("models", "bob/base", module.model_files(**base))
+        changes = {
+            "config.json": None,
+            "model.safetensors": None,
+            "adapter_model.safetensors": module.safetensors((4,)),
+            "adapter_config.json": json.dumps({"base_model_name_or_path": stated, "revision": None}).encode(),
+        }
+        return submitted(changes=changes, **source)
+
+    return make
+
+
+def test_an_adapters_base_is_resolved_checked_and_pinned(adapter: Callable[..., Submission], hub_client: Any) -> None:
+    pinned = Gate().check(adapter(base={}))
+    assert pinned.base == {"repo": "bob/base", "revision": hub_client.repos.repos["models", "bob/base"].refs["main"]}
+    assert pinned.parameters == 10
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"stated": "../../etc", "base": {}}, "names no repo as base_model_name_or_path"),
+        ({"stated": None, "base": {}}, "names no repo as base_model_name_or_path"),
+        ({"stated": "bob/gone", "base": {}}, "the base bob/gone cannot be used: there is no model repo bob/gone"),
+        ({"base": {"run.py": b"x"}}, "bob/base, which it adapts, does not pass (code: bob/base holds run.py"),
+        ({"base": {"model.bin": b"x"}}, "does not pass (safetensors: bob/base holds model.bin"),
+        ({"base": {"adapter_config.json": b"{}"}}, "it is an adapter itself; merge it first"),
+        (
+            {"base": {}, "base_named": {"repo": "bob/elsewhere", "revision": "a" * 40}},
+            "adapts bob/base, source.base says bob/elsewhere; make them the same",
+        ),
+    ],
+)
+def test_an_adapter_on_a_base_that_cannot_be_trusted_is_refused(
+    adapter: Callable[..., Submission], options: dict[str, Any], told: str
+) -> None:
+    named = options.pop("base_named", None)
+    found = adapter(**options).model_dump(mode="json")
+    found["source"]["base"] = named
+    assert told in refused(Submission.model_validate(found))["base"]
+
+
+def test_a_base_that_nothing_adapts_is_refused(submitted: Submitted) -> None:
+    assert "is no adapter repo" in refused(submitted(base={"repo": "bob/base", "revision": "a" * 40}))["base"]
+
+
+def test_outputs_of_every_item_in_a_dataset_repo_pass(
+    outputs_document: Submitted, hub_client: Any, topics_outputs: dict[str, bytes]
+) -> None:
+    card = b"---\nlicense: cc-by-4.0\n---\n" + b"Made with care. " * 20
+    repo = hub_client.repos.publish("datasets", "alice/outputs", {"README.md": card, **topics_outputs})
+    pinned = Gate().check(outputs_document(repo="alice/outputs", revision=repo.refs["main"]))
+    assert (pinned.repo, pinned.output_bytes > 0) == ("alice/outputs", True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, topics_outputs: dict[str, bytes]) -> Path:
+    place = tmp_path / "audio"
+    place.mkdir()
+    for name, data in topics_outputs.items():
+        (place / name).write_bytes(data)
+    return place
+
+
+def test_a_folder_of_outputs_passes_also_by_benchmark_and_split(
+    outputs_document: Submitted, folder: Path, tmp_path: Path
+) -> None:
+    assert Gate().check(outputs_document(folder="audio"), tmp_path).output_bytes == 204
+    inner = tmp_path / "audio/real_pod/topics"
+    inner.mkdir(parents=True)
+    for path in folder.glob("*.flac"):
+        path.rename(inner / path.name)
+    Gate().check(outputs_document(folder="audio"), tmp_path)
+
+
+def test_a_manifest_is_read_for_what_it_leaves_out_and_where_it_leads(
+    outputs_document: Submitted, folder: Path, tmp_path: Path
+) -> None:
+    items = sorted(path.stem for path in folder.glob("*.flac"))
+    lines = [{"item": item, "audio": f"{item}.flac"} for item in items]
+    manifest = folder / "manifest.jsonl"
+    manifest.write_text("\n".join(map(json.dumps, lines)))
+    Gate().check(outputs_document(folder="audio"), tmp_path)
+    manifest.write_text("\n".join(map(json.dumps, lines[1:])))
+    assert "has nothing for 1 of 51 outputs" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
+    lines[0]["audio"] = "../../../etc/passwd"
+    manifest.write_text("\n".join(map(json.dumps, lines)))
+    assert "leads to '../../../etc/passwd'" in refused(outputs_document(folder="audio"), None, tmp_path)["names"]
+    lines[0]["audio"] = "nowhere.flac"
+    manifest.write_text("\n".join(map(json.dumps, lines)))
+    assert "names nowhere.flac" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
+    manifest.write_text("{not json")
+    assert "line 1 is not JSON" in refused(outputs_document(folder="audio"), None, tmp_path)["manifest"]
+
+
+def test_outputs_that_are_not_whole_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
+    document, gate = outputs_document(folder="audio"), Gate()
+    first = sorted(folder.glob("*.flac"))[0]
+    (folder / f"{first.stem}.wav").write_bytes(b"x")
+    assert "in more than one format; keep one" in refused(document, gate, tmp_path)["manifest"]
+    (folder / f"{first.stem}.wav").unlink()
+    first.write_bytes(b"")
+    assert "is empty; upload it again" in refused(document, gate, tmp_path)["audio"]
+    first.unlink()
+    assert (
+        f"1 of 51 outputs of real_pod/topics are missing, such as {first.name}"
+        in refused(document, gate, tmp_path)["manifest"]
+    )
+
+
+def test_links_and_odd_files_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
+    document = outputs_document(folder="audio")
+    first = sorted(folder.glob("*.flac"))[0]
+    outside = tmp_path / "secret"
+    outside.write_text("x")
+    for make in (
+        lambda: first.symlink_to(outside),
+        lambda: os.link(outside, first),
+        lambda: os.mkfifo(first),
+    ):
+        first.unlink()
+        make()
+        assert "is a link or no plain file" in refused(document, None, tmp_path)["names"]
+    first.unlink()
+    (folder / "a\nb.flac").write_bytes(b"x")
+    assert "is no plain path" in refused(document, None, tmp_path)["names"]
+
+
+def test_outputs_over_the_limits_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
+    found = refused(outputs_document(folder="audio"), Gate(Limits(output_bytes=20)), tmp_path)
+    assert "send FLAC, and nothing besides the outputs" in found["volume"]
+    found = refused(outputs_document(folder="audio"), Gate(Limits(output_file_bytes=3)), tmp_path)
+    assert "for one file" in found["volume"]
+
+
+def test_a_board_for_everybody_takes_no_folders(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
+    assert (
+        "come from a dataset repo here"
+        in refused(outputs_document(folder="audio"), Gate(local=False), tmp_path)["exists"]
+    )
+
+
+def test_reported_figures_are_not_run(submitted: Submitted) -> None:
+    from podeval.hub_sources import hub_source
+    from podeval.submissions.reading import load
+
+    assert "put the folder under submissions/" in refused(load(hub_source("submissions") / "podagent"))["document"]
+
+
+def test_a_hub_that_is_down_refuses_nothing_but_says_so(submitted: Submitted, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import HfApi
+
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    with pytest.raises(HubUnavailable, match="does not answer as it should"):
+        Gate(api=HfApi(endpoint="http://127.0.0.1:1")).check(submitted())

@@ -1,0 +1,71 @@
+"""Reference voices travel with a script: to the model that speaks it, to metrics that compare voices, to protocols."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from podeval import benchmarks
+from podeval.runs.inputs import inputs_of
+from podeval.runs.measure import protocols
+from podeval.runs.run import conditions_of
+from podeval.store.run_folder import Output, Plan
+from podeval.submissions.asking import ask_of, write_asks
+from podeval.submissions.document import Submission
+from podeval.submissions.entries import Entry, entries, everywhere
+from podeval.systems.adapters.job import Ask
+from podeval.systems.adapters.presets import assigned
+
+REAL_POD = benchmarks.get("real_pod")
+TOPICS = REAL_POD.items("topics")
+ENTRY = Entry("real_pod", "topics", "voice")
+
+
+def test_every_speaker_of_a_script_comes_with_a_voice_beside_the_items(tmp_path: Path) -> None:
+    file = write_asks(ENTRY, TOPICS, tmp_path / "items")
+    asks = [Ask.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
+    assert len(asks) == 51
+    for ask, item in zip(asks, TOPICS, strict=True):
+        script = ask.spoken()
+        assert tuple(assigned(script.speakers, ask.voices, ())) == script.speakers
+        for speaker, reference in ask.voices.items():
+            voice = item.reference_voices[speaker]
+            assert reference.text == voice.words
+            assert (file.parent / reference.audio).read_bytes() == voice.recording().read_bytes()
+    recordings = [path for path in file.parent.iterdir() if path != file]
+    assert len(recordings) == 10, "each recording is there once"
+
+
+def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:
+    ask = ask_of(Entry("real_pod", "demo", "voice"), REAL_POD.items("demo")[0], tmp_path)
+    assert ask.voices == {}
+
+
+def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> None:
+    item = TOPICS[1]
+    script = tuple(item.script.to_json()) if item.script else ()
+    given = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")["reference_voices"]
+    assert list(given()) == ["Agnes", "Harold", "Tariq"]
+    assert given() is given()
+    assert given()["Tariq"].duration > 3
+
+
+def test_protocols_tell_given_voices_from_own() -> None:
+    def told(split: str) -> Any:
+        content = f"podeval/real_pod@{REAL_POD.split(split).content}"
+        plan = Plan(
+            benchmark="real_pod", split=split, dataset=content, track="voice", system="s", system_title="S",
+            system_kind="model", generation={}, seed=0,
+        )  # fmt: skip
+        return protocols(REAL_POD, plan, "embedded", conditions_of(REAL_POD.split(split)))
+
+    demo, topics = told("demo"), told("topics")
+    assert demo["wer"].to_json()["generation"]["voices"] == "own"
+    assert topics["wer"].to_json()["generation"]["voices"] == "given"
+    assert {"sim", "wsim"} == topics.keys() - demo.keys()
+
+
+def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:
+    submission = Submission.model_validate(make_document(revision="0" * 40))
+    assert entries(submission) == (ENTRY,)
+    places = {entry.split for entry in everywhere(submission)}
+    assert places == {"demo", "topics", "spontaneous"}, "what was published before is still found"

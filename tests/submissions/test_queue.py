@@ -1,0 +1,298 @@
+"""The queue's contract, on SQLite and on PostgreSQL alike."""
+
+import contextlib
+import random
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.admission import OPEN, Policy
+from podeval.submissions.order import Waiting, estimate, in_order
+from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
+from podeval.submissions.refusal import Refused
+
+
+class Clock:
+    """A time that goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def document(system: str, revision: str = "a" * 40) -> dict[str, Any]:
+    return {
+        "system": {"id": system},
+        "benchmarks": [{"name": "real_pod", "tracks": ["voice"]}],
+        "source": {"kind": "model", "repo": f"x/{system}", "revision": revision, "task": "text-to-speech"},
+    }
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queue(database_place: str, clock: Clock) -> Iterator[Queue]:
+    with Database(database_place) as database:
+        yield Queue(database, Policy(), clock=clock)
+
+
+@pytest.fixture
+def queued(queue: Queue) -> Callable[..., SubmissionRow]:
+    def make(system: str, owner: str = "alice", **options: Any) -> SubmissionRow:
+        row = queue.receive(document(system), owner=owner, quotas=False, **options)
+        queue.move(row.id, "received", "checked", by="gate", pinned={"revision": "a" * 40})
+        return queue.move(row.id, "checked", "queued", by="gate")
+
+    return make
+
+
+def test_a_submission_goes_its_way_and_leaves_its_history(queue: Queue, queued: Any, clock: Clock) -> None:
+    row = queued("one")
+    claim = queue.claim("worker 1")
+    assert claim == Claim(row.id, 1, "worker 1")
+    for done in (1, 2):
+        clock.wait(5)
+        queue.beat(claim, done=done, total=2)
+    queue.advance(claim, "running", "measured")
+    queue.advance(claim, "measured", "published")
+    history = queue.history(row.id)
+    assert [(entry.step, entry.before, entry.after) for entry in history] == [
+        (1, "", "received"),
+        (2, "received", "checked"),
+        (3, "checked", "queued"),
+        (4, "queued", "running"),
+        (5, "running", "measured"),
+        (6, "measured", "published"),
+    ]
+    assert [entry.made_by for entry in history] == ["alice", "gate", "gate", "worker 1", "worker 1", "worker 1"]
+    found = queue.get(row.id)
+    assert (found.state, found.items_done, found.items_total, found.worked_seconds) == ("published", 2, 2, 10.0)
+    assert queue.leases() == []
+    assert queue.claim("worker 1") is None
+
+
+def test_many_workers_at_once_never_get_the_same_submission(queue: Queue, queued: Any) -> None:
+    ids = {queued(f"system_{n}", owner=f"owner {n % 3}").id for n in range(12)}
+    got: list[Claim] = []
+
+    def work(name: str) -> None:
+        while (claim := queue.claim(name)) is not None:
+            got.append(claim)
+
+    threads = [threading.Thread(target=work, args=(f"worker {n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(claim.id for claim in got) == sorted(ids)
+    assert {lease.submission for lease in queue.leases()} == ids
+
+
+def test_a_silent_workers_claim_comes_back_and_the_worker_can_change_nothing_any_more(
+    queue: Queue, queued: Any, clock: Clock
+) -> None:
+    row = queued("one")
+    first = queue.claim("first")
+    assert first
+    clock.wait(100)
+    queue.beat(first, done=1, total=4)
+    clock.wait(100)
+    assert queue.claim("second") is None
+    clock.wait(21)
+    assert queue.claim("second") is None, "it pauses after a failure"
+    assert queue.get(row.id).reason == "the worker first fell silent"
+    clock.wait(31)
+    second = queue.claim("second")
+    assert second == Claim(row.id, 2, "second")
+    for change in (
+        lambda: queue.beat(first),
+        lambda: queue.advance(first, "running", "measured"),
+        lambda: queue.give_back(first, "stopped", failed=False),
+    ):
+        with pytest.raises(LeaseLost, match="not first's any more"):
+            change()
+    queue.advance(second, "running", "measured")
+    assert [entry.attempt for entry in queue.history(row.id)] == [0, 0, 0, 1, 1, 2, 2]
+
+
+def test_one_that_never_finishes_an_item_is_given_up_and_one_that_does_is_not(
+    queue: Queue, queued: Any, clock: Clock
+) -> None:
+    stuck, slow = queued("stuck"), queued("slow")
+    for number in range(3):
+        clock.wait(1000)
+        claims = {claim.id: claim for claim in (queue.claim("a"), queue.claim("b")) if claim}
+        queue.beat(claims[slow.id], done=number + 1, total=9)
+        clock.wait(1000)
+        assert set(queue.sweep()) == {stuck.id, slow.id}
+    assert queue.get(stuck.id).state == "failed"
+    assert queue.get(stuck.id).reason.startswith("given up after 3 attempts without a finished item; the last: the")
+    assert (queue.get(slow.id).state, queue.get(slow.id).items_done) == ("queued", 3)
+    assert queue.retry(stuck.id, "operator").state == "queued"
+    assert queue.get(stuck.id).failures == 0
+
+
+def test_cancelling_takes_the_lease_from_its_worker(queue: Queue, queued: Any) -> None:
+    row = queued("one")
+    claim = queue.claim("worker")
+    assert claim
+    queue.cancel(row.id, "alice")
+    with pytest.raises(LeaseLost, match="is cancelled by now"):
+        queue.beat(claim)
+    assert queue.claim("worker") is None
+    with pytest.raises(BadInput, match="is cancelled, so there is nothing to cancel"):
+        queue.cancel(row.id, "alice")
+    queue.retry(row.id, "alice")
+    assert queue.claim("worker") == Claim(row.id, 2, "worker")
+
+
+def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any) -> None:
+    row = queued("one")
+    with pytest.raises(BadInput, match="is queued, not received any more"):
+        queue.move(row.id, "received", "checked", by="gate")
+    with pytest.raises(BadInput, match="that is published cannot become queued"):
+        queue.move(row.id, "published", "queued", by="gate")
+    with pytest.raises(BadInput, match="there is no submission s0"):
+        queue.cancel("s0", "alice")
+    assert len(queue.history(row.id)) == 3
+
+
+def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, queued: Any) -> None:
+    first = queued("one")
+    for owner in ("alice", "bob"):
+        with pytest.raises(Refused, match=f"duplicate: the same is queued already as {first.id}") as caught:
+            queue.receive(document("one"), owner=owner)
+        assert caught.value.rule == "duplicate"
+    with pytest.raises(Refused, match=r"the system id one is alice's; choose another system\.id"):
+        queue.receive(document("one", "b" * 40), owner="bob")
+    with pytest.raises(Refused, match=f"{first.id} of the same system is queued; cancel it or wait"):
+        queue.receive(document("one", "b" * 40), owner="alice")
+    queue.cancel(first.id, "alice")
+    queue.receive(document("one", "b" * 40), owner="alice")
+    with pytest.raises(Refused, match="of the same system is received"):
+        queue.retry(first.id, "alice")
+
+
+def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
+    found: list[Any] = []
+
+    def submit() -> None:
+        try:
+            found.append(queue.receive(document("one"), owner="alice"))
+        except Refused as refused:
+            found.append(refused)
+
+    threads = [threading.Thread(target=submit) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(queue.all()) == 1
+    assert sum(isinstance(each, Refused) for each in found) == 3
+
+
+def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
+    with Database(database_place) as database:
+        queue = Queue(database, Policy(open_per_owner=2, day_per_owner=3, most_waiting=4), clock=clock)
+        first = queue.receive(document("one"), owner="alice")
+        queue.receive(document("two"), owner="alice")
+        with pytest.raises(Refused, match="quota: alice has 2 submissions under way"):
+            queue.receive(document("three"), owner="alice")
+        queue.cancel(first.id, "alice")
+        queue.receive(document("three"), owner="alice")
+        queue.cancel(queue.all()[0].id, "alice")
+        with pytest.raises(Refused, match="alice submitted 3 times in 24 hours"):
+            queue.receive(document("four"), owner="alice")
+        clock.wait(25 * 3600)
+        queue.receive(document("four"), owner="alice")
+        for system in ("five", "six"):
+            queue.receive(document(system), owner="bob")
+        with pytest.raises(Refused, match="4 submissions are waiting"):
+            queue.receive(document("seven"), owner="carol")
+
+
+def test_position_and_estimate_follow_what_earlier_ones_took(queue: Queue, queued: Any, clock: Clock) -> None:
+    rows = [queued("one"), queued("two"), queued("three", owner="bob")]
+    assert [queue.standings()[row.id].position for row in rows] == [1, 3, 2]
+    assert queue.standings()[rows[0].id].seconds is None
+    claim = queue.claim("worker")
+    assert claim
+    clock.wait(60)
+    queue.beat(claim, done=1, total=1)
+    queue.advance(claim, "running", "measured")
+    queue.advance(claim, "measured", "published")
+    assert {row.id: queue.standings()[row.id].seconds for row in rows[1:]} == {rows[1].id: 60.0, rows[2].id: 120.0}
+
+
+def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
+    queue: Queue, clock: Clock, queued: Any
+) -> None:
+    dice = random.Random(7)
+    claims: list[Claim] = []
+    for number in range(3):
+        queued(f"system_{number}", owner=f"owner {number}")
+
+    def act(number: int) -> None:
+        clock.wait(dice.choice([0, 1, 50, 130]))
+        ids = [row.id for row in queue.all()]
+        match dice.randrange(8):
+            case 0:
+                queued(f"later_{number}")
+            case 1 | 2:
+                claims.extend(filter(None, [queue.claim(dice.choice("ab"))]))
+            case 3 if claims:
+                queue.beat(dice.choice(claims), done=dice.randrange(5), total=5)
+            case 4 if claims:
+                queue.advance(dice.choice(claims), *dice.choice([("running", "measured"), ("measured", "published")]))
+            case 5 if claims:
+                queue.give_back(dice.choice(claims), "why not", failed=dice.random() < 0.5)
+            case 6:
+                queue.cancel(dice.choice(ids), "someone")
+            case 7:
+                queue.retry(dice.choice(ids), "someone")
+
+    for number in range(60):
+        with contextlib.suppress(BadInput, LeaseLost):
+            act(number)
+    leases = {lease.submission: lease.attempt for lease in queue.leases()}
+    for row in queue.all():
+        history = queue.history(row.id)
+        assert [entry.step for entry in history] == list(range(1, len(history) + 1))
+        assert [entry.before for entry in history] == ["", *(entry.after for entry in history[:-1])]
+        assert (history[-1].after, history[-1].attempt) == (row.state, row.attempt)
+        assert (row.state in LEASED) == (row.id in leases)
+        assert leases.get(row.id, row.attempt) == row.attempt
+        assert sum(entry.after == "running" for entry in history) == row.attempt
+        assert row.state in OPEN or row.id not in leases
+
+
+def test_one_owners_hundred_do_not_keep_another_waiting() -> None:
+    crowd = [Waiting(f"a{n}", "alice", 0, n) for n in range(100)]
+    order = [each.id for each in in_order([*crowd, Waiting("b", "bob", 0, 200)], {})]
+    assert order[:3] == ["a0", "b", "a1"]
+    order = [each.id for each in in_order([*crowd, Waiting("b", "bob", 0, 200)], {"bob": 1})]
+    assert order[:3] == ["a0", "a1", "b"]
+
+
+def test_priority_comes_before_everything() -> None:
+    order = in_order([Waiting("a", "alice", 0, 1), Waiting("b", "bob", 5, 2)], {"bob": 3})
+    assert [each.id for each in order] == ["b", "a"]
+
+
+def test_an_estimate_counts_rounds_of_all_workers() -> None:
+    assert estimate(5, [10.0, 30.0], 2) == 60.0
+    assert estimate(5, [], 2) is None

@@ -1,0 +1,188 @@
+"""From a document to the board and back: the desk, the command line, and the real program that reads outputs."""
+
+import json
+import struct
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from podeval import sandbox
+from podeval.cli import app
+from podeval.errors import BadInput
+from podeval.hub import facts
+from podeval.hub.patience import HubUnavailable
+from podeval.store.database import Database
+from podeval.store.run_folder import RunFolder
+from podeval.submissions.admission import Policy
+from podeval.submissions.document import Submission
+from podeval.submissions.gate import Gate
+from podeval.submissions.generation import Making
+from podeval.submissions.queue import Queue
+from podeval.submissions.refusal import Refused
+from podeval.submissions.service import Desk, Submitter, hub_submitter, withdraw
+from podeval.submissions.worker import Worker
+
+ALICE = Submitter("alice", ("alice-lab",))
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Database(tmp_path / "store.db") as database:
+        yield Queue(database, Policy(open_per_owner=2))
+
+
+def test_what_passes_is_queued_and_whose_model_it_is_is_kept(submitted: Any, queue: Queue) -> None:
+    row = Desk(queue, Gate()).submit(submitted(), ALICE)
+    assert (row.state, row.owner, row.owner_proven) == ("queued", "alice", True)
+    assert row.pinned["revision"] == row.document["source"]["revision"]
+    assert [step.after for step in queue.history(row.id)] == ["received", "checked", "queued"]
+    assert not Submitter("bob", ("bobs",)).owns("alice/tiny-voice")
+    assert ALICE.owns("Alice-Lab/model")
+
+
+def test_what_is_refused_is_kept_with_its_rule_and_reason(submitted: Any, queue: Queue) -> None:
+    with pytest.raises(Refused):
+        Desk(queue, Gate()).submit(submitted(changes={"run.py": b"x"}), ALICE)
+    row = queue.all()[0]
+    assert (row.state, row.rule) == ("refused", "code")
+    assert "remove it, or publish the model without it" in row.reason
+    row = Desk(queue, Gate()).submit(submitted(changes={"x": b"x"}), ALICE)
+    assert row.state == "queued", "the corrected one is no duplicate"
+
+
+def test_what_comes_while_the_hub_is_down_is_checked_later(
+    submitted: Any, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def down(*_: Any, **__: Any) -> Any:
+        raise HubUnavailable("the Hub does not answer as it should; try again later")
+
+    document, desk = submitted(), Desk(queue, Gate())
+    with monkeypatch.context() as patch:
+        patch.setattr(facts, "facts", down)
+        row = desk.submit(document, ALICE)
+        assert row.state == "received"
+        assert desk.look_over_all() == []
+    assert [each.state for each in desk.look_over_all()] == ["queued"]
+
+
+def test_a_closed_board_says_why(submitted: Any, queue: Queue) -> None:
+    with pytest.raises(Refused, match="open: submissions would be lost at the next restart"):
+        Desk(queue, Gate(), closed="submissions would be lost at the next restart").submit(submitted(), ALICE)
+    assert queue.all() == []
+
+
+def test_who_submits_is_the_hubs_word(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import HfApi
+
+    assert hub_submitter(HfApi(token="hf_x")) == Submitter("podeval", ())
+    monkeypatch.setattr("huggingface_hub.hf_api.get_token", lambda: None)
+    with pytest.raises(BadInput, match="run `hf auth login`"):
+        hub_submitter()
+
+
+@pytest.fixture
+def outputs(tiny: ModuleType, tmp_path: Path) -> Callable[..., Path]:
+    """A folder with a submission of outputs for the benchmark `ten`; its document."""
+
+    def make(system: str = "tones", items: int = 10) -> Path:
+        folder = tmp_path / system
+        (folder / "audio").mkdir(parents=True)
+        for number, item in enumerate(tiny.ITEMS[:items]):
+            with wave.open(str(folder / f"audio/{item}.wav"), "wb") as file:
+                file.setparams((1, 2, 16_000, 0, "NONE", ""))
+                file.writeframes(struct.pack("<8000h", *([1000 + number, -1000 - number] * 4000)))
+        plain = tiny.document(system) | {"source": {"kind": "outputs", "folder": "audio"}}
+        (folder / "submission.yaml").write_text(yaml.safe_dump(plain))
+        return folder / "submission.yaml"
+
+    return make
+
+
+def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
+    choices = Making(trusted=sandbox.missing() is not None, **making)
+    return Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, choices)
+
+
+def test_supplied_outputs_go_from_a_folder_to_the_board_and_can_be_withdrawn(
+    outputs: Any, queue: Queue, tmp_path: Path
+) -> None:
+    row = Desk(queue, Gate()).submit_file(outputs())
+    assert row.state == "queued"
+    working(queue, tmp_path).once()
+    found = queue.get(row.id)
+    assert found.state == "published", found.reason
+    run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
+    assert run.plan().provenance == "outputs supplied"
+    output = run.output("item_4")
+    assert output
+    assert (output.audio, output.wall_seconds, output.details["supplied"]) == ("item_4.flac", None, True)
+    assert run.summaries()[0].metrics[0].keys["level"].mean == pytest.approx(1004.5 / 32768, abs=1e-5)  # type: ignore[union-attr]
+    assert len(withdraw(queue, row.id, "operator", tmp_path / "board")) == 1
+    assert queue.get(row.id).state == "withdrawn"
+    assert not run.path.exists()
+    assert list((tmp_path / "board/.superseded/ten/demo/tones").iterdir())
+
+
+def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
+    outputs: Any, queue: Queue, tmp_path: Path
+) -> None:
+    document = outputs()
+    first = Desk(queue, Gate()).submit_file(document)
+    working(queue, tmp_path).once()
+    plain = yaml.safe_load(document.read_text())
+    plain["source"]["folder"] = "later"
+    (tmp_path / "tones/audio").rename(tmp_path / "tones/later")
+    document.write_text(yaml.safe_dump(plain))
+    second = Desk(queue, Gate()).submit_file(document)
+    working(queue, tmp_path).once()
+    assert queue.get(second.id).state == "published"
+    run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
+    assert run.plan().generation["submission"] == second.id
+    withdraw(queue, first.id, "operator", tmp_path / "board")
+    assert run.path.exists(), "what took its place stays"
+
+
+def test_the_command_line_takes_a_submission_from_its_document_to_a_published_row(outputs: Any, tmp_path: Path) -> None:
+    place, document = str(tmp_path / "cli.db"), outputs()
+
+    def podeval(*arguments: str) -> str:
+        done = CliRunner().invoke(app, [*arguments, "--database", place], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    assert "Tones passes the gate" in podeval("submit", str(document), "--check")
+    id_, _, told = podeval("submit", str(document.parent)).partition(":")
+    assert told == " queued, number 1 in the queue\n"
+    assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")
+    assert "cancelled" in podeval("submissions", "cancel", id_)
+    assert "queued" in podeval("submissions", "retry", id_)
+    trust = ["--trust-models"] if sandbox.missing() else []
+    options = ["--once", *trust, "--board", str(tmp_path / "board"), "--work", str(tmp_path / "work")]
+    assert podeval("worker", *options) == f"{id_}: published\n"
+    assert podeval("worker", *options) == "nothing to do\n"
+    found = json.loads(podeval("submissions", "show", id_, "--json"))
+    assert (found["state"], found["items_done"]) == ("published", 10)
+    assert [step["after"] for step in found["history"]][-2:] == ["measured", "published"]
+    assert podeval("submissions", "list", "--state", "failed") == "there are no submissions here\n"
+    assert (tmp_path / "board/board.parquet").exists()
+
+
+def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="say either --once or --watch"):
+        CliRunner().invoke(app, ["worker", "--database", str(tmp_path / "x.db")], catch_exceptions=False)
+    with pytest.raises(BadInput, match="there is no submission s0"):
+        CliRunner().invoke(
+            app, ["submissions", "show", "s0", "--database", str(tmp_path / "x.db")], catch_exceptions=False
+        )
+
+
+def test_the_document_survives_its_way_through_the_database(submitted: Any, queue: Queue) -> None:
+    document = submitted()
+    row = Desk(queue, Gate()).submit(document, ALICE)
+    assert Submission.model_validate(queue.get(row.id).document) == document

@@ -1,0 +1,75 @@
+"""Reference voices reach models that take them: a tiny Dia with random weights, through the sandbox."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import soundfile
+
+from podeval import sandbox
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
+from podeval.sandbox import Limits
+from podeval.store.run_folder import RunFolder
+from podeval.submissions.entries import Entry
+from podeval.submissions.generation import Boxed, Generation, Making
+from podeval.submissions.intake import Intake
+
+SCRIPT = [{"speaker": "Ann", "text": "Salt."}, {"speaker": "Ben", "text": "Water."}]
+ITEM = Item.model_validate(
+    {"id": "salt", "topic": "Salt", "category": "test", "language": "en", "voices": 2, "script": SCRIPT}
+)
+
+
+@pytest.fixture
+def voices(tmp_path: Path, tiny_models: Any) -> Path:
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for number in (9, 10):
+        soundfile.write(folder / f"{number:02d}.wav", tiny_models.voice(1.0, number), 16_000)
+        (folder / f"{number:02d}.txt").write_text("Some words.")
+    (folder / "notes.md").write_text("not for the model")
+    return folder
+
+
+def adapters_tests(name: str) -> ModuleType:
+    place = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path) -> None:
+    pytest.importorskip("transformers")
+    model = adapters_tests("tiny_submissions").dia(tmp_path / "dia", steps=24)
+    for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    limits = Limits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
+    making = Making(limits=limits, threads=1, trusted=sandbox.missing() is not None, voices=voices)
+    entry = Entry("lfs_bench", "sample", "voice")
+    folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "dia")
+    rounds = Boxed(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)
+    assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
+    output = folder.output("salt")
+    assert output
+    assert output.failed is None
+    assert output.details["voices"] == {"Ann": "reference", "Ben": "reference"}
+    assert output.details["preset"]["reference_voices"] is True
+    assert output.audio
+    assert soundfile.info(folder.outputs / output.audio).samplerate == 24_000
+
+
+def test_only_recordings_of_the_voices_and_their_words_are_shown_to_a_model(tmp_path: Path, voices: Path) -> None:
+    making = Making(voices=voices)
+    assert making.voices_for(Entry("real_pod", "demo", "voice"), tmp_path / "asked") is None
+    shown = making.voices_for(Entry("lfs_bench", "test", "voice"), tmp_path / "asked")
+    assert shown == tmp_path / "asked/voices"
+    assert sorted(path.name for path in shown.iterdir()) == ["09.txt", "09.wav", "10.txt", "10.wav"]
+    empty = Making(voices=tmp_path / "asked")
+    with pytest.raises(BadInput, match=r"holds no reference voice; name them 01.wav to 25.wav"):
+        empty.voices_for(Entry("lfs_bench", "test", "voice"), tmp_path / "again")

@@ -1,0 +1,70 @@
+"""A worker takes submissions from the queue to the board, whatever happens to it or to them."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval.store.database import Database
+from podeval.store.run_folder import RunFolder
+from podeval.submissions.admission import Policy
+from podeval.submissions.queue import Queue
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Database(tmp_path / "store.db") as database:
+        yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
+
+
+@pytest.fixture
+def behave(tmp_path: Path) -> Callable[..., None]:
+    """What the model of a system does on items: code that sees `out`, `item`, `tone` and `finish`."""
+
+    def write(system: str, **items: str) -> None:
+        folder = tmp_path / "models" / system
+        folder.mkdir(parents=True)
+        (folder / "behaviour.json").write_text(json.dumps({"items": items}))
+
+    return write
+
+
+def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
+    row = tiny.enqueue(queue, "singer")
+    refreshed: list[Path] = []
+    assert tiny.worker(queue, tmp_path, refresh=refreshed.append).once() == row.id
+    found = queue.get(row.id)
+    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10) or found.reason
+    assert refreshed == [tmp_path / "board"]
+    run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
+    assert run.plan().provenance == "run by us"
+    assert run.plan().generation["revision"] == "a" * 40
+    output = run.output("item_3")
+    assert output
+    assert (output.audio, output.duration, output.wall_seconds) == ("item_3.flac", 0.5, 0.01)
+    assert run.summaries()[0].metrics[0].scored == 10
+    assert tiny.worker(queue, tmp_path).once() is None
+
+
+def test_killed_workers_lose_nothing_and_double_nothing(
+    tiny: ModuleType, ordeal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TALLY_SECONDS", "0.02")
+    place = str(tmp_path / "store.db")
+    outcome = ordeal.undergo(
+        tiny,
+        place,
+        tmp_path,
+        kills=8,
+        submissions=2,
+        workers=2,
+        seed=5,
+        lease=1.5,
+        item_seconds=0.25,
+        between=(0.1, 0.9),
+    )
+    assert outcome.kills == 8
+    assert outcome.attempts >= 4

@@ -1,0 +1,95 @@
+"""`podeval worker` and `podeval submit --estimate` with jobs on the Hub, as an operator calls them."""
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from podeval.cli import app
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.submissions.queue import Queue
+
+IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
+
+
+@pytest.fixture
+def hub_jobs(hub_client: Any, beside: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    speak = beside("test_hub_jobs").speak
+
+    for name in ("IMAGE", "FLAVOR", "TIMEOUT", "NAMESPACE", "BUDGET", "ATTEMPTS", "BUCKET", "ASKED"):
+        monkeypatch.delenv(f"PODEVAL_JOBS_{name}", raising=False)
+    monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnopqrstuv")
+    hub_client.repos.jobs.plays = speak
+    return hub_client.repos.jobs
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PODEVAL_EXECUTOR", raising=False)
+
+
+def said(*arguments: str | Path) -> str:
+    """What a command prints; its refusal is raised."""
+    done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
+    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store.db"
+    with Database(store) as database:
+        row = tiny.enqueue(Queue(database), "singer")
+    monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
+    monkeypatch.setenv("PODEVAL_JOBS_BUDGET", "20")
+    monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "lab")
+    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
+    places = ("--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    out = said("worker", "--once", *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
+    assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
+    assert f"{row.id}: published" in out
+    (spec,) = hub_jobs.specs
+    assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"]) == (IMAGE, "h200", 5_400)
+    assert {volume["source"] for volume in spec["volumes"]} == {
+        "x/singer",
+        "lab/podeval-asked",
+        "lab/podeval-results",
+    }
+    told = said("submissions", "jobs", "--database", store)
+    assert "job0  COMPLETED  h200, 0.08 USD" in told
+    assert "spent or set aside by all jobs: 0.08 USD" in told
+    assert "job job0 on h200: COMPLETED, 0.08 USD" in said("submissions", "show", row.id, "--database", store)
+
+
+def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jobs: Any, tmp_path: Path) -> None:
+    document = tmp_path / "submission.yaml"
+    document.write_text(yaml.safe_dump(tiny.document("singer")))
+    store = ("--database", tmp_path / "store.db")
+    out = said("submit", document, "--estimate", "--image", IMAGE, "--timeout", "2h", *store)
+    assert "Singer: at most 3.00 USD, as 1 jobs on a10g-large" in out
+    assert "ten/demo: at most 3.00 USD (120 minutes, 1 attempts)" in out
+    assert "by all submissions: 0.00 USD" in out
+    assert hub_jobs.specs == []
+    assert "there are no submissions" in said("submissions", "list", *store)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--executor", "moon"], "no executor 'moon'"),
+        (["--executor", "hf-jobs"], "which image jobs run"),
+        (["--executor", "hf-jobs", "--image", "python:3.12", "--namespace", "me"], "not pinned"),
+        (["--executor", "hf-jobs", "--image", IMAGE], "which user or organisation pays"),
+        (["--executor", "hf-jobs", "--image", IMAGE, "--namespace", "me"], "say what all jobs together may cost"),
+        (["--voices", "/nowhere"], "no folder of reference voices"),
+    ],
+)
+def test_a_setting_that_is_missing_is_said(hub_jobs: Any, tmp_path: Path, options: list[str], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        said("worker", "--once", "--database", tmp_path / "store.db", *options)

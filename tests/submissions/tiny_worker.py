@@ -1,0 +1,165 @@
+"""Workers on a benchmark of ten items that take no time: for tests of what happens around generating and measuring."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from podeval import benchmarks
+from podeval.analysis import Recording
+from podeval.benchmarks import records
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.metrics import catalogue
+from podeval.metrics.declaration import Key, metric
+from podeval.metrics.score import Score
+from podeval.store.database import Database
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.admission import Policy
+from podeval.submissions.generation import Making
+from podeval.submissions.queue import Queue
+from podeval.submissions.worker import Worker
+
+FAKE = Path(__file__).parent / "fake_generate.py"
+ITEMS = tuple(f"item_{number}" for number in range(10))
+_FILE = "ten_for_tests.json"
+_SCRIPT = [{"speaker": "A", "text": "One."}, {"speaker": "B", "text": "Two."}]
+_DATA = json.dumps(
+    {
+        "licence": "CC0-1.0",
+        "attribution": "made for tests",
+        "items": [
+            {"id": item, "topic": item, "category": "Arts", "language": "en", "voices": 2, "script": _SCRIPT}
+            for item in ITEMS
+        ],
+    }
+).encode()
+_path = records.data_path
+_KEPT: Any = SimpleNamespace(read_bytes=lambda: _DATA)
+records.data_path = lambda file: _KEPT if file == _FILE else _path(file)
+
+BENCHMARK = Benchmark.model_validate(
+    {
+        **benchmarks.get("real_pod").model_dump(),
+        "name": "ten",
+        "title": "Ten",
+        "tracks": [{"name": "voice", "title": "Voice", "task": "Speak the script, whatever it says."}],
+        "splits": [
+            {
+                "name": "demo",
+                "description": "Ten items of half a second each.",
+                "file": _FILE,
+                "revision": f"sha256:{hashlib.sha256(_DATA).hexdigest()}",
+                "tracks": ["voice"],
+                "licence": "CC0-1.0",
+            }
+        ],
+        "dimensions": [
+            {
+                "name": "audio",
+                "title": "Audio",
+                "description": "Whether it can be measured at all.",
+                "tracks": ["voice"],
+                "metrics": [{"name": "tally", "keys": ["level"]}],
+                "main": "tally.level",
+                "needs_accurate_speech": False,
+            }
+        ],
+        "breakdowns": [],
+        "composites": [],
+        "aggregation": {"cluster": "id"},
+    }
+)
+
+
+@metric(
+    name="tally", title="Tally", version="1.0", dimension="audio.tally", keys=(Key("level", "higher"),), paper="none"
+)
+def tally(recording: Recording) -> Score:
+    """The mean absolute sample; notes that it was asked."""
+    time.sleep(float(os.environ.get("TALLY_SECONDS", "0")))
+    return Score({"level": round(float(np.abs(recording.samples).mean()), 6)})
+
+
+def settle_in() -> None:
+    """Make podeval know the benchmark and the metric."""
+    benchmarks._all()["ten"] = BENCHMARK
+    if "tally" not in catalogue.NAMES:
+        catalogue.NAMES = (*catalogue.NAMES, "tally")  # type: ignore[assignment]
+
+
+def document(system: str) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "system": {
+            "id": system,
+            "name": system.title(),
+            "description": "A tone.",
+            "licence": "CC0-1.0",
+            "open": True,
+            "languages": ["en"],
+        },
+        "benchmarks": [{"name": "ten", "tracks": ["voice"]}],
+        "source": {"kind": "model", "repo": f"x/{system}", "revision": "a" * 40, "task": "text-to-speech"},
+    }
+
+
+def enqueue(queue: Queue, system: str, owner: str = "alice") -> SubmissionRow:
+    row = queue.receive(document(system), owner=owner, quotas=False)
+    pinned = {"repo": f"x/{system}", "revision": "a" * 40, "passed": True}
+    queue.move(row.id, "received", "checked", by="gate", pinned=pinned)
+    return queue.move(row.id, "checked", "queued", by="gate")
+
+
+def made_here(models: Path) -> Callable[..., tuple[Path, None]]:
+    """A way to get a model's files: from a folder here, by the system's name."""
+
+    def fetch(found: Any, pinned: Any, folder: Path, place: str = "") -> tuple[Path, None]:
+        model = folder / "model"
+        if not model.exists():
+            source = models / found.system.id
+            partial = folder / "partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            shutil.copytree(source, partial) if source.exists() else partial.mkdir(parents=True)
+            shutil.copyfile(FAKE, partial / FAKE.name)
+            partial.replace(model)
+        return model, None
+
+    return fetch
+
+
+def worker(queue: Queue, folder: Path, *, trusted: bool = True, **choices: Any) -> Worker:
+    """A worker whose models are `fake_generate.py`; its folders are below one folder."""
+    flags = ["-S", "-E"] if trusted else []
+
+    def command(job: Path) -> list[str]:
+        model = json.loads(job.read_text())["model_folder"]
+        return [sys.executable, *flags, f"{model}/{FAKE.name}", str(job)]
+
+    making = Making(command=command, trusted=trusted, **choices.pop("making", {}))
+    return Worker(
+        queue,
+        folder / "work",
+        folder / "board",
+        refresh=choices.pop("refresh", lambda board: None),
+        making=making,
+        fetch=made_here(folder / "models"),
+        **choices,
+    )
+
+
+def work(place: str, folder: Path, lease: float) -> None:
+    """A worker process: works until everything is at its end."""
+    settle_in()
+    policy = Policy(lease_seconds=lease, failures_allowed=10_000, pause_seconds=0.01)
+    with Database(place, migrate=False) as database:
+        queue = Queue(database, policy)
+        under_way = ("queued", "running", "measured")
+        worker(queue, folder).watch(0.05, lambda: not queue.all(states=under_way))
