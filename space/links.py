@@ -1,20 +1,17 @@
-"""Addresses that restore what a reader sees."""
+"""Addresses of pages that others lead to."""
 
 from __future__ import annotations
 
-import gradio as gr
-from events import QUIET
-
-ABSOLUTE = """(link) => {
-  if (!link || link.startsWith('http')) return link;
-  return window.location.origin + window.location.pathname + link;
-}"""
-"""Run in the reader's browser, which alone knows the address of this board behind proxies."""
+from urllib.parse import urlencode
 
 
-def link_box() -> gr.Textbox:
-    """A box that takes a query string and shows the whole address."""
-    # Interactive, so that it can be reached by keyboard; without the copy button, which would take its label.
-    box = gr.Textbox(label="Link to this view", interactive=True, max_lines=1)
-    box.change(None, [box], [box], js=ABSOLUTE, **QUIET)
-    return box
+def system_address(system: str, where: str = "", item: str = "") -> str:
+    """The address of a system's page.
+
+    Args:
+        system: its id.
+        where: `benchmark/split/profile`; where it has most by default.
+        item: one of its items.
+    """
+    asked = {"system": system, "where": where, "item": item}
+    return f"/system?{urlencode({name: value for name, value in asked.items() if value}, safe='/')}"

@@ -1,1 +1,1 @@
-"""One file per tab of the board."""
+"""The tabs of the Gradio app at `/try`, one file each."""

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
+from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.errors import BadInput
-from podeval.leaderboard import plots, system_page
+from podeval.leaderboard import system_page
 from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.view import View
+from podeval.leaderboard.report_plots import timeline
+from podeval.metrics.score import Score
 from podeval.store.results import BOARD
 
 WHERE = "real_pod/voice/embedded"
@@ -55,35 +57,36 @@ def test_a_changed_table_is_read_again_and_an_unchanged_one_is_not(tmp_path: Pat
     assert len(growing.board()) == 5
 
 
-def test_results_stand_against_the_median_of_the_others_without_controls(board: pd.DataFrame) -> None:
-    rows = {row[0]: row for row in system_page.results(board, "hibari", WHERE, View())}
-    wer = next(row for name, row in rows.items() if name.startswith("WER ↓") or name == "wer ↓")
-    overall = board[(board["key"] == "wer") & (board["slice"] == "")].set_index("system")["value"]
-    assert wer[2] == f"{(overall['piper'] + overall['real-episodes']) / 2:.3f}"
-    assert wer[3] in ("better", "no clear difference")
-    assert all(len(row) == len(system_page.RESULT_HEADERS) for row in rows.values())
-
-
 def test_an_item_shows_every_score_and_every_reason(folder: RunsFolder) -> None:
     found, path = system_page.item_results(folder.items(), "piper", WHERE, "news-2")
-    rows = system_page.score_rows(found)
-    assert ("sptd", "", "unscored by the system", "needs at least two speakers, found 1") in rows
-    assert any(row[2] == "unscored by us" for row in rows)
-    assert {row[1] for row in rows} >= {"wer", "ovrl", "integrated"}
+    said = {(one.metric, one.reason): one for one in system_page.scores(found)}
+    assert said["sptd", "needs at least two speakers, found 1"].cause == "system"
+    assert {one.cause for one in said.values() if one.reason} == {"system", "ours"}
+    names = {one.name for one in system_page.scores(found)}
+    assert {"WER ↓", "DNSMOS ovrl ↑ (MOS)", "Loudness integrated ↔ (LUFS)"} <= names
+    assert any(one.metric == f"dnsmos ({UPSTREAM})" for one in said.values()), "of two protocols, each says which"
     assert path == "piper/outputs/news-2.json"
 
 
-def test_a_timeline_has_seconds_and_every_key(folder: RunsFolder) -> None:
+def test_words_as_heard_stand_apart_from_the_notes() -> None:
+    found = {"wer": Score({"wer": 0.25, "cer": None}, {"transcript": "we're here", "words": 4})}
+    first, second = system_page.scores(found)
+    assert (first.value, first.notes) == ("0.250", "words: 4")
+    assert (second.value, second.notes) == ("–", "")
+    assert system_page.heard(found) == [("wer", "we're here")]
+
+
+def test_a_timeline_is_drawn_over_seconds_with_a_line_a_key(folder: RunsFolder) -> None:
     found, _ = system_page.item_results(folder.items(), "piper", WHERE, "arts-1")
-    name, track = next(iter(system_page.timelines(found).items()))
-    document = plots.timeline(name, track)
-    points = document["data"]["values"]
-    assert {point["key"] for point in points} == {"ovrl", "sig", "bak"}
-    assert {point["second"] for point in points} == set(track.starts)
-    assert "(s)" in document["encoding"]["x"]["title"]
+    track = system_page.timelines(found)[f"dnsmos ({PROTOCOLS['dnsmos']})"]
+    drawn = timeline(track, "DNSMOS <over> time", list(track.values))
+    assert drawn.count("<polyline") == 3
+    assert "&lt;over&gt;" in drawn
+    # Four windows of 9.01 s from 0 to 3 s: the axis ends at 12.01 s, marked each 2 s.
+    assert [int(text) for text in re.findall(r'text-anchor="middle">(\d+)<', drawn)] == [0, 2, 4, 6, 8, 10, 12]
 
 
 def test_an_unreadable_result_is_unscored_not_an_error(folder: RunsFolder) -> None:
     items = folder.items().assign(result="{not json")
     found, _ = system_page.item_results(items, "piper", WHERE, "arts-1")
-    assert all(row[2] == "unscored by us" for row in system_page.score_rows(found))
+    assert {(one.cause, one.value) for one in system_page.scores(found)} == {("ours", "")}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
+import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -41,24 +43,27 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def serving(board_app: ModuleType) -> Iterator[Callable[[Path], str]]:
-    """Serve a folder of runs; gives the address. Everything served ends with the session."""
-    import gradio as gr
+    """Serve a folder of runs as `podeval serve` does; gives the address. Everything served ends with the session."""
+    import uvicorn
 
-    apps = []
-    os.environ.pop("GRADIO_SERVER_PORT", None)
+    servers: list[tuple[uvicorn.Server, threading.Thread]] = []
 
     def serve(runs: Path) -> str:
-        app = board_app.build_app(runs)
-        _, url, _ = app.launch(
-            **{**board_app.launch_options(runs), "server_name": "127.0.0.1"}, prevent_thread_lock=True, quiet=True
-        )
-        apps.append(app)
-        return str(url)
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(board_app.build(runs), log_level="warning", proxy_headers=False))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.05)
+        servers.append((server, thread))
+        return f"http://127.0.0.1:{listening.getsockname()[1]}/"
 
     yield serve
-    for app in apps:
-        app.close()
-    gr.close_all()
+    for server, _ in servers:
+        server.should_exit = True
+    for _, thread in servers:
+        thread.join(timeout=10)
 
 
 @pytest.fixture(scope="session")
@@ -82,7 +87,7 @@ class Visit:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.errors: list[str] = []
         self.abroad: list[str] = []
         self.refused: list[str] = []
@@ -97,12 +102,13 @@ class Visit:
 
     def open(self, url: str) -> Any:
         self.page.goto(url)
-        self.page.wait_for_selector(".board [role=gridcell]")
+        self.page.wait_for_selector("table.board td, .board [role=gridcell]")
         return self.page
 
     def rows(self) -> list[str]:
-        """The rows of the table in view, as a reader sees them."""
-        return [str(text) for text in self.page.locator(".board:visible .virtual-row").all_inner_texts()]
+        """The rows of the leaderboard, as a reader sees them."""
+        rows = self.page.locator("table.board tbody tr").all_inner_texts()
+        return [" ".join(str(text).replace("☆", "").replace("★", "").split()) for text in rows]
 
 
 @pytest.fixture(scope="session")

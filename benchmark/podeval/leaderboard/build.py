@@ -1,4 +1,4 @@
-"""Build the two tables that the board reads, from the runs in a folder and the figures that papers report.
+"""Build the tables that the board reads, from the runs in a folder and the figures that papers report.
 
 Ranks are ranges from a paired bootstrap over the items all ranked systems share, within one benchmark, split,
 profile and protocol. A system is ranked on a metric only when it is complete there, is no control, and, where the
@@ -15,18 +15,20 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
+from podeval.leaderboard import facts
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Key, Metric
 from podeval.metrics.score import Result, Score
+from podeval.runs.aggregate import metrics_of
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import only_one
-from podeval.store.results import BOARD, ITEMS, NOT_RANKED, BoardRow, ItemRow, write_table
+from podeval.store.results import BOARD, ITEMS, NOT_RANKED, SYSTEMS, BoardRow, ItemRow, write_table
 from podeval.store.run_folder import MetricSummary, RunFolder, Summary, run_folders
+from podeval.store.spot_checks import spot_check_of
 from podeval.submissions.document import Reported, ReportedFigure, Submission
-from podeval.submissions.reading import load
+from podeval.submissions.reading import FILE_NAME, load
 
-"""How a reason begins that takes a rank away although there are scores."""
-KINDS = {"model": "system", "control": "control"}
+KINDS = {"model": "system", "control": "control", "human": "human"}
 Place = tuple[str, str, str, str, str]
 
 
@@ -47,11 +49,18 @@ class Run:
 
 
 def build(runs: Path) -> None:
-    """Write `board.parquet` and `items.parquet` into the folder of runs."""
+    """Write `board.parquet`, `items.parquet` and `systems.parquet` into the folder of runs."""
     with only_one(runs, wait=True):
-        found = list(_runs(runs))
-        write_table([*_measured_rows(found), *_reported_rows()], runs / BOARD)
-        write_table([row for run in found for row in _item_rows(run)], runs / ITEMS)
+        write_tables(runs, runs)
+
+
+def write_tables(runs: Path, into: Path) -> None:
+    """Write the tables of a folder of runs into a folder, which may be another one; nobody else may write there."""
+    found = list(_runs(runs))
+    shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
+    write_table([*_measured_rows(found), *_reported_rows(shipped)], into / BOARD)
+    write_table([row for run in found for row in _item_rows(run)], into / ITEMS)
+    write_table(facts.system_rows(shipped, (run.folder for run in found)), into / SYSTEMS)
 
 
 def _runs(runs: Path) -> Iterable[Run]:
@@ -59,7 +68,7 @@ def _runs(runs: Path) -> Iterable[Run]:
         for summary in folder.summaries():
             try:
                 benchmark = benchmarks.get(summary.plan.benchmark)
-                items = benchmark.items(summary.plan.split)
+                items = folder.items() or benchmark.items(summary.plan.split)
             except BadInput as error:
                 raise BadInput(f"the run in {folder.path} cannot be shown: {error}; move it elsewhere") from error
             yield Run(folder, summary, benchmark, items, folder.results(summary.profile))
@@ -68,9 +77,9 @@ def _runs(runs: Path) -> Iterable[Run]:
 def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
     ranks = _ranks(runs)
     for run in runs:
-        plan = run.summary.plan
+        plan, checked = run.summary.plan, spot_check_of(run.folder)
         for row in run.summary.metrics:
-            metric = catalogue.get(row.metric)
+            metric = metrics_of(run.benchmark, plan.track)[row.metric]
             too_many_errors = _over_ceiling(run, row.metric)
             for name, value in row.keys.items():
                 rank = ranks.get((*run.place(row.protocol, row.slice), name), {}).get(plan.system)
@@ -84,7 +93,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     system=plan.system,
                     system_title=plan.system_title,
                     system_kind=KINDS[plan.system_kind],
-                    provenance="run by us",
+                    provenance=plan.provenance,
                     dimension=metric.dimension,
                     metric=metric.name,
                     key=name,
@@ -103,6 +112,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     protocol_json=json.dumps(run.summary.protocols[row.protocol], ensure_ascii=False),
                     source=str(run.folder.path.relative_to(run.folder.runs)),
                     created=run.summary.created,
+                    spot_check=checked.verdict if checked else "",
                 )
 
 
@@ -115,7 +125,7 @@ def _ranks(runs: list[Run]) -> dict[tuple[str, ...], dict[str, tuple[int, int]]]
                 fields[(run.place(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
     ranks: dict[tuple[str, ...], dict[str, tuple[int, int]]] = {}
     for (place, name, slice_), entries in fields.items():
-        metric = catalogue.get(name)
+        metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
             if key.better not in ("higher", "lower"):
                 continue
@@ -133,7 +143,7 @@ def _values(run: Run, protocol: str, slice_: str, key: Key) -> dict[str, float]:
     values = {}
     for item in run.items:
         result = run.results.get((item.id, protocol))
-        if slice_ and str(getattr(item, field)) != group:
+        if slice_ and item.group(field) != group:
             continue
         if isinstance(result, Score) and (value := result.values.get(key.name)) is not None:
             values[item.id] = value
@@ -150,21 +160,20 @@ def _over_ceiling(run: Run, metric: str) -> str | None:
     found = keys[name] if name else None
     if not name or not found:
         return f"{NOT_RANKED}: its WER is not known"
-    if found.mean > run.benchmark.wer_ceiling:
-        ceiling = run.benchmark.wer_ceiling
+    ceiling = run.benchmark.wer_ceiling
+    if ceiling is not None and found.mean > ceiling:
         return f"{NOT_RANKED}: its {name.upper()} of {found.mean:.2f} is above the ceiling of {ceiling:.2f}"
     return None
 
 
-def _reported_rows() -> Iterable[BoardRow]:
+def _reported_rows(shipped: Iterable[Submission]) -> Iterable[BoardRow]:
     """Figures as papers print them: no interval, no rank, profile `paper`."""
-    for path in sorted(hub_source("submissions").glob("*/submission.yaml")):
-        submission = load(path)
+    for submission in shipped:
         if isinstance(submission.source, Reported):
-            yield from (_reported_row(submission, figure, path.parent.name) for figure in submission.source.results)
+            yield from (_reported_row(submission, figure) for figure in submission.source.results)
 
 
-def _reported_row(submission: Submission, figure: ReportedFigure, folder: str) -> BoardRow:
+def _reported_row(submission: Submission, figure: ReportedFigure) -> BoardRow:
     metric = _known(figure.module)
     return BoardRow(
         benchmark=figure.benchmark,
@@ -174,7 +183,7 @@ def _reported_row(submission: Submission, figure: ReportedFigure, folder: str) -
         system_title=submission.system.name,
         system_kind="reported",
         provenance="reported",
-        dimension=metric.dimension if metric else f"{figure.paper}.{(figure.module or 'other')}",
+        dimension=metric.dimension if metric else _undeclared(figure),
         metric=figure.module or figure.printed,
         key=figure.key or figure.printed,
         protocol=f"{figure.paper}-{figure.variant}",
@@ -189,10 +198,30 @@ def _reported_row(submission: Submission, figure: ReportedFigure, folder: str) -
         unscored_system=None,
         unscored_ours=None,
         reasons="{}",
-        protocol_json=json.dumps({"paper": figure.paper, "variant": figure.variant, "printed": figure.printed}),
+        protocol_json=json.dumps(_printed(figure), ensure_ascii=False),
         source=f"{figure.paper}, {figure.table}",
         created="",
     )
+
+
+def _undeclared(figure: ReportedFigure) -> str:
+    """The dimension of a figure that no metric of ours declares: its benchmark's own composite, or the paper's."""
+    for composite in benchmarks.get(figure.benchmark).composites:
+        if composite.name == figure.module:
+            return f"{composite.track}.{composite.name}"
+    return f"{figure.paper}.{figure.module or 'other'}"
+
+
+def _printed(figure: ReportedFigure) -> dict[str, str | int]:
+    """What is known of how a paper came to a figure."""
+    known = {
+        "paper": figure.paper,
+        "variant": figure.variant,
+        "printed": figure.printed,
+        "value": str(figure.value),
+    }
+    more = {"spread": None if figure.spread is None else str(figure.spread), "count": figure.count, "note": figure.note}
+    return known | {name: value for name, value in more.items() if value is not None}
 
 
 def _known(module: str | None) -> Metric | None:

@@ -10,9 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Metric
+from podeval.runs import composites
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """How a header says which direction is better."""
@@ -61,6 +63,9 @@ UNDECLARED: dict[str, Better] = {
     "rubric": "higher",
     "instruction_following": "higher",
     "script_quality": "higher",
+    "podbench_final": "higher",
+    "spread_input_length": "lower",
+    "spread_speakers": "lower",
 }
 
 
@@ -77,6 +82,7 @@ class Column:
     ideal: tuple[float, float] | None
     order: tuple[int, int]
     """Place of the metric among all metrics, and of the key within its metric."""
+    bounds: tuple[float | None, float | None] = (None, None)
 
     @property
     def id(self) -> str:
@@ -105,15 +111,15 @@ def column(metric: str, key: str, dimension: str) -> Column:
         rest = key.removeprefix(f"{metric}_").replace("_", " ")
         title = declared.title if key == metric or len(named) == 1 else f"{declared.title} {rest}"
         known = named[key]
-        better, unit, ideal = known.better, known.unit, known.ideal
+        better, unit, ideal, bounds = known.better, known.unit, known.ideal, known.bounds
     else:
         place = len(named)
         named_after = declared.title if declared else metric
         title = key if key == metric or key.startswith(metric) else f"{named_after} {key}"
         title = title.replace("_", " ")
-        better, unit, ideal = UNDECLARED.get(key, "informative"), "", None
+        better, unit, ideal, bounds = UNDECLARED.get(key, "informative"), "", None, (None, None)
     position = catalogue.NAMES.index(metric) if metric in catalogue.NAMES else len(catalogue.NAMES)
-    return Column(metric, key, dimension, title, better, unit, ideal, (position, place))
+    return Column(metric, key, dimension, title, better, unit, ideal, (position, place), bounds)
 
 
 def ordered(columns: Iterable[Column]) -> list[Column]:
@@ -151,6 +157,10 @@ def has_default_parameters(metric: str, parameters: object) -> bool:
 
 @cache
 def _declaration(metric: str) -> Metric | None:
+    for benchmark in map(benchmarks.get, benchmarks.names()):
+        for composite in benchmark.composites:
+            if composite.name == metric:
+                return composites.declared(benchmark, composite)
     try:
         return catalogue.get(metric)
     except (BadInput, ImportError):

@@ -15,17 +15,63 @@ from typing import Any
 
 import pandas as pd
 
-from podeval.leaderboard.columns import Column
-from podeval.leaderboard.view import PROVENANCES, Settled
+from podeval.leaderboard.facts import Facts
+from podeval.leaderboard.index import PROVENANCES, Key, Sheet, called
+from podeval.leaderboard.view import Settled
 from podeval.store.results import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
-KIND_MARKS = {"control": " (control)", "human": " (human)"}
+_FORMULA = tuple("=+-@\t\r\n")
 COMPLETE = 0.95
 """Share of items that must be scored for a rank."""
 
 Row = Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number as a reader sees it, in parts.
+
+    Attributes:
+        number: the value, or `–`, or `unscored (6)`.
+        interval: `±0.08`, `[3.40, 3.71]`, or empty.
+        standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
+        value: the raw number; None where there is none.
+    """
+
+    number: str
+    interval: str = ""
+    standing: str = ""
+    value: float | None = None
+
+    def __str__(self) -> str:
+        said = " ".join(filter(None, (self.number, self.interval)))
+        return "  ".join(filter(None, (said, self.standing)))
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of the table: a system's numbers of one provenance."""
+
+    system: str
+    name: str
+    kind: str
+    provenance: str
+    cells: tuple[Cell, ...]
+    scored: int
+    total: int
+    rows: tuple[Row, ...]
+
+    @property
+    def reasons(self) -> str:
+        """Why it has no rank, and what was not scored."""
+        return reasons_text(self.rows)
+
+    @property
+    def counted(self) -> str:
+        """`306/306`: measurements scored, of all; `–` where a paper does not say."""
+        return f"{self.scored}/{self.total}" if self.total else MISSING
 
 
 @dataclass(frozen=True)
@@ -57,11 +103,7 @@ def value_text(value: float | None, low: float | None, high: float | None, place
     """`3.52 ±0.08` where the interval prints symmetric, else `3.52 [3.40, 3.71]`; without one, the value."""
     if value is None:
         return MISSING
-    text = _fixed(value, places)
-    if low is None or high is None:
-        return text
-    below, above = _fixed(value - low, places), _fixed(high - value, places)
-    return f"{text} ±{above}" if below == above else f"{text} [{_fixed(low, places)}, {_fixed(high, places)}]"
+    return " ".join(filter(None, (_fixed(value, places), _interval(value, low, high, places))))
 
 
 def rank_text(best: float | None, worst: float | None) -> str:
@@ -84,14 +126,22 @@ def standing(row: Row) -> str:
     return "" if row["system_kind"] == "control" else "not ranked"
 
 
-def cell_text(row: Row | None, places: int) -> str:
-    """One number as the board writes it: `3.52 ±0.08  #1–2`."""
+def cell(row: Row | None, places: int) -> Cell:
+    """One number as the board writes it; a paper's figure as the paper prints it."""
     if row is None:
-        return MISSING
-    value, stands = present(row["value"]), standing(row)
+        return Cell(MISSING)
+    value = present(row["value"])
+    if row["provenance"] == "reported" and (text := _printed(row)):
+        return Cell(text, value=value)
     if value is None:
-        return f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING
-    return "  ".join(filter(None, (value_text(value, present(row["low"]), present(row["high"]), places), stands)))
+        return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
+    interval = _interval(value, present(row["low"]), present(row["high"]), places)
+    return Cell(_fixed(value, places), interval, standing(row), value)
+
+
+def cell_text(row: Row | None, places: int) -> str:
+    """One number as the board writes it, in one text: `3.52 ±0.08  #1–2`."""
+    return str(cell(row, places))
 
 
 def unscored_of(row: Row) -> int:
@@ -99,7 +149,16 @@ def unscored_of(row: Row) -> int:
     return _count(row, "unscored_system") + _count(row, "unscored_ours")
 
 
-def reasons_text(rows: Iterable[Row]) -> str:
+CAUSES = {
+    "by us": "by us",
+    "by the system": "by the system",
+    "both": "{} by the system, {} by us",
+    "unknown": "no reason recorded",
+}
+"""Words around reasons, which a face may say in another language."""
+
+
+def reasons_text(rows: Iterable[Row], words: Mapping[str, str] = CAUSES) -> str:
     """Why a system has no rank, and why items were not scored: `6 × the recording is silent (by the system: wer)`.
 
     Rows of one metric repeat the same counts for each key; each metric counts once.
@@ -109,9 +168,10 @@ def reasons_text(rows: Iterable[Row]) -> str:
     metrics: dict[tuple[str, str], list[str]] = {}
     for metric, row in {str(row["metric"]): row for row in listed if unscored_of(row)}.items():
         system, ours = _count(row, "unscored_system"), _count(row, "unscored_ours")
-        cause = "by us" if not system else "by the system" if not ours else f"{system} by the system, {ours} by us"
+        alone = words["by us" if not system else "by the system"]
+        cause = words["both"].format(system, ours) if system and ours else alone
         whys = [f"{n} × {reason}" for reason, n in _reasons(row).items() if not reason.startswith(NOT_RANKED)]
-        for why in whys or [f"{system + ours} × no reason recorded"]:
+        for why in whys or [f"{system + ours} × {words['unknown']}"]:
             metrics.setdefault((why, cause), []).append(metric)
     unscored = [f"{why} ({cause}: {', '.join(dict.fromkeys(of))})" for (why, cause), of in metrics.items()]
     return "; ".join([*unranked, *unscored])
@@ -119,45 +179,107 @@ def reasons_text(rows: Iterable[Row]) -> str:
 
 def names(rows: pd.DataFrame) -> dict[str, str]:
     """What each system is called on the board: its title, with its id where two share one, and its kind's mark."""
-    titles = {str(r["system"]): r for r in rows.to_dict("records")}
-    shared = Counter(r["system_title"] for r in titles.values())
-    return {
-        system: (f"{r['system_title']} [{system}]" if shared[r["system_title"]] > 1 else str(r["system_title"]))
-        + KIND_MARKS.get(r["system_kind"], "")
-        for system, r in titles.items()
-    }
+    wanted = rows.drop_duplicates("system", keep="last")[["system", "system_title", "system_kind"]]
+    return called(wanted.to_dict("records"))  # type: ignore[arg-type]
+
+
+def order(settled: Settled) -> list[Key]:
+    """The rows of a view as they stand: pinned ones on top, then best first by the view's sort column."""
+    wish = settled.view.sort
+    by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
+    called_, systems = settled.place.names, settled.place.systems
+    cells: Mapping[Key, Row] = settled.sheet.rows(by.id) if by else {}
+    sign = -1.0 if wish.startswith("-") else 1.0
+    pins = {system: number for number, system in enumerate(settled.view.pins)}
+
+    def place(key: Key) -> tuple[Any, ...]:
+        """Pinned, then run by us first, controls last, incomplete after complete, then the better the earlier."""
+        row = cells.get(key)
+        value = present(row["value"]) if row else None
+        behind = by is not None and (row is None or standing(row) in ("incomplete", "unscored"))
+        badness = sign * by.badness(value) if by and value is not None else math.inf
+        control = systems[key[0]]["system_kind"] == "control"
+        return (pins.get(key[0], len(pins)), PROVENANCES.index(key[1]), control, behind, badness)
+
+    found = sorted(settled.keys, key=lambda key: called_[key[0]].casefold(), reverse=wish == "-system")
+    return sorted(found, key=place)
+
+
+def lines(settled: Settled, keys: Sequence[Key]) -> list[Line]:
+    """Some rows of a view, as they are read."""
+    columns = [_Written(settled.sheet, c.id) for c in settled.columns]
+    made: dict[Key, Line] = settled.sheet.recent(("lines", *(c.id for c in settled.columns)), dict)
+    for key in keys:
+        if key not in made:
+            made[key] = _line(settled, columns, key)
+    return [made[key] for key in keys]
+
+
+def _line(settled: Settled, columns: Sequence[_Written], key: Key) -> Line:
+    there = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
+    scored, total = _scored(there)
+    return Line(
+        key[0],
+        settled.place.names[key[0]],
+        str(settled.place.systems[key[0]]["system_kind"]),
+        key[1],
+        tuple(column.cell(key) for column in columns),
+        scored,
+        total,
+        there,
+    )
+
+
+class _Written:
+    """One column of a sheet as it is read, each cell written once."""
+
+    def __init__(self, sheet: Sheet, column: str) -> None:
+        self.rows = sheet.rows(column)
+        values = (present(row["value"]) for row in self.rows.values())
+        self._places = sheet.kept(("places", column), lambda: decimals(values))
+        self._cells: dict[Key, Cell] = sheet.kept(("cells", column), dict)
+
+    def cell(self, key: Key) -> Cell:
+        """The cell of one row."""
+        found = self._cells.get(key)
+        if found is None:
+            found = self._cells[key] = cell(self.rows.get(key), self._places)
+        return found
 
 
 def build(settled: Settled) -> Table:
     """The table of a view: one row a system and provenance, best first by the view's sort column."""
-    columns = settled.columns
-    grouped = _by_system(settled.rows, columns)
-    called = names(settled.rows)
-    places = {
-        c.id: decimals(present(row["value"]) for cells in grouped.values() if (row := cells.get(c.id))) for c in columns
-    }
-    by = next((c for c in columns if c.id == settled.view.sort), columns[0] if columns else None)
-    order = sorted(grouped, key=lambda entry: (*_place(grouped[entry], by), called[entry[0]].casefold()))
-    cells, display = [], []
-    for system, provenance in order:
-        own = grouped[system, provenance]
-        scored, total = _scored(own.values())
-        counted = f"{scored}/{total}" if total else MISSING
-        why = reasons_text(own.values())
-        numbers = [present(row["value"]) if (row := own.get(c.id)) else None for c in columns]
-        texts = [cell_text(own.get(c.id), places[c.id]) for c in columns]
-        share = round(scored / total, 4) if total else None
-        cells.append((called[system], *numbers, share, provenance, why))
-        display.append((called[system], *texts, counted, provenance, why))
-    headers = (SYSTEM, *(c.header for c in columns), SCORED, PROVENANCE, REASONS)
-    return Table(_distinct(headers), tuple(cells), tuple(display), tuple(system for system, _ in order))
+    found = lines(settled, order(settled))
+    headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
+    cells = [
+        (
+            line.name,
+            *(cell.value for cell in line.cells),
+            round(line.scored / line.total, 4) if line.total else None,
+            line.provenance,
+            line.reasons,
+        )
+        for line in found
+    ]
+    display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in found]
+    return Table(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in found))
 
 
 def tidy(settled: Settled) -> pd.DataFrame:
-    """The numbers of the shown table, one a row, with interval, ranks, counts and protocol: what downloads hold."""
+    """The numbers of the shown table, one a row, with interval, ranks, counts, protocol and what is stated of the
+    system: what downloads hold.
+    """
     shown = {c.id for c in settled.columns}
-    rows = settled.rows
-    return rows[(rows["metric"] + "." + rows["key"]).isin(shown)].reset_index(drop=True)
+    kept = set(settled.keys)
+    rows = settled.sheet.frame(kept.__contains__)
+    rows = rows[(rows["metric"] + "." + rows["key"]).isin(shown)].reset_index(drop=True)
+    facts = [settled.facts.get(system, Facts()) for system in rows["system"]]
+    return rows.assign(
+        licence=[fact.licence for fact in facts],
+        openness=[fact.openness for fact in facts],
+        size_parameters=pd.Series([fact.size for fact in facts], dtype="float64"),
+        languages=[" ".join(fact.languages) for fact in facts],
+    )
 
 
 def csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
@@ -165,30 +287,18 @@ def csv_safe(frame: pd.DataFrame) -> pd.DataFrame:
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name]):
-            safe[name] = safe[name].map(
-                lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(tuple("=+-@\t\r\n")) else cell
-            )
+            # Each different text once: a long table says the same few again and again.
+            unsafe = [text for text in safe[name].unique() if isinstance(text, str) and text.startswith(_FORMULA)]
+            if unsafe:
+                safe[name] = safe[name].replace({text: f"'{text}" for text in unsafe})
     return safe
 
 
-def _by_system(rows: pd.DataFrame, columns: Sequence[Column]) -> dict[tuple[str, str], dict[str, Row]]:
-    shown = {c.id for c in columns}
-    grouped: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in rows.to_dict("records"):
-        identity = f"{row['metric']}.{row['key']}"
-        if identity in shown:
-            grouped.setdefault((str(row["system"]), str(row["provenance"])), {})[identity] = row
-    return grouped
-
-
-def _place(own: Mapping[str, Row], by: Column | None) -> tuple[int, bool, bool, float]:
-    """Run by us first, controls last, incomplete after complete, then the better the earlier."""
-    some = next(iter(own.values()))
-    row = own.get(by.id) if by else None
-    value = present(row["value"]) if row else None
-    behind = row is None or standing(row) in ("incomplete", "unscored")
-    badness = by.badness(value) if by and value is not None else math.inf
-    return (PROVENANCES.index(some["provenance"]), some["system_kind"] == "control", behind, badness)
+def _interval(value: float, low: float | None, high: float | None, places: int) -> str:
+    if low is None or high is None:
+        return ""
+    below, above = _fixed(value - low, places), _fixed(high - value, places)
+    return f"±{above}" if below == above else f"[{_fixed(low, places)}, {_fixed(high, places)}]"
 
 
 def _scored(rows: Iterable[Row]) -> tuple[int, int]:
@@ -199,11 +309,23 @@ def _scored(rows: Iterable[Row]) -> tuple[int, int]:
 
 
 def _reasons(row: Row) -> dict[str, int]:
+    if row["reasons"] in ("", "{}"):
+        return {}
     try:
-        reasons = json.loads(row["reasons"] or "{}")
+        reasons = json.loads(row["reasons"])
     except ValueError:
         return {}
     return reasons if isinstance(reasons, dict) else {}
+
+
+def _printed(row: Row) -> str:
+    """A paper's figure with the digits and the standard deviation it is printed with: `0.96 (SD 0.008)`."""
+    try:
+        known = json.loads(row["protocol_json"])
+    except (KeyError, TypeError, ValueError):
+        return ""
+    text = str(known.get("value", "")).replace("-", "−") if isinstance(known, dict) else ""
+    return f"{text} (SD {known['spread']})" if text and "spread" in known else text
 
 
 def _count(row: Row, name: str) -> int:

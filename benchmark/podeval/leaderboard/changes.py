@@ -1,0 +1,151 @@
+"""What changed on a board and when, from the runs and submissions themselves: nothing of it is typed by anybody.
+
+A result is new, or takes the place of an earlier one of the same system; a submission is withdrawn; a metric's newer
+version supersedes the protocols of the older one, which stay selectable.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from sqlalchemy import select
+
+from podeval.benchmarks import get as benchmark_named
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.run_folder import RunFolder, Summary
+from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
+from podeval.submissions.publishing import SUPERSEDED
+from podeval.submissions.shown import said
+
+Kind = Literal["new", "again", "withdrawn", "protocol"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change.
+
+    Attributes:
+        at: ISO 8601, UTC.
+        kind: `new` and `again`: a result, the first or a later one of its system; `withdrawn`: a submission left the
+            board; `protocol`: a metric's version was superseded.
+        about: title of the system, or name of the metric.
+        benchmark: title and split; empty where it is about all.
+        profile: of a result.
+        detail: why it was withdrawn; from which version to which.
+    """
+
+    at: str
+    kind: Kind
+    about: str
+    benchmark: str = ""
+    profile: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class _Measured:
+    created: str
+    system: str
+    title: str
+    benchmark: str
+    split: str
+    profile: str
+
+
+def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -> list[Change]:
+    """Every change, the newest first.
+
+    Args:
+        board: the board's table.
+        runs: its folder, in which earlier runs are kept aside.
+        database: of the submissions, where there is one.
+    """
+    aside = list(_set_aside(runs))
+    found = [*_results(board, aside), *_protocols(board, aside)]
+    if database is not None:
+        found += _withdrawn(database)
+    return sorted(found, key=lambda change: change.at, reverse=True)
+
+
+def _results(board: pd.DataFrame, aside: list[Summary]) -> Iterable[Change]:
+    columns = ["created", "system", "system_title", "benchmark", "split", "profile"]
+    shown = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
+    measured = {_Measured(*map(str, row)) for row in shown.itertuples(index=False, name=None)}
+    measured |= {
+        _Measured(s.created, s.plan.system, s.plan.system_title, s.plan.benchmark, s.plan.split, s.profile)
+        for s in aside
+    }
+    first: set[tuple[str, ...]] = set()
+    for run in sorted(measured, key=lambda run: run.created):
+        place = (run.system, run.benchmark, run.split, run.profile)
+        kind: Kind = "again" if place in first else "new"
+        first.add(place)
+        yield Change(run.created, kind, run.title, _benchmark(run.benchmark, run.split), run.profile)
+
+
+def _protocols(board: pd.DataFrame, aside: list[Summary]) -> Iterable[Change]:
+    """From a metric's second version on: when results of it first came."""
+    began: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def saw(metric: str, version: str, created: str) -> None:
+        before = began[metric].get(version)
+        began[metric][version] = created if before is None else min(before, created)
+
+    measured = board[(board["profile"] != "paper") & (board["created"] != "")]
+    for content, created in measured[["protocol_json", "created"]].drop_duplicates().itertuples(index=False):
+        protocol = json.loads(content)
+        if "version" in protocol:
+            saw(str(protocol["metric"]), str(protocol["version"]), str(created))
+    for summary in aside:
+        for protocol in summary.protocols.values():
+            if "version" in protocol:
+                saw(str(protocol["metric"]), str(protocol["version"]), summary.created)
+    for metric, versions in began.items():
+        order = sorted(versions, key=_as_numbers)
+        for older, newer in itertools.pairwise(order):
+            yield Change(versions[newer], "protocol", metric, detail=f"{older} → {newer}")
+
+
+def _withdrawn(database: Database) -> Iterable[Change]:
+    query = (
+        select(SubmissionHistory, SubmissionRow.document)
+        .join(SubmissionRow, SubmissionHistory.submission == SubmissionRow.id)
+        .where(SubmissionHistory.after == "withdrawn")
+    )
+    with database.reading() as session:
+        for step, document in session.execute(query):
+            entered = ", ".join(_benchmark(part["name"], "") for part in document["benchmarks"])
+            yield Change(
+                step.at.isoformat(), "withdrawn", said(document["system"]["name"]), entered, detail=said(step.reason)
+            )
+
+
+def _set_aside(runs: Path) -> Iterable[Summary]:
+    for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
+        place = path.parent
+        try:
+            yield from RunFolder(place.parents[2], *place.parts[-3:]).summaries()
+        except BadInput:
+            # Of an earlier version of podeval; nothing is known of when it was measured.
+            continue
+
+
+def _benchmark(name: str, split: str) -> str:
+    try:
+        title = benchmark_named(name).title
+    except BadInput:
+        title = name
+    return f"{title} · {split}" if split else title
+
+
+def _as_numbers(version: str) -> tuple[tuple[int, str], ...]:
+    """A version in the order of versions: 1.9 before 1.10."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in version.split("."))

@@ -1,0 +1,215 @@
+"""Two systems side by side: their values, the paired difference over common items, and every item they share.
+
+Only numbers of one place (benchmark, split, profile) and one protocol are set against each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from podeval.errors import BadInput
+from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.report_figures import Against, Paired, at, paired, rows_by_place, stands
+from podeval.leaderboard.report_scores import Reading, Scores, Shelf
+from podeval.leaderboard.table import Row, names, present
+from podeval.leaderboard.view import Choice, choose_protocols
+
+
+class Unknown(BadInput):
+    """There is no such system, or the two were never measured in one place."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two."""
+
+    system: str
+    title: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One key of one metric of both.
+
+    Attributes:
+        column: which.
+        protocol: the one both were measured by.
+        a, b: the board's rows; None where one of them has none.
+        beside: both over common items, with the paired difference; None where they share no scored item.
+        to_b: how a stands to b.
+    """
+
+    column: Column
+    protocol: str
+    a: Row | None
+    b: Row | None
+    beside: Paired | None
+    to_b: Against
+
+    @property
+    def values(self) -> tuple[float | None, float | None]:
+        """Both means over all of one's own scored items."""
+        a, b = (present(row["value"]) if row else None for row in (self.a, self.b))
+        return a, b
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One item and what both scored on it, by column; a `Reading` holds the reason where there is no value."""
+
+    id: str
+    title: str
+    category: str
+    outputs: tuple[str, str]
+    readings: Mapping[str, tuple[Reading | None, Reading | None]]
+
+    def values(self, of: Column) -> tuple[float | None, float | None]:
+        """Both values of one column."""
+        a, b = (
+            reading.values.get(of.key) if reading else None for reading in self.readings.get(of.metric, (None, None))
+        )
+        return a, b
+
+    def difference(self, of: Column) -> float | None:
+        """Of a minus that of b; None where one of them has no value."""
+        a, b = self.values(of)
+        return None if a is None or b is None else a - b
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems at one place.
+
+    Attributes:
+        a, b: the two.
+        where: `benchmark/split/profile`.
+        places: where both have numbers, as choices.
+        pairs: in the order of the board.
+        items: every item that one of them was measured on, by title.
+    """
+
+    a: Side
+    b: Side
+    where: str
+    places: tuple[Choice, ...]
+    pairs: tuple[Pair, ...]
+    items: tuple[Shared, ...]
+
+    @property
+    def headlines(self) -> tuple[Column, ...]:
+        """One column a dimension, of those that both have values of item by item."""
+        shared = [pair.column for pair in self.pairs if pair.beside is not None]
+        return tuple(headlines(shared))
+
+    def item(self, id: str) -> Shared | None:
+        """The item of that id."""
+        return next((item for item in self.items if item.id == id), None)
+
+
+def sides(board: pd.DataFrame) -> list[Side]:
+    """Every system of a board: by name, controls and what papers report last."""
+    last = {"reported": 2, "control": 1}
+    kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
+    listed = [Side(system, title, str(kinds[system])) for system, title in names(board).items()]
+    return sorted(listed, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
+
+
+def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
+    """Where both systems have numbers: label and `benchmark/split/profile`; where they share most comes first."""
+    whole = board[board["slice"] == ""]
+    of_a, of_b = (rows_by_place(whole[whole["system"] == system]) for system in (a, b))
+    shared = sorted(of_a.keys() & of_b.keys(), key=lambda at: (at[2] == "paper", -min(of_a[at], of_b[at]), at))
+    return tuple((" · ".join(filter(None, at)), "/".join(at)) for at in shared)
+
+
+def compare(
+    board: pd.DataFrame, shelf: Shelf, a: str, b: str, benchmark: str = "", wanted: tuple[str, ...] = ()
+) -> Comparison:
+    """Set two systems side by side.
+
+    Args:
+        board: the table of `BoardRow`.
+        shelf: the systems' scores item by item.
+        a: id of the one.
+        b: of the other.
+        benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`, the first place both are in
+            that begins so. Empty for the first place of all.
+        wanted: protocols a reader chose, for metrics that have several.
+
+    Raises:
+        Unknown: there is no such system, or the two were not both measured there.
+    """
+    known = {side.system: side for side in sides(board)}
+    for system in (a, b):
+        if system not in known:
+            raise Unknown("there is no such system on this board; choose two from the list")
+    if a == b:
+        raise Unknown("a system is not compared with itself; choose two")
+    shared = places(board, a, b)
+    where = _where(shared, benchmark)
+    here = at(board, where)
+    here = here[here["system"].isin([a, b])]
+    protocols = _protocols(here, a, wanted)
+    here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
+    of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
+    return Comparison(
+        a=known[a],
+        b=known[b],
+        where=where,
+        places=shared,
+        pairs=tuple(_pairs(here, a, b, protocols, of_a, of_b)),
+        items=tuple(_items(of_a, of_b, protocols)),
+    )
+
+
+def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
+    wished = benchmark.rstrip("/")
+    for _, where in shared:
+        if not wished or where == benchmark or where.startswith(f"{wished}/"):
+            return where
+    raise Unknown("these two were not both measured there; no number of one can be set against one of the other")
+
+
+def _protocols(rows: pd.DataFrame, a: str, wanted: tuple[str, ...]) -> dict[str, str]:
+    """One protocol a metric: of those both have, where they share one."""
+    own = {(str(m), str(p)) for m, p in rows[rows["system"] == a][["metric", "protocol"]].to_numpy()}
+    theirs = {(str(m), str(p)) for m, p in rows[rows["system"] != a][["metric", "protocol"]].to_numpy()}
+    both = own & theirs
+    keys = list(zip(rows["metric"].astype(str), rows["protocol"].astype(str), strict=True))
+    shared = {metric for metric, _ in both}
+    kept = rows[[key in both or key[0] not in shared for key in keys]]
+    protocols, _ = choose_protocols(kept, wanted)
+    return protocols
+
+
+def _pairs(rows: pd.DataFrame, a: str, b: str, protocols: Mapping[str, str], of_a: Scores, of_b: Scores) -> list[Pair]:
+    found: dict[Column, dict[str, Row]] = {}
+    for row in rows.to_dict("records"):
+        of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+        found.setdefault(of, {})[str(row["system"])] = row
+    pairs = []
+    for of in ordered(found):
+        ours, theirs = found[of].get(a), found[of].get(b)
+        beside = paired(of_a, of_b, of, protocols[of.metric])
+        values = [present(row["value"]) if row else None for row in (ours, theirs)]
+        to_b = beside.to_b if beside else stands(values[0], values[1], of, None, None)
+        pairs.append(Pair(of, protocols[of.metric], ours, theirs, beside, to_b))
+    return pairs
+
+
+def _items(of_a: Scores, of_b: Scores, protocols: Mapping[str, str]) -> list[Shared]:
+    listed = {**of_b.items, **of_a.items}
+    shared = []
+    for id, item in listed.items():
+        readings = {}
+        for metric, protocol in protocols.items():
+            both = tuple(scores.results.get((metric, protocol), {}).get(id) for scores in (of_a, of_b))
+            if any(reading is not None for reading in both):
+                readings[metric] = (both[0], both[1])
+        outputs = tuple(scores.items[id].output if id in scores.items else "" for scores in (of_a, of_b))
+        shared.append(Shared(id, item.title, item.category, (outputs[0], outputs[1]), readings))
+    return sorted(shared, key=lambda item: (item.title.casefold(), item.id))

@@ -1,0 +1,63 @@
+"""Two systems' values item by item as an SVG picture: a line an item, from the one's value to the other's.
+
+It is made for a page, whose style fills the classes for light and dark; what colour says, shape says too. 360 units are
+wide enough for every word, so that it is read on a phone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+
+from podeval.leaderboard.columns import Column
+from podeval.leaderboard.compare import Comparison
+from podeval.leaderboard.report_axis import Axis
+
+WIDTH = 360
+MOST = 120
+"""Items that are drawn; those with the largest differences on either side."""
+
+_ROW, _TOP, _SIDE = 11, 56, 14
+
+
+def differences(found: Comparison, column: Column, texts: Mapping[str, str]) -> str:
+    """The picture of one column, the items where a is furthest above b on top.
+
+    Args:
+        found: the comparison.
+        column: whose values are drawn.
+        texts: `title`, said by screen readers, and `some`, said where not all items are drawn; with places for the
+            column's name and for numbers of items.
+    """
+    rows = [(item, *item.values(column)) for item in found.items]
+    drawn = [(item, a, b) for item, a, b in rows if a is not None and b is not None]
+    drawn.sort(key=lambda row: row[2] - row[1])
+    count = len(drawn)
+    if count > MOST:
+        drawn = [*drawn[: MOST // 2], *drawn[-MOST // 2 :]]
+    axis = Axis.over([value for _, a, b in drawn for value in (a, b)], _SIDE, WIDTH - _SIDE)
+    high = _TOP + _ROW * len(drawn) + 10
+    lines = "".join(
+        _line(item.title, a, b, _TOP + _ROW * place + _ROW / 2, axis) for place, (item, a, b) in enumerate(drawn)
+    )
+    said = texts["title"].format(column=column.header, items=count)
+    some = texts["some"].format(shown=len(drawn), items=count) if count > len(drawn) else ""
+    names = (
+        f'<circle class="dot a" cx="{_SIDE + 5}" cy="12" r="5"/><text x="{_SIDE + 16}" y="16">A</text>'
+        f'<rect class="dot b" x="{_SIDE + 40}" y="7" width="10" height="10"/><text x="{_SIDE + 56}" y="16">B</text>'
+        f'<text class="quiet" x="{WIDTH - _SIDE}" y="16" text-anchor="end">{escape(some)}</text>'
+    )
+    marks = f'<g class="axis">{axis.drawn(_TOP - 4, high)}</g>'
+    return (
+        f'<svg class="pairs" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
+        f'font-size="12"><title>{escape(said)}</title>{names}{marks}{lines}</svg>'
+    )
+
+
+def _line(title: str, a: float, b: float, y: float, axis: Axis) -> str:
+    x, other = axis.at(a), axis.at(b)
+    return (
+        f'<g><title>{escape(title)}</title><path class="rule" d="M{x} {y:g}H{other}"/>'
+        f'<rect class="dot b" x="{other - 3.5:g}" y="{y - 3.5:g}" width="7" height="7"/>'
+        f'<circle class="dot a" cx="{x}" cy="{y:g}" r="4"/></g>'
+    )

@@ -1,0 +1,117 @@
+"""What a page plays of an item: the recording a system made of it, or its answers in a dialogue one by one.
+
+Pages play copies (`podeval.analysis.playback`): all have one rate and exact places, whatever the source's format, so
+that two of them can be kept at the same position; where asked for, they are also brought to one loudness.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from podeval.analysis.playback import Playback, Stretch, matched_gains
+from podeval.errors import PodevalError
+from podeval.leaderboard.folder import Output, RunsFolder, Turn
+
+Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
+"""Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
+free the disk, an output without audio."""
+
+LOUDNESS = -19.0
+"""LUFS that two recordings are brought to where a listener asks for it; less where one of them would be clipped."""
+
+Found = TypeVar("Found")
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One sound of an output: where it lies, and who says what when.
+
+    Where there is no audio, `why` says why, and `told` what more is known: the system's words, an error, a day.
+    """
+
+    audio: Path | None
+    turns: tuple[Turn, ...]
+    why: Why = ""
+    told: str = ""
+
+
+def parts(folder: RunsFolder, output: str) -> tuple[Part, ...]:
+    """The sounds of an output: one, or one an answer; at least one, which may have no audio.
+
+    Args:
+        folder: of runs.
+        output: the path of the output's document, as the table of items has it; "" where there is none.
+    """
+    if not output:
+        return (Part(None, (), "no output"),)
+    try:
+        found = folder.output(output)
+    except PodevalError as error:
+        return (Part(None, (), "unreadable", str(error)),)
+    if found.answers:
+        return tuple(
+            _part(found, answer.audio, (Turn("", None, None, answer.words),) if answer.words else ())
+            for answer in found.answers
+        )
+    return (_part(found, found.audio, found.turns),)
+
+
+class Recordings:
+    """Copies of what systems made, for pages that name it.
+
+    Args:
+        folder: of runs.
+        playback: where copies are kept.
+    """
+
+    def __init__(self, folder: RunsFolder, playback: Playback) -> None:
+        self._folder = folder
+        self._playback = playback
+
+    def file(self, output: str, part: int = 0, beside: str | None = None) -> Path | None:
+        """The copy of one part of an output, FLAC; None where there is nothing that can be played.
+
+        Args:
+            output: the path of the output's document, as the table of items has it.
+            part: which of its sounds.
+            beside: the output whose same part it is brought to one loudness with; None leaves it as it is.
+        """
+        return self._of(output, part, beside, self._playback.copy)
+
+    def peaks(self, output: str, part: int = 0, beside: str | None = None) -> list[float] | None:
+        """Magnitudes of that copy, 0 to 1; None as `file`."""
+        return self._of(output, part, beside, self._playback.peaks)
+
+    def _of(self, output: str, part: int, beside: str | None, fact: Callable[[Stretch, float], Found]) -> Found | None:
+        audio = self._audio(output, part)
+        if audio is None:
+            return None
+        try:
+            return fact(Stretch(audio), self._gain(audio, self._audio(beside, part) if beside else None))
+        except PodevalError as error:
+            _LOG.error("a recording cannot be played: %s", error)
+            return None
+
+    def _audio(self, output: str, part: int) -> Path | None:
+        listed = parts(self._folder, output)
+        return listed[part].audio if 0 <= part < len(listed) else None
+
+    def _gain(self, audio: Path, beside: Path | None) -> float:
+        if beside is None:
+            return 0.0
+        own, other = (self._playback.level(Stretch(file)) for file in (audio, beside))
+        return matched_gains(own, other, LOUDNESS)[0]
+
+
+def _part(output: Output, audio: Path | None, turns: tuple[Turn, ...]) -> Part:
+    if audio:
+        return Part(audio, turns)
+    if output.failed:
+        return Part(None, turns, "failed", output.failed)
+    return Part(None, turns, "removed", output.removed) if output.removed else Part(None, turns, "silent")

@@ -1,0 +1,74 @@
+"""How a figure is distributed: over all systems as a histogram, and item by item for some of them as boxes and dots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from podeval.leaderboard.drawing import WIDTH, across, cut, framed
+from podeval.leaderboard.report_axis import Axis
+
+BINS = 24
+MOST_DOTS = 60
+_LEFT, _RIGHT, _TALL, _STEP = 14, WIDTH - 14, 64, 36
+
+
+def five_numbers(values: Sequence[float]) -> tuple[float, ...]:
+    """Least, lower quartile, median, upper quartile, greatest."""
+    return tuple(float(number) for number in np.percentile(values, [0, 25, 50, 75, 100]))
+
+
+def spread(
+    values: Sequence[float], named: Sequence[tuple[str, Sequence[float]]], head: str, count: str, title: str
+) -> str:
+    """The picture.
+
+    Args:
+        values: one a system, ascending.
+        named: systems with the values of their items, ascending.
+        head: name of the figure.
+        count: how many systems, in words.
+        title: said by screen readers.
+    """
+    axis = Axis.over([*values, *(value for _, found in named for value in found)], _LEFT, _RIGHT)
+    bottom = 22 + _TALL + _STEP * len(named) + (22 if named else 8)
+    content = across(axis, 22, bottom, head)
+    content += f'<text class="quiet" x="{_LEFT}" y="14">{escape(count)}</text>' + _bars(values, axis)
+    content += _box(values, axis, 22 + _TALL + 8)
+    for place, (name, found) in enumerate(named):
+        y = 22 + _TALL + 44 + _STEP * place
+        content += f'<text x="{_LEFT}" y="{y - 12}">{escape(cut(name, 44))}</text>' + _dots(found, axis, y)
+        content += _box(found, axis, y)
+    return framed(title, bottom + 34, content)
+
+
+def _bars(values: Sequence[float], axis: Axis) -> str:
+    counts, edges = np.histogram(values, bins=min(BINS, max(4, len(values) // 2)), range=(axis.least, axis.most))
+    tallest = max(1, int(counts.max()))
+    found = ""
+    for count, low, high in zip(counts, edges[:-1], edges[1:], strict=True):
+        if count:
+            x, tall = axis.at(float(low)), _TALL * count / tallest
+            wide = max(1.0, axis.at(float(high)) - x - 0.6)
+            found += f'<rect class="bar" x="{x:g}" y="{22 + _TALL - tall:.1f}" width="{wide:.1f}" height="{tall:.1f}">'
+            found += f"<title>{count}</title></rect>"
+    return found
+
+
+def _box(values: Sequence[float], axis: Axis, y: float) -> str:
+    least, low, middle, high, most = (axis.at(number) for number in five_numbers(values))
+    return (
+        f'<path class="box" d="M{least:g} {y}H{low:g}M{high:g} {y}H{most:g}M{low:g} {y - 6}H{high:g}v12H{low:g}z"/>'
+        f'<path class="rule" d="M{middle:g} {y - 6}v12"/>'
+    )
+
+
+def _dots(values: Sequence[float], axis: Axis, y: float) -> str:
+    """Some dots of many, evenly by rank, on three levels so that they hide one another less."""
+    chosen = values if len(values) <= MOST_DOTS else [values[i * len(values) // MOST_DOTS] for i in range(MOST_DOTS)]
+    return "".join(
+        f'<circle class="dot" cx="{axis.at(value):g}" cy="{y + 4 * (number % 3 - 1)}" r="2"/>'
+        for number, value in enumerate(chosen)
+    )

@@ -1,0 +1,320 @@
+"""The board's pictures of a view: each with its caption, what it leaves out, and a table that says the same.
+
+Everything drawn is of the rows that the view shows, so it is of one profile and one protocol a metric; the systems that
+a reader pinned are always drawn and marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from podeval.leaderboard import radar
+from podeval.leaderboard.columns import Column
+from podeval.leaderboard.distribution import five_numbers, spread
+from podeval.leaderboard.drawing import (
+    SHAPES,
+    WIDTH,
+    Days,
+    Logarithmic,
+    across,
+    cut,
+    framed,
+    kind_of,
+    legend,
+    mark,
+    upward,
+)
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.index import Key
+from podeval.leaderboard.report_axis import Axis
+from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, value_text
+from podeval.leaderboard.view import Settled
+
+MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
+TABLE = 60
+"""Rows of a picture's table; the board's own table has all."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as SVG, what it says, and the same as a table."""
+
+    svg: str
+    caption: str
+    notes: tuple[str, ...]
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A picture, or why there is none."""
+
+    picture: Picture | None = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """A view about to be drawn: its rows in the table's order, with the words of a language."""
+
+    settled: Settled
+    order: Sequence[Key]
+    folder: RunsFolder
+    words: Mapping[str, Any]
+    title: Callable[[Column], str]
+    of: Column
+
+    def points(self) -> list[tuple[Key, Row, float]]:
+        """The rows that have the figure, in the table's order."""
+        rows = self.settled.sheet.rows(self.of.id)
+        found = [(key, rows[key]) for key in self.order if key in rows]
+        return [(key, row, value) for key, row in found if (value := present(row["value"])) is not None]
+
+    def name(self, key: Key) -> str:
+        return self.settled.place.names[key[0]]
+
+    def pinned(self, key: Key) -> bool:
+        return key[0] in self.settled.view.pins
+
+    def head(self) -> str:
+        arrow = {"higher": " ↑", "lower": " ↓", "in range": " ↔"}.get(self.of.better, "")
+        return f"{self.title(self.of)}{arrow}" + (f" ({self.of.unit})" if self.of.unit else "")
+
+
+def draw(
+    settled: Settled,
+    order: Sequence[Key],
+    folder: RunsFolder,
+    words: Mapping[str, Any],
+    title: Callable[[Column], str],
+) -> Drawn:
+    """The picture that a view asks for.
+
+    Args:
+        settled: the view.
+        order: its rows as the table has them.
+        folder: where results of single items are.
+        words: section `plot` of the board's texts.
+        title: what a column is called.
+    """
+    of = next((column for column in settled.columns if column.id == settled.view.of), None)
+    if of is None:
+        return Drawn(None, words["none_value"])
+    scene = _Scene(settled, order, folder, words, title, of)
+    return _WAYS[settled.view.plot](scene)
+
+
+def _intervals(scene: _Scene) -> Drawn:
+    points = sorted(scene.points(), key=lambda point: scene.of.badness(point[2]))
+    if not points:
+        return Drawn(None, scene.words["none_value"])
+    kept = [point for place, point in enumerate(points) if place < MOST_WHISKERS or scene.pinned(point[0])]
+    ends = [[value, present(row["low"]), present(row["high"])] for _, row, value in kept]
+    axis = Axis.over([end for three in ends for end in three if end is not None], 14, WIDTH - 14)
+    step, top = 34, 6
+    content = ""
+    for place, ((key, row, value), (_, low, high)) in enumerate(zip(kept, ends, strict=True)):
+        y = top + step * place + 24
+        rule = ""
+        if low is not None and high is not None:
+            bars = "".join(f"M{axis.at(end):g} {y - 5}v10" for end in (low, high))
+            rule = f'<path class="rule" d="M{axis.at(low):g} {y}H{axis.at(high):g}{bars}"/>'
+        kind = kind_of(row)
+        text = str(cell(row, decimals([value])))
+        name = ("★ " if scene.pinned(key) else "") + cut(scene.name(key), 34)
+        content += (
+            f'<g><text x="14" y="{y - 10}">{escape(name)}</text><text class="quiet" x="{WIDTH - 14}" y="{y - 10}" '
+            f'text-anchor="end">{escape(text)}</text>{rule}{mark(SHAPES[kind], axis.at(value), y, 5, kind, text)}</g>'
+        )
+    bottom = top + step * len(kept) + 6
+    kinds = _kinds(kept)
+    svg = framed(
+        scene.words["intervals"].format(scene.title(scene.of)),
+        bottom + 52,
+        across(axis, top, bottom, scene.head()) + content + legend(kinds, scene.words["shapes"], bottom + 42),
+    )
+    notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
+    return Drawn(
+        Picture(svg, scene.words["intervals"].format(scene.title(scene.of)), notes, *_listed(scene, points, {}))
+    )
+
+
+def _size(scene: _Scene) -> Drawn:
+    sizes = {key: fact.size for key in scene.order if (fact := scene.settled.facts.get(key[0])) and fact.size}
+    return _against(scene, sizes, "size")
+
+
+def _rtf(scene: _Scene) -> Drawn:
+    protocols = scene.settled.protocols
+    if "rtf" not in protocols:
+        return Drawn(None, scene.words["none_rtf"])
+    values = {key: present(row["value"]) for key, row in scene.settled.sheet.rows("rtf.rtf").items()}
+    return _against(scene, {key: value for key, value in values.items() if value is not None and value > 0}, "rtf")
+
+
+def _against(scene: _Scene, others: Mapping[Key, float], what: str) -> Drawn:
+    every = scene.points()
+    points = [point for point in every if point[0] in others]
+    if not points:
+        return Drawn(None, scene.words[f"none_{what}"])
+    axis = Logarithmic.over([others[key] for key, _, _ in points], 46, WIDTH - 12)
+    svg, kinds = _field(scene, points, {key: axis.at(value) for key, value in others.items()})
+    caption = scene.words[f"against_{what}"].format(scene.title(scene.of))
+    content = across(axis, 28, 236, scene.words[what]) + svg + legend(kinds, scene.words["shapes"], 276)
+    notes = (scene.words[f"without_{what}"].format(len(every) - len(points)),) if len(points) < len(every) else ()
+    texts = {key: f"{others[key]:,.0f}" if what == "size" else f"{others[key]:.3g}" for key, _, _ in points}
+    return Drawn(
+        Picture(framed(caption, 286, content), caption, notes, *_listed(scene, points, {scene.words[what]: texts}))
+    )
+
+
+def _time(scene: _Scene) -> Drawn:
+    points = [point for point in scene.points() if point[1]["created"]]
+    if not points:
+        return Drawn(None, scene.words["none_time"])
+    times = {key: datetime.fromisoformat(row["created"]).timestamp() for key, row, _ in points}
+    axis = Days.over(list(times.values()), 46, WIDTH - 12)
+    best = _best_so_far(scene, points, times)
+    svg, kinds = _field(scene, points, {key: axis.at(time) for key, time in times.items()}, best, axis)
+    caption = scene.words["time"].format(scene.title(scene.of))
+    content = across(axis, 28, 236, scene.words["measured"]) + svg + legend(kinds, scene.words["shapes"], 276)
+    texts = {key: str(row["created"])[:10] for key, row, _ in points}
+    newest = sorted(points, key=lambda point: times[point[0]], reverse=True)
+    return Drawn(
+        Picture(framed(caption, 286, content), caption, (), *_listed(scene, newest, {scene.words["measured"]: texts}))
+    )
+
+
+def _best_so_far(
+    scene: _Scene, points: Sequence[tuple[Key, Row, float]], times: Mapping[Key, float]
+) -> list[tuple[float, float]]:
+    """When the best value among ranked systems changed, and to what."""
+    found: list[tuple[float, float]] = []
+    ranked = [point for point in points if kind_of(point[1]) == "ranked"]
+    if scene.of.better == "informative":
+        return found
+    for key, _, value in sorted(ranked, key=lambda point: times[point[0]]):
+        if not found or scene.of.badness(value) < scene.of.badness(found[-1][1]):
+            found.append((times[key], value))
+    return found
+
+
+def _field(
+    scene: _Scene,
+    points: Sequence[tuple[Key, Row, float]],
+    places: Mapping[Key, float],
+    best: Sequence[tuple[float, float]] = (),
+    days: Days | None = None,
+) -> tuple[str, list[str]]:
+    """Marks at their places across and their values upward; pinned ones have names, and three first ones of few."""
+    axis = Axis.over([value for _, _, value in points], 236, 28)
+    content = upward(axis, 46, WIDTH - 12, scene.head())
+    if best and days:
+        start, value = best[0]
+        path = f"M{days.at(start):g} {axis.at(value):g}"
+        path += "".join(f"H{days.at(time):g}V{axis.at(then):g}" for time, then in best[1:])
+        content += f'<path class="best" d="{path}H{days.end:g}"/>'
+    few = points[:3] if len(points) <= FEW else ()
+    named = {point[0] for point in few} | {point[0] for point in points if scene.pinned(point[0])}
+    labels = ""
+    for key, row, value in reversed(points):
+        kind, x, y = kind_of(row), places[key], axis.at(value)
+        said = f"{scene.name(key)}: {cell(row, decimals([value]))}"
+        content += mark(SHAPES[kind], x, y, 4, f"{kind} pinned" if scene.pinned(key) else kind, said)
+        if key in named:
+            beside, anchor = (x - 7, "end") if x > WIDTH / 2 else (x + 7, "start")
+            name = escape(cut(scene.name(key), 22))
+            labels += f'<text class="halo" x="{beside:g}" y="{y - 6:g}" text-anchor="{anchor}">{name}</text>'
+    return content + labels, _kinds(points)
+
+
+def _distribution(scene: _Scene) -> Drawn:
+    points = [point for point in scene.points() if point[1]["system_kind"] != "control"]
+    if not points:
+        return Drawn(None, scene.words["none_value"])
+    chosen = [key for key, _, _ in points if scene.pinned(key)] + [key for key, _, _ in points if not scene.pinned(key)]
+    items = scene.folder.item_values(scene.settled, scene.of, [key[0] for key in chosen[:MOST_SPREADS]])
+    values = sorted(value for _, _, value in points)
+    named = [(scene.settled.place.names[system], found) for system, found in items.items()]
+    caption = scene.words["distribution" if named else "distribution_systems"].format(
+        scene.title(scene.of), len(points)
+    )
+    svg = spread(values, named, scene.head(), scene.words["of_systems"].format(len(values)), caption)
+    slice_ = scene.settled.view.slice
+    notes = (scene.words["items_all"],) if named and slice_ and not slice_.startswith("category=") else ()
+    places = decimals(values)
+    rows = [(scene.words["systems"], values), *named]
+    table = tuple(
+        (name, str(len(found)), *(value_text(number, None, None, places) for number in five_numbers(found)))
+        for name, found in rows
+    )
+    said = scene.words
+    headers = (said["system"], said["items"], said["least"], said["quartile1"], said["median"], said["quartile3"])
+    return Drawn(Picture(svg, caption, notes, (*headers, said["most"]), table))
+
+
+def _radar(scene: _Scene) -> Drawn:
+    settled, words = scene.settled, scene.words
+    axes = radar.spokes(settled.columns, settled.place, settled.protocols)
+    if len(axes) < radar.FEWEST:
+        return Drawn(None, words["none_radar"])
+    systems = settled.place.systems
+    free = [key for key in scene.order if systems[key[0]]["system_kind"] != "control"][:3]
+    keys = ([key for key in scene.order if scene.pinned(key)] or free)[:MOST_SERIES]
+    if not keys:
+        return Drawn(None, words["none_value"])
+    series, rows = [], []
+    for key in keys:
+        found = [settled.sheet.rows(axis.column.id).get(key) for axis in axes]
+        values = [present(row["value"]) if row else None for row in found]
+        on = tuple(None if value is None else axis.at(value) for axis, value in zip(axes, values, strict=True))
+        series.append(radar.Series(scene.name(key), on))
+        shown = (MISSING if value is None else f"{value:.2f}" for value in on)
+        rows.append((scene.name(key), *shown))
+    named = [(scene.title(axis.column), axis) for axis in axes]
+    notes = []
+    slices = {name.partition("=")[0] for name in settled.place.slices} & set(radar.SCENARIOS)
+    for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
+        listed = ", ".join(name for name, axis in named if axis.way == way)
+        if listed and way == "spanned":
+            over = words["radar_slices"].format(", ".join(sorted(slices))) if slices else ""
+            notes.append(words[text].format(over, listed))
+        elif listed:
+            notes.append(words[text].format(listed))
+    notes.append(words["radar_pinned"])
+    svg = radar.drawn(named, series, words["radar"])
+    headers = (words["system"], *(name for name, _ in named))
+    return Drawn(Picture(svg, words["radar"], tuple(notes), headers, tuple(rows)))
+
+
+def _kinds(points: Sequence[tuple[Key, Row, float]]) -> list[str]:
+    found = {kind_of(row) for _, row, _ in points}
+    return [kind for kind in SHAPES if kind in found]
+
+
+def _listed(
+    scene: _Scene, points: Sequence[tuple[Key, Row, float]], more: Mapping[str, Mapping[Key, str]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Headers and rows of the table beside a picture."""
+    words = scene.words
+    places = decimals(value for _, _, value in points)
+    rows = []
+    for key, row, _ in points[:TABLE]:
+        own = cell(row, places)
+        rows.append((scene.name(key), *(texts[key] for texts in more.values()), own.number, own.interval, own.standing))
+    return (words["system"], *more, scene.head(), words["interval"], words["standing"]), tuple(rows)
+
+
+_WAYS: dict[str, Callable[[_Scene], Drawn]] = {
+    "intervals": _intervals,
+    "radar": _radar,
+    "size": _size,
+    "rtf": _rtf,
+    "distribution": _distribution,
+    "time": _time,
+}

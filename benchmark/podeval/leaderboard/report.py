@@ -1,0 +1,380 @@
+"""A system's analysis report: everything the board knows of it, in the manner of PodEval's Figure 14.
+
+One chapter a place (benchmark, split, profile): summary by dimension, radar, distributions against people, drift over
+the recordings, breakdowns, every item, what was not scored and why, protocols, and how to cite. Only data here;
+`report_page` makes the page.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.errors import BadInput
+from podeval.leaderboard import radar
+from podeval.leaderboard.columns import Column, dimension_title, ordered
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.report_figures import Drift, Figure, Standing, at, drifts, rows_by_place, standing
+from podeval.leaderboard.report_scores import Listed, Reading, Scores, Shelf
+from podeval.leaderboard.table import names
+from podeval.metrics import catalogue
+
+KEPT = 24
+"""Chapters that are kept in memory."""
+
+
+class Unknown(BadInput):
+    """There is no such system or run."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a system is: what the board says of it, and what its document states.
+
+    Attributes:
+        system, title, kind: of the board.
+        provenances: run by us, outputs supplied, reported.
+        sources: the folders of its runs, or the papers' tables.
+        updated: when it was last measured, ISO 8601.
+        stated: of its document: description, organisation, licence, open, size_parameters, languages, revision; and
+            the verdict of a spot check. Only what is there.
+        links: of its document, name and address.
+    """
+
+    system: str
+    title: str
+    kind: str
+    provenances: tuple[str, ...]
+    sources: tuple[str, ...]
+    updated: str
+    stated: Mapping[str, Any]
+    links: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Spokes:
+    """One dimension's values on a radar, from 1 to 5: of the system, of people, and the median of the others."""
+
+    column: Column
+    own: float | None
+    people: float | None
+    median: float | None
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Values of one column over items: of the system and of people; and the other systems' means."""
+
+    column: Column
+    own: tuple[float, ...]
+    people: tuple[float, ...]
+    others: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One item: what it is, and the system's reading of each metric."""
+
+    item: Listed
+    readings: Mapping[str, Reading]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Items that one metric could not score, for one reason."""
+
+    metric: str
+    reason: str
+    cause: str
+    items: tuple[Listed, ...]
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """Everything at one place.
+
+    Attributes:
+        where: `benchmark/split/profile`.
+        benchmark: its record; None for one this version does not know.
+        standing: the figures against the median of the others and against people.
+        reference: what the recordings of people are called; "" without any.
+        radar: the headline of each dimension.
+        distributions: of the headlines that have values item by item.
+        drifts: of every windowed key.
+        people_drifts: of people, by column id.
+        items: every item.
+        missing: what was not scored, most items first.
+        protocols: the content of every protocol, by metric.
+        papers: what the metrics come from.
+    """
+
+    where: str
+    benchmark: Benchmark | None
+    standing: Standing
+    reference: str
+    radar: tuple[Spokes, ...]
+    distributions: tuple[Distribution, ...]
+    drifts: tuple[Drift, ...]
+    people_drifts: Mapping[str, Drift]
+    items: tuple[Line, ...]
+    missing: tuple[Missing, ...]
+    protocols: Mapping[str, Mapping[str, Any]]
+    papers: tuple[str, ...]
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """Benchmark, split and profile."""
+        benchmark, split, profile = self.where.split("/")
+        return benchmark, split, profile
+
+    @property
+    def dimensions(self) -> list[tuple[str, list[Figure]]]:
+        """The figures by dimension, in the order of the board."""
+        found: dict[str, list[Figure]] = {}
+        for figure in self.standing.figures:
+            found.setdefault(dimension_title(figure.column.dimension), []).append(figure)
+        return list(found.items())
+
+
+@dataclass(frozen=True)
+class Report:
+    """One system."""
+
+    about: About
+    chapters: tuple[Chapter, ...]
+
+
+def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
+    """What a system is.
+
+    Args:
+        board: the table of `BoardRow`.
+        systems: the table of `SystemRow`.
+        system: its id.
+
+    Raises:
+        Unknown: the board has no such system.
+    """
+    own = board[board["system"] == system]
+    if own.empty:
+        raise Unknown("there is no such system on this board")
+    known = systems[systems["system"] == system].to_dict("records")
+    row = {str(name): value for name, value in known[0].items()} if known else {}
+    fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
+    stated = {name: row[name] for name in fields if name in row and not pd.isna(row[name]) and row[name] != ""}
+    if checked := spot_check_of(own):
+        stated["spot_check"] = checked
+    return About(
+        system=system,
+        title=str(own.sort_values("created", ascending=False, kind="stable")["system_title"].iloc[0]),
+        kind=str(own["system_kind"].iloc[0]),
+        provenances=tuple(dict.fromkeys(own["provenance"].astype(str))),
+        sources=tuple(dict.fromkeys(filter(None, own["source"].astype(str)))),
+        updated=str(own["created"].max()),
+        stated=stated,
+        links=_links(row.get("links", "{}")),
+    )
+
+
+def spot_check_of(rows: pd.DataFrame) -> str:
+    """What spot checks of supplied outputs found: `differs` where one of them does; empty where none was made."""
+    found = set(rows["spot_check"].astype(str)) if "spot_check" in rows else set()
+    return next((verdict for verdict in ("differs", "agrees", "not told") if verdict in found), "")
+
+
+def places_of(board: pd.DataFrame, system: str) -> list[str]:
+    """Where a system has numbers, as `benchmark/split/profile`; where it has most first, what papers report last."""
+    found = rows_by_place(board[board["system"] == system])
+    return ["/".join(place) for place in sorted(found, key=lambda place: (place[2] == "paper", -found[place], place))]
+
+
+def named(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
+    """The system and the places that a report's name means.
+
+    Args:
+        board: the table of `BoardRow`.
+        name: a system, or a run as `benchmark/split/system`, perhaps with `/profile`.
+
+    Raises:
+        Unknown: it means nothing here.
+    """
+    systems = set(board["system"].astype(str))
+    if name in systems:
+        return name, places_of(board, name)
+    parts = name.strip("/").split("/")
+    if len(parts) in (3, 4) and parts[2] in systems:
+        start = f"{parts[0]}/{parts[1]}/" + (parts[3] if len(parts) == 4 else "")
+        found = [
+            place
+            for place in places_of(board, parts[2])
+            if place == start or (start[-1] == "/" and place.startswith(start))
+        ]
+        if found:
+            return parts[2], found
+    raise Unknown("there is no such system or run on this board")
+
+
+class Reports:
+    """Reports of the systems of a folder of runs; chapters are kept until a table changes. Used by any thread.
+
+    Args:
+        folder: of runs.
+    """
+
+    def __init__(self, folder: RunsFolder) -> None:
+        self.folder = folder
+        self.shelf = Shelf(folder)
+        self._lock = threading.Lock()
+        self._of: tuple[pd.DataFrame, pd.DataFrame] | None = None
+        self._kept: OrderedDict[tuple[str, str, str], Chapter] = OrderedDict()
+
+    def report(self, system: str, places: Iterable[str]) -> Report:
+        """The report of a system at some places.
+
+        Raises:
+            Unknown: the board has no such system.
+        """
+        board = self.folder.board()
+        told = about(board, self.folder.systems(), system)
+        return Report(told, tuple(self.chapter(system, where) for where in places))
+
+    def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
+        """Everything the board knows of a system at one place, the figures of one slice of the items."""
+        tables = (self.folder.board(), self.folder.items())
+        name = (system, where, slice_)
+        with self._lock:
+            if self._of is None or any(old is not new for old, new in zip(self._of, tables, strict=True)):
+                self._of = tables
+                self._kept.clear()
+            kept = self._kept.get(name)
+        if kept is None:
+            kept = chapter(tables[0], self.shelf, system, where, slice_)
+            with self._lock:
+                self._kept[name] = kept
+                while len(self._kept) > KEPT:
+                    self._kept.popitem(last=False)
+        return kept
+
+
+def report(folder: RunsFolder, system: str, places: Iterable[str]) -> Report:
+    """The report of a system at some places.
+
+    Raises:
+        Unknown: the board has no such system.
+    """
+    return Reports(folder).report(system, places)
+
+
+def chapter(board: pd.DataFrame, shelf: Shelf, system: str, where: str, slice_: str = "") -> Chapter:
+    """Everything the board knows of a system at `benchmark/split/profile`, the figures of one slice of the items."""
+    found = standing(board, system, where, slice_=slice_, shelf=shelf)
+    here = at(board, where)
+    here = here[here["protocol"] == here["metric"].map(dict(found.protocols))]
+    scores = shelf.scores(system, where)
+    people = shelf.scores(found.reference, where) if found.reference else None
+    columns = [figure.column for figure in found.figures]
+    own = here[here["system"] == system].drop_duplicates("metric")
+    called = names(here)
+    return Chapter(
+        where=where,
+        benchmark=_benchmark(where),
+        standing=found,
+        reference=called.get(found.reference, "").removesuffix(" (human)"),
+        radar=_radar(found, here),
+        distributions=tuple(_distributions(found, here, scores, people)),
+        drifts=tuple(drifts(scores, found.protocols, columns)),
+        people_drifts={drift.column.id: drift for drift in drifts(people, found.protocols, columns)} if people else {},
+        items=tuple(_lines(scores, found.protocols)),
+        missing=_missing(scores, found.protocols),
+        protocols={str(m): _json(text) for m, text in zip(own["metric"], own["protocol_json"], strict=True)},
+        papers=_papers(columns),
+    )
+
+
+def _radar(found: Standing, here: pd.DataFrame) -> tuple[Spokes, ...]:
+    """The headline of each dimension on the board's radar."""
+    scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
+    models = here[(here["system_kind"] != "control") & scenes]
+    spokes = []
+    for figure in found.headlines:
+        of = figure.column
+        values = models[(models["metric"] == of.metric) & (models["key"] == of.key)]["value"].dropna()
+        if of.better == "informative" or (of.better == "in range" and of.ideal is None) or values.empty:
+            continue
+        badness = [of.badness(value) for value in values]
+        spoke = radar.Spoke(of, radar.way_of(of), (max(badness), min(badness)))
+        at_ = [None if value is None else spoke.at(value) for value in (figure.value, figure.person, figure.median)]
+        spokes.append(Spokes(of, *at_))
+    return tuple(spokes)
+
+
+def _distributions(
+    found: Standing, here: pd.DataFrame, scores: Scores, people: Scores | None
+) -> Iterable[Distribution]:
+    whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != found.system)]
+    for figure in found.headlines:
+        of = figure.column
+        place = (of.metric, found.protocols[of.metric])
+        own = tuple(scores.values(place, of.key).values())
+        theirs = tuple(people.values(place, of.key).values()) if people else ()
+        others = whole[(whole["metric"] == of.metric) & (whole["key"] == of.key)]["value"].dropna()
+        if own:
+            yield Distribution(of, own, theirs, tuple(others.astype(float)))
+
+
+def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[Line]:
+    for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
+        yield Line(
+            item,
+            {
+                metric: reading
+                for metric, protocol in protocols.items()
+                if (reading := scores.results.get((metric, protocol), {}).get(item.id)) is not None
+            },
+        )
+
+
+def _missing(scores: Scores, protocols: Mapping[str, str]) -> tuple[Missing, ...]:
+    found: dict[tuple[str, str, str], list[Listed]] = {}
+    for metric, protocol in protocols.items():
+        for item, reading in scores.results.get((metric, protocol), {}).items():
+            if reading.reason:
+                found.setdefault((metric, reading.reason, reading.cause), []).append(scores.items[item])
+    listed = [Missing(*why, tuple(items)) for why, items in found.items()]
+    return tuple(sorted(listed, key=lambda missing: (-len(missing.items), missing.metric)))
+
+
+def _papers(columns: Iterable[Column]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for of in ordered(columns):
+        if of.metric in catalogue.NAMES:
+            found[catalogue.get(of.metric).paper] = None
+    return tuple(found)
+
+
+def _benchmark(where: str) -> Benchmark | None:
+    try:
+        return benchmarks.get(where.partition("/")[0])
+    except BadInput:
+        return None
+
+
+def _links(text: Any) -> dict[str, str]:
+    """Addresses of a document; only such as a page may lead to."""
+    return {name: link for name, link in _json(text).items() if str(link).startswith("https://")}
+
+
+def _json(text: Any) -> dict[str, Any]:
+    try:
+        found = json.loads(str(text))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,51 @@
+"""An axis of a plot that the server draws: round marks, and where a value lies between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Axis:
+    """From `least` at `start` to `most` at `end`, with a mark at every `step`."""
+
+    least: float
+    most: float
+    step: float
+    start: float
+    end: float
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float, marks: int = 5) -> Axis:
+        """An axis that holds all values, with about so many round marks; from 0 to 1 where there are none."""
+        low, high = (min(values), max(values)) if values else (0.0, 1.0)
+        step = _round_step((high - low) / marks if high > low else max(abs(high), 1.0) / 10)
+        least = step * math.floor(low / step + 1e-9)
+        most = max(least + step, step * math.ceil(high / step - 1e-9))
+        return cls(least, most, step, start, end)
+
+    def at(self, value: float) -> float:
+        """The coordinate of a value."""
+        return round(self.start + (self.end - self.start) * (value - self.least) / (self.most - self.least), 1)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Coordinates and texts of the marks."""
+        count = math.floor((self.most - self.least) / self.step + 1e-9)
+        values = [self.least + self.step * number for number in range(count + 1)]
+        return [(self.at(value), f"{round(value, 9):g}".replace("-", "−")) for value in values]
+
+    def drawn(self, top: float, bottom: float) -> str:
+        """The marks as lines from `top` to `bottom` with their values above them, for an axis that runs across."""
+        return "".join(
+            f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>'
+            f'<text x="{at}" y="{top - 6:g}" text-anchor="middle">{text}</text>'
+            for at, text in self.marks
+        )
+
+
+def _round_step(raw: float) -> float:
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * (1 - 1e-9))

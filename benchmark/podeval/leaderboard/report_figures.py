@@ -1,0 +1,335 @@
+"""A system's figures set against others': the median of the board, and what people sound like on the same items."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from podeval.leaderboard.columns import Column, column, headlines, ordered
+from podeval.leaderboard.report_scores import PARTS, Reading, Scores, Shelf
+from podeval.leaderboard.table import Row, present, unscored_of
+from podeval.leaderboard.view import choose_protocols
+from podeval.stats.intervals import Interval, mean_ci, paired_difference
+
+Word = Literal["better", "worse", "higher", "lower", "equal", "unclear", ""]
+"""How one value stands to another: `higher` and `lower` where no direction is better, `unclear` where the interval
+holds both, nothing where one of them is missing."""
+
+
+@dataclass(frozen=True)
+class Against:
+    """How a value stands to another, and whether an interval says so."""
+
+    word: Word = ""
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One key of two systems over the items both were scored on.
+
+    Attributes:
+        a, b: their means.
+        difference: a minus b, with its interval.
+        to_b: how a stands to b. A key that is best in a range is judged by its distance from that range.
+    """
+
+    a: float
+    b: float
+    difference: Interval
+    to_b: Against
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One key of one metric of a system, over all items or one slice of them.
+
+    Attributes:
+        column: which.
+        row: the board's row.
+        median: of the other systems under the same protocol, controls left out.
+        others: how many those are.
+        person: the value of the recordings of people under the same protocol.
+        beside: the system and people over common items; None where they share none.
+        to_median: how the system stands to the median.
+        to_person: how it stands to people.
+    """
+
+    column: Column
+    row: Row
+    median: float | None
+    others: int
+    person: float | None
+    beside: Paired | None
+    to_median: Against
+    to_person: Against
+
+    @property
+    def value(self) -> float | None:
+        """The mean over scored items."""
+        return present(self.row["value"])
+
+    @property
+    def scored(self) -> tuple[int, int] | None:
+        """Items with a score, and all items; None for what a paper prints."""
+        scored = present(self.row["scored"])
+        return None if scored is None else (int(scored), int(scored) + unscored_of(self.row))
+
+
+@dataclass(frozen=True)
+class Group:
+    """The headline figures of one group of items, such as `category` and `Arts`."""
+
+    breakdown: str
+    name: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How a windowed key changes over the recordings of a system.
+
+    Attributes:
+        column: which key.
+        per: what the slope is per: a minute, or a thousand tokens.
+        slope: the mean over items with its interval.
+        rising, falling: items whose own slope's interval lies above or below zero.
+        course: mean and interval in each tenth of the recordings; None where no recording has a window.
+    """
+
+    column: Column
+    per: str
+    slope: Interval
+    rising: int
+    falling: int
+    course: tuple[Interval | None, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Everything the board says of one system at one place.
+
+    Attributes:
+        system: its id.
+        where: `benchmark/split/profile`.
+        reference: the id of the recordings of people it is set against; "" where there are none.
+        protocols: protocol id by metric.
+        figures: over all items (or the slice asked for), in the order of the board.
+        groups: by breakdown.
+        slices: every slice that has figures, as the board names it.
+    """
+
+    system: str
+    where: str
+    reference: str
+    protocols: Mapping[str, str]
+    figures: tuple[Figure, ...]
+    groups: tuple[Group, ...]
+    slices: tuple[str, ...]
+
+    @property
+    def headlines(self) -> tuple[Figure, ...]:
+        """One figure a dimension."""
+        shown = {found.id for found in headlines(figure.column for figure in self.figures)}
+        return tuple(figure for figure in self.figures if figure.column.id in shown)
+
+
+def at(board: pd.DataFrame, where: str) -> pd.DataFrame:
+    """The rows of a board at `benchmark/split/profile`."""
+    benchmark, _, rest = where.partition("/")
+    split, _, profile = rest.partition("/")
+    return board[(board["benchmark"] == benchmark) & (board["split"] == split) & (board["profile"] == profile)]
+
+
+def rows_by_place(rows: pd.DataFrame) -> Counter[tuple[str, str, str]]:
+    """How many of some rows are at each benchmark, split and profile."""
+    benchmark, split, profile = (rows[name].astype(str) for name in ("benchmark", "split", "profile"))
+    return Counter(zip(benchmark, split, profile, strict=True))
+
+
+def standing(
+    board: pd.DataFrame,
+    system: str,
+    where: str,
+    wanted: tuple[str, ...] = (),
+    slice_: str = "",
+    shelf: Shelf | None = None,
+) -> Standing:
+    """A system's figures at one place, against the median of the others and against people.
+
+    Args:
+        board: the table of `BoardRow`.
+        system: its id.
+        where: `benchmark/split/profile`.
+        wanted: protocols a reader chose, for metrics that have several.
+        slice_: "" for all items, or one slice as the board names it, which does not hold for `groups`.
+        shelf: item by item; without it, people are compared by their mean alone.
+    """
+    here = at(board, where)
+    own = here[here["system"] == system]
+    protocols, _ = choose_protocols(own, wanted)
+    here = here[here["protocol"] == here["metric"].map(protocols)]
+    reference = _reference(here, system)
+    slices = tuple(sorted(set(own["slice"].astype(str)), key=lambda name: (name != "", name)))
+    fields = _fields(here)
+    people = (shelf.scores(system, where), shelf.scores(reference, where)) if shelf and reference else None
+
+    def figures(wished: str, only: set[str] | None = None) -> tuple[Figure, ...]:
+        known: dict[Column, list[Row]] = {}
+        for (of_slice, metric, key, dimension), rows in fields.items():
+            found = column(metric, key, dimension)
+            mine = of_slice == wished and any(row["system"] == system for row in rows)
+            if mine and (only is None or found.id in only):
+                known[found] = rows
+        return tuple(
+            _figure(of, known[of], system, reference, None if wished else people, protocols) for of in ordered(known)
+        )
+
+    whole = figures("")
+    shown = {found.id for found in headlines(figure.column for figure in whole)}
+    parts = [(*name.partition("="), name) for name in slices if "=" in name]
+    groups = tuple(Group(breakdown, group, figures(name, shown)) for breakdown, _, group, name in parts)
+    chosen = slice_ if slice_ in slices else ""
+    return Standing(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
+
+
+def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[Drift]:
+    """How every windowed key of a system changes over its recordings.
+
+    Args:
+        scores: of the system.
+        protocols: protocol id by metric.
+        columns: the columns of the board; a windowed key that is none of them is told beside its metric's.
+    """
+    known = {found.id: found for found in columns}
+    dimensions = {found.metric: found.dimension for found in known.values()}
+    listed = {}
+    for metric, protocol in protocols.items():
+        readings = scores.results.get((metric, protocol), {})
+        for key in dict.fromkeys(key for reading in readings.values() for key in reading.course):
+            slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
+            if slopes:
+                of = known.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
+                listed[of] = Drift(
+                    column=of,
+                    per=next(iter(slopes.values())).per,
+                    slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
+                    rising=sum(slope.low > 0 for slope in slopes.values()),
+                    falling=sum(slope.high < 0 for slope in slopes.values()),
+                    course=tuple(
+                        _mean(part, scores) if (part := _part(readings, key, number)) else None
+                        for number in range(PARTS)
+                    ),
+                )
+    return [listed[of] for of in ordered(listed)]
+
+
+def signed_text(value: float, places: int) -> str:
+    """A difference with its sign: `+0.19`, `−0.19`, `0.00`."""
+    text = f"{value:+.{places}f}"
+    return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
+
+
+def stands(value: float | None, other: float | None, of: Column, low: float | None, high: float | None) -> Against:
+    """How a value stands to another.
+
+    Args:
+        value: of the system.
+        other: what it is set against.
+        of: the column, which says what is better.
+        low: of the interval that tells them apart; None without one.
+        high: likewise. They bound what `other` may be for the two to be alike.
+    """
+    if value is None or other is None:
+        return Against()
+    if low is not None and high is not None and low <= other <= high:
+        return Against("unclear", True)
+    sure = low is not None
+    if value == other:
+        return Against("equal", sure)
+    if of.better == "informative" or (of.better == "in range" and of.ideal is None):
+        return Against("higher" if value > other else "lower", sure)
+    own, theirs = of.badness(value), of.badness(other)
+    return Against("equal" if own == theirs else "better" if own < theirs else "worse", sure)
+
+
+def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
+    """Set one key of two systems at the same place of the board against each other; None where they share no item."""
+    place = (of.metric, protocol)
+    mine, theirs = a.values(place, of.key), b.values(place, of.key)
+    common = sorted(mine.keys() & theirs.keys())
+    if not common:
+        return None
+    weights = tuple(scores.weights(place, of.key) or dict.fromkeys(common, 1.0) for scores in (a, b))
+    both = None if a.weights(place, of.key) is b.weights(place, of.key) is None else (weights[0], weights[1])
+    clusters = b.clusters | a.clusters
+    difference = paired_difference(mine, theirs, clusters, both)
+    means = [
+        sum(weight[item] * values[item] for item in common) / sum(weight[item] for item in common)
+        for values, weight in zip((mine, theirs), weights, strict=True)
+    ]
+    telling = difference
+    if of.better == "in range" and of.ideal is not None:
+        badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
+        telling = paired_difference(badness[0], badness[1], clusters, both)
+    return Paired(means[0], means[1], difference, _differs(of, means[0], means[1], telling))
+
+
+def _differs(of: Column, a: float, b: float, telling: Interval) -> Against:
+    """How the mean `a` stands to the mean `b`, where `telling` is the interval of what decides it."""
+    if telling.low is None or telling.high is None:
+        return stands(a, b, of, None, None)
+    if telling.low <= 0 <= telling.high:
+        return Against("equal" if a == b else "unclear", True)
+    if of.better == "in range" and of.ideal is not None:
+        return Against("worse" if telling.mean > 0 else "better", True)
+    return Against(stands(a, b, of, None, None).word, True)
+
+
+def _reference(rows: pd.DataFrame, system: str) -> str:
+    """The recordings of people with most figures here; not the system itself."""
+    people = rows[(rows["system_kind"] == "human") & (rows["system"] != system) & rows["value"].notna()]
+    counts = people["system"].value_counts()
+    return str(min(counts.index, key=lambda name: (-counts[name], name))) if len(counts) else ""
+
+
+def _fields(rows: pd.DataFrame) -> dict[tuple[str, str, str, str], list[Row]]:
+    """Rows by slice, metric, key and dimension."""
+    found: defaultdict[tuple[str, str, str, str], list[Row]] = defaultdict(list)
+    for row in rows.to_dict("records"):
+        found[str(row["slice"]), str(row["metric"]), str(row["key"]), str(row["dimension"])].append(row)
+    return found
+
+
+def _figure(
+    of: Column,
+    rows: Sequence[Row],
+    system: str,
+    reference: str,
+    people: tuple[Scores, Scores] | None,
+    protocols: Mapping[str, str],
+) -> Figure:
+    row = next(row for row in rows if row["system"] == system)
+    others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
+    values = [value for other in others if (value := present(other["value"])) is not None]
+    median = statistics.median(values) if values else None
+    person = next((present(other["value"]) for other in others if other["system"] == reference), None)
+    value, low, high = (present(row[name]) for name in ("value", "low", "high"))
+    beside = paired(*people, of, protocols[of.metric]) if people else None
+    to_person = beside.to_b if beside else stands(value, person, of, low, high)
+    to_median = stands(value, median, of, low, high)
+    return Figure(of, row, median, len(values), person, beside, to_median, to_person)
+
+
+def _mean(values: Mapping[str, float], scores: Scores) -> Interval:
+    return mean_ci(list(values.values()), [scores.clusters[item] for item in values])
+
+
+def _part(readings: Mapping[str, Reading], key: str, number: int) -> dict[str, float]:
+    found = {item: reading.course[key][number] for item, reading in readings.items() if key in reading.course}
+    return {item: value for item, value in found.items() if value is not None}

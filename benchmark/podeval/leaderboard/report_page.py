@@ -1,0 +1,369 @@
+"""A report as a page to read and to print: its data as words and pictures for the template, which the site shares.
+
+`document` writes one self-contained file: no script, no address that is fetched, its style inside.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from podeval import __version__
+from podeval.errors import BadInput
+from podeval.hub_sources import hub_source
+from podeval.leaderboard import report_plots as plots
+from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.report import About, Chapter, Missing, Report
+from podeval.leaderboard.report_figures import Against, Drift, Figure, signed_text
+from podeval.leaderboard.report_scores import Reading
+from podeval.leaderboard.table import MISSING, cell_text, decimals, present, reasons_text, value_text
+from podeval.metrics import catalogue
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+LANGUAGES = ("en", "zh")
+WIDE = 7
+"""Columns of values that a table of items has on paper; more go into a further one."""
+
+Texts = Mapping[str, Any]
+
+
+def document(reports: Sequence[Report], language: str = "en") -> str:
+    """Some reports as one self-contained HTML file.
+
+    Args:
+        reports: one a system.
+        language: `en` or `zh`.
+
+    Raises:
+        BadInput: there is no such language.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    if language not in LANGUAGES:
+        raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
+    space = hub_source("space")
+    texts = {name: _texts(space, name, language) for name in ("site", "compare", "report")}
+    style = "\n".join((space / "static" / name).read_text(encoding="utf-8") for name in ("site.css", "report.css"))
+    templates = Environment(loader=FileSystemLoader(space / "templates"), autoescape=True, undefined=StrictUndefined)
+    return templates.get_template("report.html").render(
+        t=texts,
+        language=language,
+        style=Markup(style),
+        version=__version__,
+        made=datetime.now(UTC).isoformat(timespec="minutes"),
+        reports=[shown(report, texts) for report in reports],
+    )
+
+
+def shown_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
+    """One chapter of a report as `shown` gives it."""
+    return shown(Report(about, (chapter,)), texts)
+
+
+def shown(report: Report, texts: Texts) -> dict[str, Any]:
+    """A report as its template takes it: words, tables of words, pictures.
+
+    Args:
+        report: of one system.
+        texts: of the pages `compare` and `report`, in one language.
+    """
+    about = report.about
+    records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
+    return {
+        "about": about,
+        "kind": texts["report"]["kinds"].get(about.kind, about.kind),
+        "facts": _facts(report, texts["report"]),
+        "chapters": [_chapter(report.about.title, chapter, texts) for chapter in report.chapters],
+        "papers": list(dict.fromkeys(paper for chapter in report.chapters for paper in chapter.papers)),
+        "citations": list(dict.fromkeys((record.paper, record.citation) for record in records)),
+    }
+
+
+def stands(against: Against, texts: Texts) -> str:
+    """How a value stands to another, in words; empty where nothing can be said."""
+    if not against.word:
+        return ""
+    said = str(texts["stands"][against.word])
+    return said if against.sure else str(texts["unsure"]).format(said)
+
+
+def _facts(report: Report, texts: Texts) -> list[tuple[str, str]]:
+    """What its document states, as named lines."""
+    about, names = report.about, texts["facts"]
+    stated = dict(about.stated)
+    if "open" in stated:
+        stated["open"] = texts["open"][bool(stated["open"])]
+    if "size_parameters" in stated:
+        stated["size_parameters"] = f"{float(stated['size_parameters']):,.0f}"
+    if "source" in stated:
+        stated["source"] = texts["sources"].get(stated["source"], stated["source"])
+    if "spot_check" in stated:
+        stated["spot_check"] = texts["spot_checks"].get(stated["spot_check"], stated["spot_check"])
+    listed = [(names[name], str(stated[name])) for name in names if name in stated]
+    listed.append((texts["provenance"], ", ".join(texts["provenances"].get(name, name) for name in about.provenances)))
+    if about.sources:
+        listed.append((texts["from"], ", ".join(about.sources)))
+    if about.updated:
+        listed.append((texts["updated"], about.updated[:10]))
+    return listed
+
+
+def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
+    own, words = texts["report"], texts["compare"]
+    benchmark, split, profile = chapter.parts
+    record = chapter.benchmark
+    return {
+        "where": chapter.where,
+        "title": " · ".join(filter(None, (record.title if record else benchmark, split, profile))),
+        "description": record.description if record else "",
+        "counts": _counts(chapter, own),
+        "reference": chapter.reference,
+        "others": any(figure.others for figure in chapter.standing.figures),
+        "summary": [_figure(figure, words) for figure in chapter.standing.headlines],
+        "radar": _radar(title, chapter, own),
+        "dimensions": _dimensions(chapter, words),
+        "distributions": _distributions(title, chapter, own),
+        "courses": _courses(title, chapter, own),
+        "drifts": [_drift(drift, own) for drift in chapter.drifts],
+        "breakdowns": _breakdowns(chapter, words),
+        "items": _items(chapter, own),
+        "missing": [_missing(missing, own) for missing in chapter.missing],
+        "protocols": [_protocol(metric, content) for metric, content in chapter.protocols.items()],
+    }
+
+
+def _counts(chapter: Chapter, texts: Texts) -> list[str]:
+    """In how many dimensions the system is told apart from the median and from people."""
+    figures = chapter.standing.headlines
+    said = []
+    for name, stands_ in (("median", [f.to_median for f in figures]), ("people", [f.to_person for f in figures])):
+        told = [against.word for against in stands_ if against.sure and against.word]
+        if told:
+            numbers = {word: told.count(word) for word in ("better", "worse", "unclear")}
+            numbers["unclear"] += told.count("equal")
+            reference = chapter.reference if name == "people" else ""
+            said.append(texts["counts"][name].format(**numbers, all=len(told), reference=reference))
+    return said
+
+
+def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str, str]]]]:
+    """All figures by dimension; why items are missing is said once a metric."""
+    found, told = [], set()
+    for name, figures in chapter.dimensions:
+        rows = []
+        for figure in figures:
+            row = _figure(figure, words)
+            rows.append(row | ({"reasons": ""} if figure.column.metric in told else {}))
+            told.add(figure.column.metric)
+        found.append((name, rows))
+    return found
+
+
+def _figure(figure: Figure, words: Texts) -> dict[str, str]:
+    places = decimals([figure.value, figure.median, figure.person])
+    scored = figure.scored
+    beside = figure.beside.difference if figure.beside else None
+    difference = ""
+    if beside is not None:
+        difference = signed_text(beside.mean, places)
+        if beside.low is not None and beside.high is not None:
+            difference += f" [{signed_text(beside.low, places)}, {signed_text(beside.high, places)}]"
+    return {
+        "dimension": dimension_title(figure.column.dimension),
+        "metric": figure.column.header,
+        "value": cell_text(figure.row, places),
+        "median": value_text(figure.median, None, None, places),
+        "to_median": stands(figure.to_median, words),
+        "person": value_text(figure.person, None, None, places),
+        "difference": difference,
+        "to_person": stands(figure.to_person, words),
+        "scored": f"{scored[0]}/{scored[1]}" if scored else MISSING,
+        "reasons": reasons_text([figure.row]),
+    }
+
+
+def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
+    spokes = [
+        plots.Spoke(dimension_title(spoke.column.dimension), spoke.own, spoke.people, spoke.median)
+        for spoke in chapter.radar
+    ]
+    return _picture(plots.radar(spokes, texts["radar_title"].format(system=title)))
+
+
+def _distributions(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
+    names = {"own": title, "people": chapter.reference, "others": texts["others"]}
+    return [
+        (
+            f"{dimension_title(found.column.dimension)}: {found.column.header}",
+            _picture(
+                plots.distribution(
+                    found.own,
+                    found.people,
+                    found.others,
+                    names,
+                    texts["distribution_title"].format(metric=found.column.title, items=len(found.own)),
+                )
+            ),
+        )
+        for found in chapter.distributions
+    ]
+
+
+def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Markup]]:
+    ends = (texts["begin"], texts["end"])
+    pictures = []
+    for drift in chapter.drifts:
+        if sum(part is not None for part in drift.course) < 3:
+            continue
+        people = chapter.people_drifts.get(drift.column.id)
+        said = texts["course_title"].format(metric=drift.column.title, system=title)
+        drawn = plots.courses(drift.course, people.course if people else (), said, drift.column.unit, ends)
+        pictures.append((drift.column.header, _picture(drawn)))
+    return pictures
+
+
+def _drift(drift: Drift, texts: Texts) -> dict[str, str]:
+    slope = drift.slope
+    places = decimals([slope.mean])
+    interval = (
+        ""
+        if slope.low is None or slope.high is None
+        else f" [{signed_text(slope.low, places)}, {signed_text(slope.high, places)}]"
+    )
+    return {
+        "metric": drift.column.header,
+        "slope": signed_text(slope.mean, places) + interval,
+        "per": texts["per"].get(drift.per, drift.per),
+        "items": str(slope.n),
+        "rising": str(drift.rising),
+        "falling": str(drift.falling),
+    }
+
+
+def _breakdowns(chapter: Chapter, words: Texts) -> list[dict[str, Any]]:
+    """A table a breakdown: a row a group, a column a headline."""
+    record = chapter.benchmark
+    titles = {part.name: part.title for part in record.breakdowns} if record else {}
+    valued = {f.column.id for group in chapter.standing.groups for f in group.figures if f.value is not None}
+    columns = [figure.column for figure in chapter.standing.headlines if figure.column.id in valued]
+    found: dict[str, list[tuple[str, list[str]]]] = {}
+    for group in chapter.standing.groups:
+        by_id = {figure.column.id: figure for figure in group.figures}
+        cells = [_of_group(by_id.get(column.id), words) for column in columns]
+        found.setdefault(group.breakdown, []).append((group.name, cells))
+    return [
+        {"title": titles.get(name, name), "headers": [column.header for column in columns], "rows": rows}
+        for name, rows in found.items()
+    ]
+
+
+def _of_group(figure: Figure | None, words: Texts) -> str:
+    if figure is None:
+        return MISSING
+    places = decimals([figure.value, figure.median])
+    low, high = present(figure.row["low"]), present(figure.row["high"])
+    said = stands(figure.to_median, words) if figure.to_median.word in ("better", "worse") else ""
+    return value_text(figure.value, low, high, places) + (f" ({said})" if said else "")
+
+
+def _items(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
+    """Tables of all items: their values of each headline, so many columns a table."""
+    columns = [figure.column for figure in chapter.standing.headlines]
+    columns = [of for of in columns if any(_has(line.readings, of) for line in chapter.items)]
+    places = {
+        of.id: decimals(
+            [line.readings[of.metric].values.get(of.key) for line in chapter.items if of.metric in line.readings]
+        )
+        for of in columns
+    }
+    tables = []
+    for first in range(0, len(columns), WIDE):
+        some = columns[first : first + WIDE]
+        rows = [
+            {
+                "id": line.item.id,
+                "title": line.item.title,
+                "category": line.item.category,
+                "cells": [_value(line.readings.get(of.metric), of, places[of.id], texts) for of in some],
+            }
+            for line in chapter.items
+        ]
+        tables.append({"headers": [of.header for of in some], "rows": rows})
+    return tables
+
+
+def _has(readings: Mapping[str, Reading], of: Column) -> bool:
+    return of.metric in readings and readings[of.metric].values.get(of.key) is not None
+
+
+def _value(reading: Reading | None, of: Column, places: int, texts: Texts) -> str:
+    if reading is None:
+        return MISSING
+    if reading.reason:
+        return str(texts["unscored"])
+    return value_text(reading.values.get(of.key), None, None, places)
+
+
+def _missing(missing: Missing, texts: Texts) -> dict[str, str]:
+    listed = missing.items
+    some = ", ".join(item.title for item in listed[:6])
+    return {
+        "metric": _title(missing.metric),
+        "count": str(len(listed)),
+        "cause": texts["causes"][missing.cause],
+        "reason": missing.reason,
+        "items": some + (texts["more"].format(len(listed) - 6) if len(listed) > 6 else ""),
+    }
+
+
+def _protocol(metric: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """A protocol's id and, line by line, what it is made of."""
+    lines = []
+    for name, value in content.items():
+        if name in ("id", "metric", "inputs") or value in ({}, [], None, ""):
+            continue
+        if name == "models" and isinstance(value, dict):
+            lines += [(job, _model(model)) for job, model in value.items()]
+        else:
+            lines.append((name, _plain(value)))
+    return {"metric": _title(metric), "id": str(content.get("id", "")), "lines": lines}
+
+
+def _model(model: Any) -> str:
+    if not isinstance(model, dict):
+        return _plain(model)
+    options = model.get("options")
+    named = " @ ".join(str(model[name]) for name in ("id", "revision") if model.get(name))
+    return f"{named} ({_plain(options)})" if options else named
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_plain(part)}" for name, part in value.items())
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _title(metric: str) -> str:
+    return catalogue.get(metric).title if metric in catalogue.NAMES else metric.replace("_", " ")
+
+
+def _picture(svg: str) -> Markup:
+    """A picture of ours, whose words are escaped where it is drawn."""
+    from markupsafe import Markup
+
+    return Markup(svg)
+
+
+def _texts(space: Path, name: str, language: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for one in dict.fromkeys(("en", language)):
+        found |= yaml.safe_load((space / "texts" / f"{name}.{one}.yaml").read_text(encoding="utf-8"))
+    return found

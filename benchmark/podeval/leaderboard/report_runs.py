@@ -1,0 +1,63 @@
+"""Reports of runs as they lie on disk, without a board: the tables are made aside and the runs left as they are."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from podeval.errors import BadInput
+from podeval.leaderboard.build import write_tables
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.report import Report, places_of, report
+from podeval.store.run_folder import RunFolder
+
+
+def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[Report]:
+    """One report a system of some runs, with a chapter for each run and profile; the other runs beside them compare.
+
+    Args:
+        folders: of runs, `<runs>/<benchmark>/<split>/<system>`.
+        profile: only what was measured under it.
+
+    Raises:
+        BadInput: a folder holds no run, does not lie as runs do, or has not been measured.
+    """
+    wanted: dict[Path, list[RunFolder]] = {}
+    for path in folders:
+        run = _run(path)
+        wanted.setdefault(run.runs, []).append(run)
+    return [found for runs, listed in wanted.items() for found in _reports(runs, listed, profile)]
+
+
+def _reports(runs: Path, listed: Sequence[RunFolder], profile: str | None) -> list[Report]:
+    with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
+        write_tables(runs, Path(aside))
+        folder = RunsFolder(Path(aside))
+        chapters: dict[str, list[str]] = {}
+        for run in listed:
+            plan = run.plan()
+            start = f"{plan.benchmark}/{plan.split}/" + (profile or "")
+            places = [place for place in places_of(folder.board(), plan.system) if place.startswith(start)]
+            if not places:
+                under = f" under the profile {profile}" if profile else ""
+                raise BadInput(f"{run.path} has not been measured{under}; `podeval run` measures it")
+            chapters.setdefault(plan.system, []).extend(places)
+        return [report(folder, system, dict.fromkeys(places)) for system, places in chapters.items()]
+
+
+def _run(path: Path) -> RunFolder:
+    """The run in a folder.
+
+    Raises:
+        BadInput: there is none, or the folder is not where its plan says.
+    """
+    path = path.resolve()
+    if not (path / "run.json").is_file():
+        raise BadInput(f"{path} holds no run; name a folder such as runs/real_pod/demo/espeak_ng")
+    run = RunFolder(path.parents[2], *path.parts[-3:])
+    plan = run.plan()
+    if (plan.benchmark, plan.split, plan.system) != path.parts[-3:]:
+        place = "/".join((plan.benchmark, plan.split, plan.system))
+        raise BadInput(f"the run in {path} belongs in a folder {place} of a folder of runs; put it there")
+    return run

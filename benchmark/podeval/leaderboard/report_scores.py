@@ -1,0 +1,207 @@
+"""What a system scored item by item at one place of the board, read once from the table of items."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard.folder import RunsFolder
+
+PARTS = 10
+"""Parts of equal length in which the course of a windowed metric over a recording is told."""
+
+KEPT = 12
+"""Systems whose scores are kept in memory."""
+
+UNREADABLE = "its stored result cannot be read; measure the run again"
+
+Place = tuple[str, str]
+"""A metric and the id of its protocol."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """An item as the board names it, and the path of what the system made of it ("" where there is nothing)."""
+
+    id: str
+    topic: str
+    category: str
+    output: str
+
+    @property
+    def title(self) -> str:
+        """What a reader calls it."""
+        return self.topic or self.id
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How a windowed key changes over a recording: per minute or per thousand tokens, with its 95 % interval."""
+
+    slope: float
+    low: float
+    high: float
+    per: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One metric's result on one item, without its windows.
+
+    Attributes:
+        values: by key; None where a key has no meaning.
+        weights: how much a value counts in the mean, by key.
+        reason: why there is no score; empty where there is one.
+        cause: whose cause that is, `system` or `ours`.
+        notes: what the metric noted beside its values.
+        slopes: the drift of each windowed key.
+        course: the mean of each windowed key in each tenth of the recording.
+    """
+
+    values: Mapping[str, float | None] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    cause: str = ""
+    notes: Mapping[str, Any] = field(default_factory=dict)
+    slopes: Mapping[str, Slope] = field(default_factory=dict)
+    course: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """All of one system at one place: its items in order, and every metric's result on each of them."""
+
+    system: str
+    where: str
+    items: Mapping[str, Listed]
+    results: Mapping[Place, Mapping[str, Reading]]
+
+    def values(self, place: Place, key: str) -> dict[str, float]:
+        """The value of each item that has one."""
+        found = {item: reading.values.get(key) for item, reading in self.results.get(place, {}).items()}
+        return {item: value for item, value in found.items() if value is not None}
+
+    def weights(self, place: Place, key: str) -> dict[str, float] | None:
+        """How much each item's value counts; None where all count alike."""
+        found = self.results.get(place, {})
+        if not any(key in reading.weights for reading in found.values()):
+            return None
+        return {item: reading.weights.get(key, 1.0) for item, reading in found.items()}
+
+    @cached_property
+    def clusters(self) -> dict[str, str]:
+        """What each item is resampled with, as its benchmark says."""
+        try:
+            by = benchmarks.get(self.where.partition("/")[0]).aggregation.cluster
+        except BadInput:
+            by = "id"
+        return {item: str(getattr(listed, by)) or item for item, listed in self.items.items()}
+
+
+class Shelf:
+    """The scores of the systems asked for lately, read again whenever the table of items has changed.
+
+    Used by any number of threads.
+    """
+
+    def __init__(self, folder: RunsFolder) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._of: pd.DataFrame | None = None
+        self._kept: OrderedDict[tuple[str, str], Scores] = OrderedDict()
+
+    def scores(self, system: str, where: str) -> Scores:
+        """What a system scored at `benchmark/split/profile`."""
+        items = self.folder.items()
+        with self._lock:
+            if self._of is not items:
+                self._of = items
+                self._kept.clear()
+            if (system, where) not in self._kept:
+                self._kept[system, where] = read(items, system, where)
+            self._kept.move_to_end((system, where))
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[system, where]
+
+
+def read(items: pd.DataFrame, system: str, where: str) -> Scores:
+    """The scores of one system at one place.
+
+    Args:
+        items: the table of `ItemRow`.
+        system: its id.
+        where: `benchmark/split/profile`.
+    """
+    own = items[items["system"] == system]
+    for name, wanted in zip(("benchmark", "split", "profile"), where.split("/"), strict=False):
+        own = own[own[name] == wanted]
+    listed: dict[str, Listed] = {}
+    results: dict[Place, dict[str, Reading]] = {}
+    names = ("item", "topic", "category", "output", "metric", "protocol", "result")
+    for item, topic, category, output, metric, protocol, result in zip(
+        *(own[n].astype(str) for n in names), strict=True
+    ):
+        if item not in listed or (output and not listed[item].output):
+            listed[item] = Listed(item, topic, category, output)
+        results.setdefault((metric, protocol), {})[item] = reading(result)
+    return Scores(system, where, dict(sorted(listed.items())), results)
+
+
+def reading(text: str) -> Reading:
+    """One stored result; what cannot be read is unscored by us."""
+    try:
+        data = json.loads(text)
+        if "unscored" in data:
+            return Reading(reason=str(data["unscored"]), cause="system" if data["cause"] == "system" else "ours")
+        beside = ("notes", "drift", "timeline", "weights")
+        values = {str(key): _number(value) for key, value in data.items() if key not in beside}
+        weights = {str(key): float(value) for key, value in data.get("weights", {}).items()}
+        notes = dict(data.get("notes", {}))
+        return Reading(values, weights, notes=notes, slopes=_slopes(data.get("drift", {})), course=_courses(data))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Reading(reason=UNREADABLE, cause="ours")
+
+
+def course(starts: list[float], window: float, values: list[float | None]) -> tuple[float | None, ...]:
+    """The mean of the windows whose middle lies in each tenth of the recording; None in a tenth without any."""
+    end = starts[-1] + window if starts else 0.0
+    if end <= 0:
+        return (None,) * PARTS
+    held: list[list[float]] = [[] for _ in range(PARTS)]
+    for start, value in zip(starts, values, strict=False):
+        if value is not None:
+            held[min(PARTS - 1, int(PARTS * (start + window / 2) / end))].append(value)
+    return tuple(float(np.mean(part)) if part else None for part in held)
+
+
+def _courses(data: Mapping[str, Any]) -> dict[str, tuple[float | None, ...]]:
+    timeline = data.get("timeline")
+    if not timeline:
+        return {}
+    starts, window = [float(start) for start in timeline["starts"]], float(timeline["window"])
+    return {key: course(starts, window, list(column)) for key, column in timeline["values"].items()}
+
+
+def _slopes(drift: Mapping[str, Any]) -> dict[str, Slope]:
+    return {
+        key: Slope(float(trend["slope"]), float(trend["ci95"][0]), float(trend["ci95"][1]), str(drift["per"]))
+        for key, trend in drift.items()
+        if isinstance(trend, dict)
+    }
+
+
+def _number(value: Any) -> float | None:
+    number = math.nan if value is None else float(value)
+    return number if math.isfinite(number) else None

@@ -1,0 +1,57 @@
+"""Sound for own pages: a copy behind an opaque name, by range requests, and its peaks, so that none decodes it whole.
+
+What is sent is a copy that podeval made (`podeval.analysis.playback`): nothing in its bytes but the sound tells whose.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, JSONResponse, Response
+
+from podeval.analysis.playback import Playback
+from podeval.arena.sounds import Sounds
+
+if TYPE_CHECKING:
+    from website import Site
+
+MADE_AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
+"""Threads that look for copies and make them. They are not those of votes and pages: making one takes a while, and a
+day that begins makes many."""
+
+_KEEP = {"Cache-Control": "private, max-age=86400"}
+"""A name means one sound for good; it is nobody's but the listener's."""
+
+
+def sound(copy: Path) -> Response:
+    """A copy as a page plays it, whole or by ranges."""
+    return FileResponse(copy, media_type="audio/flac", headers=_KEEP)
+
+
+def picture(peaks: list[float]) -> Response:
+    """The peaks of a copy, 0 to 1."""
+    return JSONResponse({"peaks": peaks}, headers=_KEEP)
+
+
+def router(site: Site) -> APIRouter:
+    """The routes of the arena's sounds."""
+    routes = APIRouter(include_in_schema=False)
+    sounds = Sounds(site.services.arena, Playback.default())
+
+    at_once = CapacityLimiter(MADE_AT_ONCE)
+
+    @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
+    async def play(request: Request, name: str) -> Response:
+        site.limit(request, "300/minute")
+        return sound(await to_thread.run_sync(sounds.file, name, limiter=at_once))
+
+    @routes.get("/audio/{name}/peaks")
+    async def peaks(request: Request, name: str) -> Response:
+        site.limit(request, "60/minute")
+        return picture(await to_thread.run_sync(sounds.peaks, name, limiter=at_once))
+
+    return routes

@@ -1,0 +1,162 @@
+"""Who somebody is: proven by signing in with the Hub, or the one person at a board that only this machine reaches.
+
+On a Space the Hub sets `OAUTH_CLIENT_ID`, `OAUTH_CLIENT_SECRET` and `OPENID_PROVIDER_URL` (README: `hf_oauth: true`);
+elsewhere an operator sets them, with the Hub or another OpenID provider. The sign-in is authlib's code flow with PKCE,
+state and nonce. The name of who signed in is kept in a signed cookie, no token is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from authlib.integrations.starlette_client import OAuth, OAuthError
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+HUB = "https://huggingface.co"
+SESSION = "person"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who signed in; `identity` is what is proven, such as `hf:5e67bdd61009063689407479`."""
+
+    identity: str
+    name: str
+    admin: bool = False
+    orgs: tuple[str, ...] = ()
+
+
+LOCAL = Person("local", "you", admin=True)
+"""The one person at a board on a loopback address."""
+
+
+class NotSignedIn(Exception):
+    """Something was asked for that needs a proven person."""
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """How people sign in here.
+
+    Attributes:
+        mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
+        client: of the provider, where there is one.
+        issuer: what identities begin with: `hf` for the Hub, else the provider's address.
+        admins: names or identities with the rights of an operator; identities where people choose their names.
+    """
+
+    mode: str
+    client: Any = None
+    issuer: str = "hf"
+    admins: frozenset[str] = frozenset()
+
+    def person(self, request: Request) -> Person | None:
+        """Who sent a request."""
+        if self.mode == "local":
+            return LOCAL
+        known = request.session.get(SESSION) if self.mode == "oidc" else None
+        if not isinstance(known, Mapping):
+            return None
+        name = str(known["name"])
+        identity = str(known["identity"])
+        admin = bool(self.admins & {name, identity})
+        return Person(identity, name, admin, tuple(map(str, known.get("orgs", ()))))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address to listen on."""
+    if host in ("localhost", ""):
+        return host == "localhost"
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def sign_in(host: str, environment: Mapping[str, str] = os.environ) -> SignIn:
+    """How people sign in at a board that listens on `host`, by what the environment says."""
+    admins = frozenset(name.strip() for name in environment.get("PODEVAL_ADMINS", "").split(",") if name.strip())
+    identifier, secret = environment.get("OAUTH_CLIENT_ID"), environment.get("OAUTH_CLIENT_SECRET")
+    if identifier and secret:
+        provider = environment.get("OPENID_PROVIDER_URL", HUB).rstrip("/")
+        client = OAuth().register(
+            name="hub",
+            client_id=identifier,
+            client_secret=secret,
+            server_metadata_url=f"{provider}/.well-known/openid-configuration",
+            client_kwargs={"scope": "openid profile", "code_challenge_method": "S256"},
+        )
+        return SignIn("oidc", client, "hf" if provider == HUB else provider, admins)
+    return SignIn("local" if is_loopback(host) else "none", admins=admins)
+
+
+def cookie_secret(environment: Mapping[str, str] = os.environ) -> str:
+    """What the session's cookie is signed with; without one set, people sign in again after a restart."""
+    return environment.get("PODEVAL_COOKIE_SECRET") or secrets.token_urlsafe(32)
+
+
+def public_address(environment: Mapping[str, str] = os.environ) -> str:
+    """Where people reach this site, as `https://host`; empty where requests themselves are to be believed."""
+    if address := environment.get("PODEVAL_URL", "").rstrip("/"):
+        return address
+    host = environment.get("SPACE_HOST", "")
+    return f"https://{host}" if host else ""
+
+
+def router(how: SignIn) -> APIRouter:
+    """The routes of signing in and out."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/sign-in")
+    async def begin(request: Request, next: str = "/") -> Response:
+        if how.mode != "oidc":
+            return RedirectResponse(_own(next), status_code=303)
+        request.session["next"] = _own(next)
+        # Behind a proxy a request neither knows the site's name nor that it came by https.
+        address = public_address()
+        back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
+        answer: Response = await how.client.authorize_redirect(request, back)
+        return answer
+
+    @routes.get("/sign-in/done", name="finish")
+    async def finish(request: Request) -> Response:
+        if how.mode != "oidc":
+            return RedirectResponse("/", status_code=303)
+        target = _own(str(request.session.get("next", "/")))
+        try:
+            token = await how.client.authorize_access_token(request)
+        except OAuthError:
+            request.session.clear()
+            return RedirectResponse("/?signed-in=no", status_code=303)
+        told = token.get("userinfo") or {}
+        # A new session: what was in the cookie before signing in is worth nothing afterwards.
+        request.session.clear()
+        if told.get("sub"):
+            request.session[SESSION] = {
+                "identity": f"{how.issuer}:{told['sub']}",
+                # A displayed name can be anybody's: only the account's own name, which a provider gives out once.
+                "name": str(told.get("preferred_username") or f"user-{told['sub']}")[:80],
+                "orgs": [
+                    str(org["preferred_username"]) for org in told.get("orgs") or [] if "preferred_username" in org
+                ][:100],
+            }
+        return RedirectResponse(target, status_code=303)
+
+    @routes.post("/sign-out")
+    async def leave(request: Request) -> Response:
+        request.session.clear()
+        return RedirectResponse("/", status_code=303)
+
+    return routes
+
+
+def _own(address: str) -> str:
+    """A path of this site; anything else is the front page, so that nobody is sent elsewhere after signing in."""
+    safe = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if safe else "/"

@@ -1,0 +1,183 @@
+"""What the board shows, for programs: read-only JSON, documented at `/api/docs`; health and counts for operators."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Annotated, Any
+
+import pandas as pd
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from pydantic import BaseModel
+from sqlalchemy import text
+from website import Site
+
+from podeval import __version__, benchmarks
+from podeval.leaderboard.folder import RunsFolder
+from podeval.metrics import catalogue
+
+RATE = "120/minute"
+MOST_ROWS = 5_000
+
+
+class BoardPage(BaseModel):
+    """Some rows of the board; `total` counts all that fit, so that the next page can be asked for."""
+
+    total: int
+    rows: list[dict[str, Any]]
+
+
+class Health(BaseModel):
+    """Whether the site can do its work; `frozen` says why operators take no votes or submissions at the moment."""
+
+    status: str
+    version: str
+    database: str
+    taking: bool
+    closed: str | None
+    frozen: dict[str, str]
+
+
+def router(site: Site) -> APIRouter:
+    """The routes."""
+    routes = APIRouter(tags=["board"])
+    folder = RunsFolder(site.services.runs)
+
+    @routes.get("/api/v1/benchmarks")
+    def all_benchmarks(request: Request) -> list[dict[str, Any]]:
+        """Every benchmark's record: tracks, splits, dimensions, metrics, breakdowns, aggregation."""
+        site.limit(request, RATE)
+        return [benchmarks.get(name).model_dump(mode="json") for name in benchmarks.names()]
+
+    @routes.get("/api/v1/metrics")
+    def all_metrics(request: Request) -> list[dict[str, Any]]:
+        """Every metric's declaration: version, keys with direction and bounds, inputs, parameters."""
+        site.limit(request, RATE)
+        return [
+            {
+                "name": metric.name,
+                "title": metric.title,
+                "version": metric.version,
+                "dimension": metric.dimension,
+                "about": metric.about,
+                "paper": metric.paper,
+                "inputs": list(metric.inputs),
+                "keys": [
+                    {"name": key.name, "better": key.better, "unit": key.unit, "bounds": key.bounds}
+                    for key in metric.keys
+                ],
+                "parameters": {parameter.name: parameter.default for parameter in metric.parameters},
+            }
+            for metric in catalogue.all_metrics()
+        ]
+
+    @routes.get("/api/v1/board")
+    def board(
+        request: Request,
+        benchmark: str = "",
+        profile: str = "",
+        system: str = "",
+        metric: str = "",
+        slice: Annotated[str | None, Query(description='"" for all items; e.g. category=Arts')] = None,
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+    ) -> BoardPage:
+        """The numbers: value, interval, rank range, scored and unscored, protocol. Numbers of different protocols or
+        profiles are never to be compared.
+        """
+        site.limit(request, RATE)
+        rows = folder.board()
+        for column, wanted in (("benchmark", benchmark), ("profile", profile), ("system", system), ("metric", metric)):
+            if wanted:
+                rows = rows[rows[column] == wanted]
+        if slice is not None:
+            rows = rows[rows["slice"] == slice]
+        return BoardPage(total=len(rows), rows=_plain(rows.iloc[offset : offset + limit]))
+
+    @routes.get("/api/v1/items")
+    def items(
+        request: Request,
+        system: str,
+        benchmark: str = "",
+        metric: str = "",
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+    ) -> BoardPage:
+        """Every result of one system, item by item."""
+        site.limit(request, RATE)
+        rows = folder.items()
+        for column, wanted in (("system", system), ("benchmark", benchmark), ("metric", metric)):
+            if wanted:
+                rows = rows[rows[column] == wanted]
+        found = _plain(rows.iloc[offset : offset + limit])
+        for row in found:
+            row["result"] = json.loads(row["result"])
+            row.pop("output", None)
+        return BoardPage(total=len(rows), rows=found)
+
+    @routes.get("/api/v1/votes")
+    def votes(
+        request: Request,
+        dimension: str | None = None,
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
+    ) -> BoardPage:
+        """The votes that count, in the order in which they were recorded; voters are salted pseudonyms."""
+        site.limit(request, "20/minute")
+        table = site.services.arena.battles(dimension=dimension)
+        return BoardPage(total=len(table), rows=_plain(table.iloc[offset : offset + limit]))
+
+    @routes.get("/health")
+    def health() -> Response:
+        """Whether the database answers; 503 where it does not."""
+        try:
+            with site.services.database.reading() as session:
+                session.execute(text("select 1"))
+        except Exception as error:
+            sentence = f"the database {site.services.database.name} does not answer ({type(error).__name__})"
+            return JSONResponse({"status": "down", "error": sentence}, 503)
+        services = site.services
+        told = Health(
+            status="ok",
+            version=__version__,
+            database="sqlite" if services.database.is_sqlite else "postgresql",
+            taking=services.closed is None,
+            closed=services.closed,
+            frozen=services.frozen(),
+        )
+        return JSONResponse(told.model_dump())
+
+    @routes.get("/metrics", include_in_schema=False)
+    def counts() -> PlainTextResponse:
+        """Counts in Prometheus' text format."""
+        status = site.services.arena.status()
+        lines = [
+            "# TYPE podeval_votes_total counter",
+            *(f'podeval_votes_total{{outcome="{name}"}} {count}' for name, count in sorted(status.outcomes.items())),
+            "# TYPE podeval_battles_total counter",
+            f"podeval_battles_total {status.battles}",
+            "# TYPE podeval_board_rows gauge",
+            f"podeval_board_rows {len(folder.board())}",
+        ]
+        return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
+
+    return routes
+
+
+def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON takes them: what is not a number is null."""
+    found: list[dict[str, Any]] = []
+    for record in rows.to_dict("records"):
+        row = {str(name): _value(value) for name, value in record.items()}
+        for name, said in (("reasons", "reasons"), ("protocol_json", "protocol_content")):
+            if isinstance(row.get(name), str):
+                row[said] = json.loads(row.pop(name))
+        found.append(row)
+    return found
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value.item() if hasattr(value, "item") else value

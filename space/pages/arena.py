@@ -1,0 +1,175 @@
+"""The arena's pages: a blind comparison and a vote, and what all votes imply."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import audio_routes
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict
+from website import Site, as_script_data
+
+from podeval.arena import Acknowledgement, Ballot, BattleView
+from podeval.arena.personal import personal
+from podeval.arena.ranking import Rankings, Revealed
+from podeval.human.rating_plots import Dot, ladder
+from podeval.human.ratings import POOLED, Standings
+from podeval.leaderboard.table import csv_safe
+
+if TYPE_CHECKING:
+    from podeval.arena.ranking import Ranking
+
+
+class Wish(BaseModel):
+    """What a voter wants to judge; any dimension by default."""
+
+    model_config = ConfigDict(extra="forbid")
+    dimension: str | None = None
+
+
+class BallotSent(BaseModel):
+    """A ballot as a page or program sends it; `podeval.arena.Ballot` says what is in it."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    token: str
+    outcome: str
+    comment: str = ""
+    played_a: list[tuple[float, float]] = []
+    played_b: list[tuple[float, float]] = []
+    seconds_a: float = 0.0
+    seconds_b: float = 0.0
+
+
+def router(site: Site) -> APIRouter:
+    """The routes of the arena and of its sounds."""
+    routes = APIRouter(tags=["arena"])
+    routes.include_router(audio_routes.router(site))
+    arena = site.services.arena
+    rankings = Rankings(arena)
+
+    def voter(request: Request) -> str:
+        return arena.voter(site.require_person(request).identity)
+
+    @routes.get("/arena", include_in_schema=False)
+    def page(request: Request) -> HTMLResponse:
+        texts = site.texts[site.language(request)]["arena"]
+        told = {"texts": texts["script"], "refused": texts["refused"], "language": site.language(request)}
+        return site.render(
+            request, "arena.html", dimensions=arena.dimensions(), script_data=Markup(as_script_data(told))
+        )  # fmt: skip
+
+    @routes.post("/arena/battles")
+    def battle(request: Request, wish: Wish) -> JSONResponse:
+        """A new battle for who asks: two outputs, blind."""
+        site.limit(request, "30/minute")
+        return JSONResponse(_battle(arena.serve(voter(request), dimension=wish.dimension or None)))
+
+    @routes.get("/arena/battles/{token}")
+    def again(request: Request, token: str) -> JSONResponse:
+        """A battle again while it is open, for whom it was made."""
+        site.limit(request, "60/minute")
+        return JSONResponse(_battle(arena.show(token, voter(request))))
+
+    @routes.post("/arena/votes")
+    def vote(request: Request, sent: BallotSent) -> JSONResponse:
+        """Record a vote; the answer comes when it is on the disk, and is the same for a vote sent again."""
+        site.limit(request, "60/minute")
+        who = voter(request)
+        ballot = Ballot(**sent.model_dump(), origin=arena.origin(site.origin(request)))
+        return JSONResponse(_acknowledgement(arena.vote(who, ballot)))
+
+    @routes.get("/arena/votes/{vote}/reveal")
+    def reveal(request: Request, vote: str) -> JSONResponse:
+        """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
+        site.limit(request, "60/minute")
+        found = rankings.reveal(voter(request), vote)
+        return JSONResponse(None if found is None else dict(zip("ab", map(_revealed, found), strict=True)))
+
+    @routes.get("/arena/me")
+    def me(request: Request) -> JSONResponse:
+        """How much one judged, and how often the other voters see it the same way."""
+        site.limit(request, "60/minute")
+        return JSONResponse(asdict(personal(arena, voter(request))))
+
+    @routes.get("/arena/ratings", include_in_schema=False)
+    def ratings(request: Request, dimension: str = "") -> HTMLResponse:
+        site.limit(request, "60/minute")
+        ranking = rankings.current()
+        chosen = dimension if dimension in ranking.standings else next(iter(ranking.standings), None)
+        return site.render(
+            request, "arena_ratings.html", ranking=ranking, chosen=chosen, pooled=POOLED, goal=arena.votes_goal(),
+            shown=_shown(ranking, chosen, site.texts[site.language(request)]["arena"]) if chosen else None,
+        )  # fmt: skip
+
+    @routes.get("/arena/ratings.json")
+    def ratings_json(request: Request) -> JSONResponse:
+        """The ranking by public votes: ratings with 95 % intervals and rank ranges, by dimension and pooled."""
+        site.limit(request, "60/minute")
+        return JSONResponse(rankings.current().document())
+
+    @routes.get("/arena/ratings.csv", response_class=Response)
+    def ratings_csv(request: Request) -> Response:
+        """The same as a table."""
+        site.limit(request, "60/minute")
+        content = csv_safe(rankings.current().table()).to_csv(index=False)
+        named = {"Content-Disposition": 'attachment; filename="podeval-arena-ratings.csv"'}
+        return Response(content, media_type="text/csv; charset=utf-8", headers=named)
+
+    return routes
+
+
+def _battle(view: BattleView) -> dict[str, Any]:
+    """A battle for a browser, whose clock may be wrong: the time left, not the time it ends."""
+    left = (view.expires_at - datetime.now(UTC)).total_seconds()
+    plain = asdict(view) | {"seconds_left": max(0.0, left)}
+    return plain | {"served_at": view.served_at.isoformat(), "expires_at": view.expires_at.isoformat()}
+
+
+def _acknowledgement(done: Acknowledgement) -> dict[str, Any]:
+    return asdict(done) | {"recorded_at": done.recorded_at.isoformat()}
+
+
+def _revealed(side: Revealed) -> dict[str, Any]:
+    return asdict(side)
+
+
+def _shown(ranking: Ranking, chosen: str, texts: dict[str, Any]) -> dict[str, Any]:
+    """What the template needs of one dimension: the plot, the rows, the matrix, and what is undecided."""
+    part: Standings = ranking.standings[chosen]
+    named = [(ranking.systems[row.system], row) for row in part.ratings.systems]
+    dots = [Dot(known.title, row.rating, row.low, row.high, _ranks(row), known.kind) for known, row in named]
+    return {
+        "part": part,
+        "rows": [{"known": known, "row": row, "ranks": _ranks(row)} for known, row in named],
+        "plot": Markup(ladder(dots, texts["plot"])),
+        "matrix": _matrix(part),
+        "undecided": [
+            (ranking.systems[pair.better].title, ranking.systems[pair.worse].title, pair.votes)
+            for pair in part.undecided
+        ],
+        "islands": [[ranking.systems[system].title for system in group] for group in part.islands],
+    }
+
+
+def _matrix(part: Standings) -> list[list[dict[str, Any] | None]]:
+    """Row against column, best first: share won, battles, and one of nine shades; None where they never met."""
+    place = [part.tally.systems.index(row.system) for row in part.ratings.systems]
+    shares, battles = part.tally.shares, part.tally.battles
+    return [
+        [
+            None
+            if i == j or not battles[i, j]
+            else {"share": float(shares[i, j]), "battles": int(battles[i, j]), "shade": round(8 * float(shares[i, j]))}
+            for j in place
+        ]
+        for i in place
+    ]
+
+
+def _ranks(row: Any) -> str:
+    return f"{row.best}" if row.best == row.worst else f"{row.best}–{row.worst}"

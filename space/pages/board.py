@@ -1,0 +1,131 @@
+"""The leaderboard: a page whose address is the whole of what is shown, and the shown numbers as files."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import threading
+from typing import Any
+
+from board_words import Words, shown
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+from fastapi.routing import APIRoute
+from guard import FRAME, STRICT
+from markupsafe import Markup
+from starlette.routing import Match
+from starlette.types import Scope
+from website import Site
+
+from podeval.errors import BadInput
+from podeval.leaderboard import table
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.index import Index
+from podeval.leaderboard.view import View, settle
+
+RATE = "120/minute"
+PART = "x-podeval-part"
+"""Header of a request for the view alone, without the page around it."""
+
+SMALLEST_PACKED = 4_096
+
+
+class _UnlessSystem(APIRoute):
+    """Leaves addresses of a system's page, which begin alike, to who answers them."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether this route answers."""
+        if b"tab=system" in scope.get("query_string", b"").split(b"&"):
+            return Match.NONE, {}
+        return super().matches(scope)
+
+
+def router(site: Site) -> APIRouter:
+    """The page and its files."""
+    routes = APIRouter(tags=["board"], route_class=_UnlessSystem)
+    folder = RunsFolder(site.services.runs)
+    # The first reader need not wait for the tables.
+    threading.Thread(target=_warm, args=(folder,), daemon=True).start()
+
+    @routes.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
+    def page(request: Request) -> Response:
+        language = site.language(request)
+        words = Words(site.texts[language]["board"], language)
+        problem, found = "", None
+        try:
+            index = folder.index()
+            found = None if index.empty else shown(settle(_view(request), index), folder, words, str(request.base_url))
+        except BadInput as error:
+            problem = str(error)
+        part = "board_view.html" if request.headers.get(PART) else "board.html"
+        answer = site.render(
+            request, part, shown=found, problem=problem, folder=str(folder.path), Markup=Markup
+        )  # fmt: skip
+        answer.status_code = 503 if problem else 200
+        answer.headers.update(
+            {"Content-Security-Policy": f"{STRICT}; {FRAME}", "Vary": f"{PART}, accept-encoding, accept-language"}
+        )
+        return _packed(request, answer)
+
+    @routes.get("/board.csv", response_class=Response)
+    def csv(request: Request) -> Response:
+        """The numbers of a view, one a row, with interval, ranks, counts, reasons and protocol."""
+        site.limit(request, RATE)
+        settled = settle(_view(request), _some(folder.index()))
+        content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
+        # The mark at the front tells spreadsheets which letters these are.
+        return _packed(request, _file("\ufeff" + content, settled.view, "csv", "text/csv; charset=utf-8"))
+
+    @routes.get("/board.parquet", response_class=Response)
+    def parquet(request: Request) -> Response:
+        """The same as Parquet."""
+        site.limit(request, RATE)
+        settled = settle(_view(request), _some(folder.index()))
+        buffer = io.BytesIO()
+        table.tidy(settled).to_parquet(buffer, index=False)
+        return _file(buffer.getvalue(), settled.view, "parquet", "application/vnd.apache.parquet")
+
+    @routes.get("/board", include_in_schema=False)
+    def other_name(request: Request) -> Response:
+        return RedirectResponse(f"/?{request.url.query}", status_code=307)
+
+    return routes
+
+
+def _view(request: Request) -> View:
+    """The view of an address; a form without a script says a name once for each of its values."""
+    query = request.query_params
+    return View.from_query({name: ",".join(query.getlist(name)) for name in query})
+
+
+def _some(index: Index) -> Index:
+    if index.empty:
+        raise BadInput("nothing has been measured here yet")
+    return index
+
+
+def _file(content: str | bytes, view: View, kind: str, media: str) -> Response:
+    parts = (view.board, view.profile, view.dimension, view.slice)
+    name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
+    named = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
+    return Response(content, media_type=media, headers=named)
+
+
+def _packed(request: Request, answer: Any) -> Response:
+    if "gzip" not in request.headers.get("accept-encoding", "") or len(answer.body) < SMALLEST_PACKED:
+        return answer  # type: ignore[no-any-return]
+    answer.body = gzip.compress(answer.body, compresslevel=1)
+    answer.headers.update({"Content-Encoding": "gzip", "Content-Length": str(len(answer.body))})
+    return answer  # type: ignore[no-any-return]
+
+
+def _warm(folder: RunsFolder) -> None:
+    try:
+        index = folder.index()
+        if not index.empty:
+            settled = settle(View(), index)
+            table.lines(settled, table.order(settled))
+    except BadInput:
+        # Who comes is told.
+        return

@@ -1,0 +1,210 @@
+"""Two systems side by side: values with their paired difference, every item, and both to hear at one position."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import player
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
+from player import Given
+from readings import readings
+from website import Site, as_script_data
+
+from podeval.analysis.playback import Playback
+from podeval.arena import Refused, refusal
+from podeval.leaderboard.columns import Column, dimension_title
+from podeval.leaderboard.compare import Comparison, Pair, Shared, Unknown, compare, sides
+from podeval.leaderboard.compare_plot import differences
+from podeval.leaderboard.compare_sound import Recordings
+from podeval.leaderboard.report_figures import signed_text
+from podeval.leaderboard.report_scores import Reading, Shelf
+from podeval.leaderboard.table import MISSING, decimals, present, value_text
+
+_KEEP = {"Cache-Control": "private, max-age=600"}
+
+
+def router(site: Site) -> APIRouter:
+    """The page and its sounds."""
+    routes = APIRouter(include_in_schema=False)
+    read = readings(site)
+    folder, shelf = read.folder, read.shelf
+    recordings = Recordings(folder, Playback.default())
+
+    @routes.get("/compare")
+    def page(
+        request: Request,
+        a: str = "",
+        b: str = "",
+        benchmark: str = "",
+        item: str = "",
+        by: str = "",
+        part: int = 0,
+        level: bool = False,
+    ) -> HTMLResponse:
+        site.limit(request, "120/minute")
+        board = folder.board()
+        texts = site.texts[site.language(request)]["compare"]
+        chosen = {"a": a, "b": b, "benchmark": benchmark}
+        if board.empty or not (a and b):
+            return site.render(
+                request,
+                "compare.html",
+                systems=sides(board) if len(board) else [],
+                chosen=chosen,
+                found=None,
+                places=(),
+            )
+        try:
+            found = compare(board, shelf, a, b, benchmark)
+        except Unknown as error:
+            raise Refused(refusal.UNKNOWN, str(error)) from None
+        shared = found.item(item) if item else _first_heard(found)
+        if item and shared is None:
+            raise Refused(refusal.UNKNOWN, texts["no_item"])
+        column = next((c for c in found.headlines if c.id == by), None) or next(iter(found.headlines), None)
+        asked = {"a": a, "b": b, "benchmark": found.where, "by": column.id if column else "", "level": int(level)}
+
+        def link(**changed: Any) -> str:
+            return f"/compare?{urlencode({name: value for name, value in (asked | changed).items() if value})}"
+
+        both = zip((found.a, found.b), shared.outputs, strict=True) if shared else ()
+        given = [Given(side.system, side.title, output) for side, output in both]
+        deck = player.deck(folder, given, found.where, shared.id, texts, part, level) if shared else None
+        return site.render(
+            request,
+            "compare.html",
+            systems=sides(board),
+            chosen=chosen | {"benchmark": found.where},
+            found=found,
+            places=found.places,
+            dimensions=_values(found, texts),
+            column=column,
+            headers=[(c.id, c.header) for c in found.headlines],
+            items=[_item(entry, column, texts) for entry in found.items],
+            plot=Markup(differences(found, column, texts["plot"])) if column else None,
+            shared=shared,
+            scores=_scores(shared, found, texts) if shared else [],
+            deck=deck,
+            level=level,
+            link=link,
+            script_data=Markup(as_script_data(player.told(deck, texts))),
+        )
+
+    @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
+    def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
+        site.limit(request, "300/minute")
+        copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
+        if copy is None:
+            raise Refused(refusal.UNKNOWN, "there is no such recording")
+        return FileResponse(copy, media_type="audio/flac", headers=_KEEP)
+
+    @routes.get("/compare/peaks")
+    def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
+        site.limit(request, "120/minute")
+        found = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
+        if found is None:
+            raise Refused(refusal.UNKNOWN, "there is no such recording")
+        return JSONResponse({"peaks": found}, headers=_KEEP)
+
+    return routes
+
+
+def _outputs(shelf: Shelf, system: str, where: str, item: str, part: int, beside: str) -> tuple[str, int, str | None]:
+    """The path of an output, the part of it, and the path of the output that it is brought to one loudness with."""
+
+    def output(of: str) -> str:
+        listed = shelf.scores(of, where).items.get(item)
+        return listed.output if listed else ""
+
+    return output(system), part, (output(beside) or None) if beside else None
+
+
+def _first_heard(found: Comparison) -> Shared | None:
+    """The first item that both left an output of, else that one did."""
+    ranked = sorted(found.items, key=lambda item: -sum(map(bool, item.outputs)))
+    return ranked[0] if ranked else None
+
+
+def _values(found: Comparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
+    """Rows of values by dimension."""
+    by_dimension: dict[str, list[dict[str, str]]] = {}
+    for pair in found.pairs:
+        by_dimension.setdefault(dimension_title(pair.column.dimension), []).append(_value(pair, texts))
+    return list(by_dimension.items())
+
+
+def _value(pair: Pair, texts: dict[str, Any]) -> dict[str, str]:
+    values = pair.values
+    places_ = decimals(values)
+    both = []
+    for row, value in zip((pair.a, pair.b), values, strict=True):
+        both.append(value_text(value, present(row["low"]), present(row["high"]), places_) if row else MISSING)
+    difference, count = MISSING, ""
+    if pair.beside is not None:
+        found = pair.beside.difference
+        difference = signed_text(found.mean, places_)
+        if found.low is not None and found.high is not None:
+            difference += f" [{signed_text(found.low, places_)}, {signed_text(found.high, places_)}]"
+        count = str(found.n)
+    word = pair.to_b.word
+    said = texts["stands"][word] if word else ""
+    if word and not pair.to_b.sure:
+        said = texts["unsure"].format(said)
+    winner = {"better": "a", "worse": "b"}.get(word, "") if pair.to_b.sure else ""
+    return {
+        "header": pair.column.header, "protocol": pair.protocol, "a": both[0], "b": both[1],
+        "difference": difference, "count": count, "said": said, "winner": winner,
+    }  # fmt: skip
+
+
+def _item(item: Shared, column: Column | None, texts: dict[str, Any]) -> dict[str, str]:
+    shown = {"id": item.id, "title": item.title, "category": item.category, "a": "", "b": "", "difference": ""}
+    if column is None:
+        return shown
+    a, b = item.values(column)
+    places_ = decimals((a, b))
+    difference = item.difference(column)
+    readings = item.readings.get(column.metric, (None, None))
+    cells = [_cell(reading, column.key, places_, texts) for reading in readings]
+    return shown | {
+        "a": cells[0], "b": cells[1], "difference": "" if difference is None else signed_text(difference, places_)
+    }  # fmt: skip
+
+
+def _cell(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
+    if reading is None:
+        return MISSING
+    if reading.reason:
+        return str(texts["unscored"])
+    value = reading.values.get(key)
+    return value_text(value, None, None, places_) if value is not None else MISSING
+
+
+def _scores(item: Shared, found: Comparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every score of one item, side by side; what is unscored with its reason and cause."""
+    rows: list[dict[str, Any]] = []
+    for pair in found.pairs:
+        column = pair.column
+        readings = item.readings.get(column.metric)
+        if readings is None:
+            continue
+        values = item.values(column)
+        places_ = decimals(values)
+        difference = item.difference(column)
+        rows.append(
+            {
+                "header": column.header,
+                "cells": [_told(reading, column.key, places_, texts) for reading in readings],
+                "difference": "" if difference is None else signed_text(difference, places_),
+            }
+        )
+    return rows
+
+
+def _told(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]) -> str:
+    if reading is None or not reading.reason:
+        return _cell(reading, key, places_, texts)
+    return f"{texts['unscored_by'][reading.cause]}: {reading.reason}"

@@ -1,0 +1,141 @@
+"""Listening tests for listeners: invitation, consent, pages on the disk before they are acknowledged, completion code.
+
+A listener is who the invitation names (`PROLIFIC_PID`, or `pid` for other panels), else who signed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import audio_routes
+from fastapi import APIRouter, Request
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict, Field
+from website import Site, as_script_data
+
+from podeval.analysis.cache import default_cache
+from podeval.analysis.playback import Playback
+from podeval.arena import Refused, refusal
+from podeval.listening import Progress, results
+from podeval.listening.sounds import Sounds, level_noise
+
+FAST, SOUND = "600/minute", "3000/minute"
+"""By address: listeners that an invitation names have no account, and a whole laboratory has one address."""
+
+Participant = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.@-]{0,99}$")]
+
+
+class Invitation(BaseModel):
+    """Who comes, as the link says; nobody named means who signed in."""
+
+    model_config = ConfigDict(extra="forbid")
+    prolific: Participant | None = None
+    pid: Participant | None = None
+    consent: bool = False
+
+
+class PageSent(BaseModel):
+    """A page as a listener answered it; `podeval.human.pages.checked` says what is in it."""
+
+    model_config = ConfigDict(extra="forbid")
+    answer: dict[str, Any]
+    heard: dict[str, float] = {}
+    seconds: float | None = None
+
+
+def router(site: Site) -> APIRouter:
+    """The routes of a listener."""
+    routes = APIRouter(include_in_schema=False)
+    listening = site.services.listening
+    sounds = Sounds(listening, Playback.default(), site.services.runs)
+
+    def identity(request: Request, invitation: Invitation) -> str:
+        if site.services.closed:
+            raise Refused(refusal.CLOSED, site.services.closed)
+        if invitation.prolific:
+            return f"prolific:{invitation.prolific}"
+        return f"invited:{invitation.pid}" if invitation.pid else site.require_person(request).identity
+
+    @routes.get("/listen/{test}")
+    def page(request: Request, test: str) -> HTMLResponse:
+        site.limit(request, FAST)
+        known = _overview(site, test)
+        design = known.design
+        invited = bool(request.query_params.get("PROLIFIC_PID") or request.query_params.get("pid"))
+        told = {
+            "test": design.id,
+            "kind": design.kind,
+            "closed": known.closed,
+            "texts": site.texts[site.language(request)]["listening"]["script"],
+        }
+        return site.render(
+            request, "listening.html", design=design, minutes=max(1, round(design.estimate(design.each))),
+            welcome=invited or site.person(request) is not None, script_data=Markup(as_script_data(told)),
+            address=f"{request.url.path}?{request.url.query}",
+        )  # fmt: skip
+
+    @routes.post("/listen/{test}/sessions")
+    def begin(request: Request, test: str, invitation: Invitation) -> JSONResponse:
+        """Come back, or begin where the listener consents; null for who has not begun and does not consent."""
+        site.limit(request, "600/hour")
+        who = identity(request, invitation)
+        known = _overview(site, test)
+        stands = listening.resume(test, who)
+        if stands is None and invitation.consent:
+            if known.closed:
+                raise Refused(refusal.CLOSED, f"the test {test} is closed; thank you for coming")
+            stands = listening.start(test, who, origin=site.origin(request))
+        return JSONResponse(stands and _progress(stands))
+
+    @routes.get("/listen/sessions/{session}/pages/{number}")
+    def show(request: Request, session: str, number: int) -> JSONResponse:
+        site.limit(request, FAST)
+        saved = listening.answered(session, number)
+        return JSONResponse({**asdict(listening.show(session, number)), "saved": saved and asdict(saved)})
+
+    @routes.post("/listen/sessions/{session}/pages/{number}")
+    def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
+        site.limit(request, FAST)
+        done = listening.save(session, number, sent.answer, heard=sent.heard, seconds=sent.seconds)
+        return JSONResponse(_progress(done))
+
+    @routes.post("/listen/sessions/{session}/finish")
+    def finish(request: Request, session: str) -> JSONResponse:
+        site.limit(request, FAST)
+        return JSONResponse({"code": listening.finish(session)})
+
+    @routes.api_route("/listen/sessions/{session}/pages/{number}/audio/{letter}", methods=["GET", "HEAD"])
+    def play(request: Request, session: str, number: int, letter: str) -> Response:
+        site.limit(request, SOUND)
+        return audio_routes.sound(sounds.file(session, number, letter))
+
+    @routes.get("/listen/sessions/{session}/pages/{number}/peaks/{letter}")
+    def peaks(request: Request, session: str, number: int, letter: str) -> Response:
+        site.limit(request, FAST)
+        return audio_routes.picture(sounds.peaks(session, number, letter))
+
+    @routes.get("/listen/sessions/level")
+    def level(request: Request) -> Response:
+        """A noise to set the volume by."""
+        site.limit(request, FAST)
+        return FileResponse(level_noise(default_cache().folder.parent), media_type="audio/wav")
+
+    return routes
+
+
+def _overview(site: Site, test: str) -> results.Overview:
+    if test not in site.services.listening.tests():
+        raise Refused(refusal.UNKNOWN, "there is no such listening test; please check the link you were given")
+    return results.overview(site.services.database, test)
+
+
+def _progress(stands: Progress) -> dict[str, Any]:
+    return {
+        "session": stands.session,
+        "pages": stands.pages,
+        "saved": stands.saved,
+        "next": stands.next_page,
+        "code": stands.completion_code,
+    }

@@ -1,0 +1,127 @@
+"""Listening tests for their operator: who came, screening, box plots, means with intervals, and the tables as CSV."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import pandas as pd
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from identity import NotSignedIn, Person
+from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict, Field
+from website import Site
+
+from podeval.arena import Refused, refusal
+from podeval.errors import BadInput
+from podeval.human import webmushra
+from podeval.human.box_plots import box_plots
+from podeval.leaderboard.table import csv_safe
+from podeval.listening import results
+from podeval.listening.summary import Summary, summarise
+
+
+class Standing(BaseModel):
+    """Whether a listener counts, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+    listener: str
+    counted: bool
+    reason: Annotated[str, Field(min_length=1, max_length=500)]
+
+
+def router(site: Site) -> APIRouter:
+    """The routes of an operator."""
+    routes = APIRouter(include_in_schema=False)
+    listening, database = site.services.listening, site.services.database
+
+    def known(request: Request, test: str) -> results.Overview:
+        operator(request)
+        if test not in listening.tests():
+            raise Refused(refusal.UNKNOWN, "there is no such listening test")
+        return results.overview(database, test)
+
+    def operator(request: Request) -> Person:
+        site.limit(request, "60/minute")
+        person = site.person(request)
+        if person is None:
+            raise NotSignedIn
+        if not person.admin:
+            raise Refused(refusal.FOREIGN, "the results of listening tests are shown to the operators of this board")
+        return person
+
+    @routes.get("/listening")
+    def tests(request: Request) -> HTMLResponse:
+        operator(request)
+        found = [results.overview(database, test) for test in listening.tests()]
+        return site.render(request, "listening_tests.html", tests=found)
+
+    @routes.get("/listening/{test}")
+    def one(request: Request, test: str) -> HTMLResponse:
+        overview = known(request, test)
+        summary, nothing = _summary(site, test)
+        plots = ""
+        if overview.design.kind == "mushra" and summary:
+            plots = box_plots(results.marks(database, test), summary.screened, overview.design.title)
+        link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
+        prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+        return site.render(
+            request,
+            "listening_results.html",
+            overview=overview,
+            design=overview.design,
+            summary=summary,
+            nothing=nothing,
+            sessions=results.sessions(database, test),
+            links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
+            missed=results.attention(database, test),
+            plots=Markup(plots),  # names are escaped where it is drawn
+        )
+
+    @routes.get("/listening/{test}/marks.csv")
+    def marks(request: Request, test: str) -> Response:
+        kind = known(request, test).design.kind
+        found: list[Any] = (
+            results.answers(database, test)[0] if kind == "questionnaire" else results.marks(database, test)
+        )
+        table = pd.DataFrame([vars(entry) for entry in found])
+        return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
+
+    @routes.get("/listening/{test}/webmushra.csv")
+    def as_webmushra(request: Request, test: str) -> Response:
+        kind = known(request, test).design.kind
+        if kind != "mushra":
+            raise BadInput(f"webMUSHRA's table holds MUSHRA pages; {test} is a {kind} test")
+        return _csv(webmushra.results(test, results.marks(database, test)), f"{test}-webmushra.csv")
+
+    @routes.post("/listening/{test}/standing")
+    def standing(request: Request, test: str, sent: Standing) -> JSONResponse:
+        """Leave a listener out of the results, or take them back, with the reason."""
+        person = operator(request)
+        found = [came.session for came in results.sessions(database, test) if came.listener == sent.listener]
+        if not found:
+            raise Refused(refusal.UNKNOWN, "nobody of that name came to this test")
+        listening.set_standing(found[0], counted=sent.counted, reason=sent.reason, by=person.name)
+        return JSONResponse({"counted": sent.counted})
+
+    @routes.post("/listening/{test}/close")
+    def close(request: Request, test: str) -> JSONResponse:
+        """Let nobody else begin."""
+        known(request, test)
+        listening.close(test)
+        return JSONResponse({"closed": True})
+
+    return routes
+
+
+def _summary(site: Site, test: str) -> tuple[Summary | None, str]:
+    """The results, or why there are none yet."""
+    try:
+        return summarise(site.services.database, test), ""
+    except BadInput as reason:
+        return None, str(reason)
+
+
+def _csv(content: str, name: str) -> Response:
+    named = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return Response(content, media_type="text/csv; charset=utf-8", headers=named)

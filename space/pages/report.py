@@ -1,0 +1,38 @@
+"""A system's analysis report, to read and to print; `podeval report system` writes the same as a file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from readings import readings
+from website import Site
+
+from podeval.arena import Refused, refusal
+from podeval.leaderboard.report import Unknown, named
+from podeval.leaderboard.report_page import shown
+
+
+def router(site: Site) -> APIRouter:
+    """The page."""
+    routes = APIRouter(include_in_schema=False)
+    read = readings(site)
+
+    @routes.get("/report/{name:path}")
+    def page(request: Request, name: str) -> HTMLResponse:
+        """Of a system, or of one run of it: `benchmark/split/system`, perhaps with `/profile`."""
+        site.limit(request, "60/minute")
+        try:
+            found = read.report(*named(read.folder.board(), name))
+        except Unknown as error:
+            raise Refused(refusal.UNKNOWN, str(error)) from None
+        return site.render(
+            request,
+            "report.html",
+            reports=[shown(found, site.texts[site.language(request)])],
+            style="",
+            made=datetime.now(UTC).isoformat(timespec="minutes"),
+        )
+
+    return routes

@@ -1,0 +1,292 @@
+"""Submitting and the queue: a form by the document's schema, the gate's word on it, and what became of it all."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import yaml
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, JSONResponse
+from identity import Person
+from markupsafe import Markup
+from pydantic import BaseModel, ConfigDict
+from submission_form import fields, kinds
+from website import Site, as_script_data
+
+from podeval import arena, benchmarks
+from podeval.arena import refusal
+from podeval.errors import BadInput
+from podeval.hub.patience import HubUnavailable
+from podeval.leaderboard.build import build
+from podeval.store.submission_tables import STATES, SubmissionRow
+from podeval.submissions import BadDocument, Submission, parse, service
+from podeval.submissions.asking import preset_of
+from podeval.submissions.document import json_schema
+from podeval.submissions.entries import entries
+from podeval.submissions.proposing import Proposals
+from podeval.submissions.refusal import RULES, Refused
+from podeval.submissions.service import OPERATOR, Desk, Submitter
+from podeval.submissions.shown import on_the_hub, public, steps
+from podeval.submissions.spending import Ledger
+
+RATE = "60/minute"
+MOST_ROWS = 5_000
+UNDER_WAY = ("received", "checked", "queued", "running", "measured")
+_STATUS = {"duplicate": 409, "quota": 429, "open": 503}
+_OURS = ("operator", "gate", "queue", "worker")
+"""Names under which this installation itself writes into the history."""
+
+
+class Sent(BaseModel):
+    """A submission document as a page or program sends it; `podeval.submissions.document` says what is in it."""
+
+    model_config = ConfigDict(extra="forbid")
+    document: dict[str, Any]
+
+
+class SubmissionsPage(BaseModel):
+    """Some submissions, newest first; `total` counts all that fit, so that the next page can be asked for."""
+
+    total: int
+    rows: list[dict[str, Any]]
+
+
+def router(site: Site) -> APIRouter:
+    """The routes."""
+    routes = APIRouter(tags=["submissions"])
+    found = site.services.desk
+    if found is None:
+        return routes
+    desk: Desk = found
+    queue = desk.queue
+    ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
+
+    @routes.get("/submit", include_in_schema=False)
+    def page(request: Request) -> HTMLResponse:
+        site.limit(request, RATE)
+        person = site.person(request)
+        own = queue.all(owner=submitter(person).name) if person else []
+        texts = site.texts[site.language(request)]["submit"]
+        return site.render(
+            request,
+            "submit.html",
+            system=fields("System", "system", texts),
+            sources={kind: fields(block, "source", texts) for kind, block in kinds().items()},
+            benchmarks=[benchmarks.get(name) for name in benchmarks.names()],
+            rules=RULES,
+            own=listed(own),
+            script_data=Markup(as_script_data(texts["script"])),
+        )
+
+    @routes.get("/submit/schema.json")
+    def schema() -> JSONResponse:
+        """JSON Schema of a submission document."""
+        return JSONResponse(json_schema())
+
+    @routes.post("/submit/check")
+    def check(request: Request, sent: Sent) -> JSONResponse:
+        """Look a submission over and queue nothing: every rule that is not kept, or what would run and how long."""
+        site.limit(request, "20/minute")
+        who = submitter(site.require_person(request))
+        try:
+            document = read(sent)
+            pinned = desk.check(document, who)
+        except (BadDocument, Refused) as error:
+            return JSONResponse({"passed": False, "refusals": refusals(error)})
+        except HubUnavailable as error:
+            return JSONResponse({"error": str(error), "reason": "hub"}, 503)
+        return JSONResponse({"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())})
+
+    @routes.post("/submit")
+    def submit(request: Request, sent: Sent) -> JSONResponse:
+        """Submit; the answer comes when it is on the disk, and says where it is shown."""
+        site.limit(request, "20/hour")
+        who = submitter(site.require_person(request))
+        try:
+            row = desk.submit(read(sent), who)
+        except (BadDocument, Refused) as error:
+            told = refusals(error)
+            status = _STATUS.get(told[0]["rule"], 422)
+            return JSONResponse({"error": str(error), "reason": "refused", "refusals": told}, status)
+        return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
+
+    @routes.get("/submissions/{id}", include_in_schema=False)
+    def one(request: Request, id: str) -> HTMLResponse:
+        site.limit(request, RATE)
+        row, person = known(id), site.person(request)
+        return site.render(
+            request,
+            "submission.html",
+            row=listed([row])[0],
+            history=steps(queue.history(id)),
+            hub=hub_of(id),
+            mine=person is not None and may(person, row),
+        )
+
+    @routes.post("/submissions/{id}/cancel")
+    def cancel(request: Request, id: str) -> JSONResponse:
+        """Stop a submission of one's own that is not published."""
+        site.limit(request, "20/minute")
+        person = owner(request, id)
+        return JSONResponse({"id": id, "state": queue.cancel(id, submitter(person).name).state})
+
+    @routes.post("/submissions/{id}/retry")
+    def retry(request: Request, id: str) -> JSONResponse:
+        """Queue a failed or cancelled submission of one's own again; it goes on from its finished items."""
+        site.limit(request, "20/hour")
+        person = owner(request, id)
+        row, last = queue.get(id), queue.history(id)[-1]
+        if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
+            raise arena.Refused(refusal.FOREIGN, "an operator of this board cancelled it; ask them")
+        return JSONResponse({"id": id, "state": queue.retry(id, submitter(person).name).state})
+
+    @routes.post("/submissions/{id}/withdraw")
+    def withdraw(request: Request, id: str) -> JSONResponse:
+        """Take a published submission of one's own off the board; its history stays."""
+        site.limit(request, "20/hour")
+        person = owner(request, id)
+        taken = service.withdraw(queue, id, submitter(person).name, site.services.runs)
+        if taken:
+            build(site.services.runs)
+        return JSONResponse({"id": id, "state": queue.get(id).state})
+
+    @routes.get("/queue", include_in_schema=False)
+    def waiting(request: Request) -> HTMLResponse:
+        site.limit(request, RATE)
+        order = list(queue.standings())
+        place = {id: number for number, id in enumerate(order)}
+        rows = queue.all()
+        return site.render(
+            request,
+            "queue.html",
+            working=listed([row for row in rows if row.state in ("running", "measured")]),
+            waiting=listed(
+                sorted(
+                    (row for row in rows if row.state in ("queued", "received", "checked")),
+                    key=lambda row: (place.get(row.id, len(order)), row.number),
+                )
+            ),
+            ended=listed([row for row in rows if row.state not in UNDER_WAY][:100]),
+        )
+
+    @routes.get("/api/v1/submissions")
+    def all_submissions(
+        request: Request,
+        state: str = "",
+        owner: str = "",
+        offset: Annotated[int, Query(ge=0)] = 0,
+        limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 100,
+    ) -> SubmissionsPage:
+        """What was submitted, newest first: who, what, in which state, and why it did not go on."""
+        site.limit(request, RATE)
+        if state and state not in STATES:
+            raise BadInput(f"there is no such state; there are {', '.join(STATES)}")
+        rows = queue.all(owner=owner or None, states=(state,) if state else ())
+        return SubmissionsPage(total=len(rows), rows=listed(rows[offset : offset + limit]))
+
+    @routes.get("/api/v1/submissions/{id}")
+    def submission(request: Request, id: str) -> dict[str, Any]:
+        """One submission with every change of its state."""
+        site.limit(request, RATE)
+        row = known(id)
+        return {**listed([row])[0], "history": steps(queue.history(id)), **hub_of(id)}
+
+    def hub_of(id: str) -> dict[str, Any]:
+        return on_the_hub(ledger.of(id), proposals.of(id))
+
+    def listed(rows: list[SubmissionRow]) -> list[dict[str, Any]]:
+        standings = queue.standings()
+        return [public(row, standings.get(row.id)) for row in rows]
+
+    def known(id: str) -> SubmissionRow:
+        try:
+            return queue.get(id)
+        except BadInput:
+            raise arena.Refused(refusal.UNKNOWN, "there is no such submission; the queue shows all") from None
+
+    def owner(request: Request, id: str) -> Person:
+        person = site.require_person(request)
+        if not may(person, known(id)):
+            raise arena.Refused(refusal.FOREIGN, "this submission is someone else's")
+        return person
+
+    return routes
+
+
+def submitter(person: Person) -> Submitter:
+    """Who a person is to the queue; the one person of this machine is its operator.
+
+    Raises:
+        Refused: their name is one under which this installation writes.
+    """
+    if person.identity == "local":
+        return OPERATOR
+    if person.name.casefold() in _OURS:
+        raise arena.Refused(refusal.FOREIGN, f"nobody can submit under the name {person.name} here")
+    if not person.identity.startswith("hf:"):
+        # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.
+        return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
+    return Submitter(person.name, person.orgs)
+
+
+def may(person: Person, row: SubmissionRow) -> bool:
+    """Whether a person decides about a submission."""
+    return person.admin or submitter(person).name == row.owner
+
+
+def read(sent: Sent) -> Submission:
+    """The document that was sent.
+
+    Raises:
+        BadDocument: with every mistake and its field.
+        BadInput: it is no text at all.
+    """
+    try:
+        text = yaml.safe_dump(sent.document, allow_unicode=True, sort_keys=False)
+        document = parse(text, "the form")
+        document.model_dump_json().encode()
+    except (RecursionError, UnicodeError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput("the form holds text that is no Unicode, or is nested too deeply; correct it") from None
+    return document
+
+
+def refusals(error: BadDocument | Refused) -> list[dict[str, str]]:
+    """Every rule that is not kept: its name, what it asks, what was found; mistakes of the document by their field."""
+    if isinstance(error, BadDocument):
+        return [
+            {"rule": "document", "asks": RULES["document"], "field": problem.field, "message": problem.message}
+            for problem in error.problems
+        ]
+    return [
+        {"rule": each.rule, "asks": RULES[each.rule], "field": "", "message": each.message} for each in error.refusals
+    ]
+
+
+def preview(desk: Desk, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
+    """What would run, under which settings, and when it would be done at the latest."""
+    standing = desk.queue.end()
+    runs = []
+    for entry in entries(document):
+        try:
+            count = len(entry.items(desk.gate.data))
+        except BadInput:
+            # Its items are built on the machine of the worker.
+            count = None
+        runs.append(
+            {
+                "benchmark": benchmarks.get(entry.benchmark).title,
+                "split": entry.split,
+                "track": entry.track,
+                "items": count,
+                "preset": preset_of(entry) if document.source.kind == "model" else "",
+            }
+        )
+    return {
+        "runs": runs,
+        "position": standing.position,
+        "seconds": standing.seconds,
+        "parameters": pinned["parameters"] or None,
+        "notes": pinned["notes"],
+    }

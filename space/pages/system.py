@@ -1,0 +1,127 @@
+"""A system's page: what it is, where it stands among the others, and every item to hear and to read."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+import player
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+from links import system_address
+from markupsafe import Markup
+from player import Given
+from readings import readings
+from website import Site, as_script_data
+
+from podeval.arena import Refused, refusal
+from podeval.leaderboard import report_page, system_page
+from podeval.leaderboard.columns import column
+from podeval.leaderboard.compare import sides
+from podeval.leaderboard.report import Chapter, Unknown, about, places_of
+from podeval.leaderboard.report_figures import signed_text
+from podeval.leaderboard.report_plots import MOST_KEYS, timeline
+from podeval.leaderboard.table import decimals
+from podeval.metrics.score import Timeline
+
+
+def router(site: Site) -> APIRouter:
+    """The page."""
+    routes = APIRouter(include_in_schema=False)
+    read = readings(site)
+
+    @routes.get("/system")
+    def page(
+        request: Request, system: str = "", where: str = "", item: str = "", slice: str = "", part: int = 0
+    ) -> HTMLResponse:
+        site.limit(request, "120/minute")
+        board = read.folder.board()
+        all_texts = site.texts[site.language(request)]
+        texts = all_texts["report"]
+        listed = sides(board) if len(board) else []
+        if not (listed and system):
+            return site.render(request, "system.html", systems=listed, one=None, deck=None)
+        try:
+            told = about(board, read.folder.systems(), system)
+        except Unknown as error:
+            raise Refused(refusal.UNKNOWN, str(error)) from None
+        places = places_of(board, system)
+        found = next((place for place in places if place == where or place.startswith(f"{where}/")), None)
+        if where and found is None:
+            raise Refused(refusal.UNKNOWN, texts["no_place"])
+        chapter = read.chapter(system, found or places[0], slice)
+        lines = {line.item.id: line for line in chapter.items}
+        if item and item not in lines:
+            raise Refused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
+        chosen = lines[item] if item else _first(chapter)
+        shown = report_page.shown_chapter(told, chapter, all_texts)
+        asked = {"system": system, "where": chapter.where, "slice": slice}
+
+        def link(**changed: Any) -> str:
+            return f"/system?{urlencode({name: value for name, value in (asked | changed).items() if value})}"
+
+        deck = None
+        if chosen:
+            given = [Given(system, told.title, chosen.item.output)]
+            deck = player.deck(read.folder, given, chapter.where, chosen.item.id, all_texts["compare"], part)
+        return site.render(
+            request,
+            "system.html",
+            systems=listed,
+            one=shown,
+            chapter=shown["chapters"][0],
+            where=chapter.where,
+            places=[(" · ".join(filter(None, place.split("/"))), place) for place in places],
+            slices=chapter.standing.slices,
+            slice=slice if slice in chapter.standing.slices else "",
+            lines=[
+                (line.item, sum(bool(reading.reason) for reading in line.readings.values())) for line in lines.values()
+            ],
+            item=chosen.item if chosen else None,
+            of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, texts) if chosen else None,
+            deck=deck,
+            link=link,
+            script_data=Markup(as_script_data(player.told(deck, all_texts["compare"]))),
+        )
+
+    @routes.get("/", include_in_schema=False)
+    def before(request: Request) -> RedirectResponse:
+        """Addresses that this page had before."""
+        known = request.query_params
+        return RedirectResponse(
+            system_address(known.get("system", ""), known.get("where", ""), known.get("item", "")), 308
+        )
+
+    return routes
+
+
+def _first(chapter: Chapter) -> Any:
+    """The first item that there is an output of, else the first."""
+    return next((line for line in chapter.items if line.item.output), next(iter(chapter.items), None))
+
+
+def _item(items: Any, system: str, where: str, item: str, texts: dict[str, Any]) -> dict[str, Any]:
+    """Every score of an item and its windowed values over time."""
+    found, _ = system_page.item_results(items, system, where, item)
+    return {
+        "scores": system_page.scores(found),
+        "heard": system_page.heard(found),
+        "timelines": [_timeline(metric, track, texts) for metric, track in system_page.timelines(found).items()],
+    }
+
+
+def _timeline(metric: str, track: Timeline, texts: dict[str, Any]) -> dict[str, Any]:
+    """A picture with its keys, and the drift of each in words."""
+    name = metric.partition(" (")[0]
+    keys = list(track.values)[:MOST_KEYS]
+    headers = [column(name, key, name).header for key in keys]
+    title = texts["timeline_title"].format(metric=metric, window=f"{track.window:g} {track.unit}")
+    drift = track.drift
+    slopes = []
+    for key, header in zip(keys, headers, strict=True):
+        if trend := drift.get(key):
+            places = decimals([trend["slope"]])
+            low, high = (signed_text(end, places) for end in trend["ci95"])
+            per = texts["per"].get(drift["per"], drift["per"])
+            slopes.append(f"{header}: {signed_text(trend['slope'], places)} [{low}, {high}] / {per}")
+    return {"title": title, "keys": headers, "slopes": slopes, "picture": Markup(timeline(track, title, headers))}

@@ -1,0 +1,81 @@
+"""The server: uvicorn, which waits for the head of a request as long as a sender likes, with an end to that."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_SECONDS = 10.0
+"""From the first byte of a request to the end of its head; also from connecting to the first byte."""
+
+MOST_CONNECTIONS = 1_000
+LARGEST_HEAD = 32 * 1024
+
+
+class ImpatientProtocol(H11Protocol):
+    """HTTP/1.1 that hangs up on who sends a head byte by byte, to hold the connection."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection begins."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """More of what is sent."""
+        if self._waiting is None and self.conn.their_state is h11.IDLE:
+            self._wait()
+        super().data_received(data)
+        if self._waiting is not None and self.conn.their_state is not h11.IDLE:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection ended."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self._hang_up)
+
+    def _hang_up(self) -> None:
+        self._waiting = None
+        self.transport.close()
+
+
+def configuration(app: Any, host: str, port: int) -> uvicorn.Config:
+    """How the site is served: bounded heads, bounded waiting, no trust in what a proxy is said to have said."""
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        http=ImpatientProtocol,
+        ws="none",
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+        timeout_keep_alive=10,
+    )
+
+
+def run(app: Any, host: str, port: int, ready: Any = None) -> None:
+    """Serve until interrupted.
+
+    Args:
+        app: the site.
+        host: address to listen on.
+        port: likewise.
+        ready: a socket that listens already, in place of both.
+    """
+    sockets: list[socket.socket] | None = [ready] if ready is not None else None
+    uvicorn.Server(configuration(app, host, port)).run(sockets=sockets)

@@ -1,0 +1,101 @@
+"""What the site serves from: the folder of runs, the database, and the services over it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from podeval.arena import Arena, Settings
+from podeval.leaderboard.build import build
+from podeval.listening import Listening
+from podeval.moderation import Moderation
+from podeval.store import moderation
+from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.vote_objects import VoteObjects
+from podeval.submissions.gate import Gate
+from podeval.submissions.queue import Queue
+from podeval.submissions.service import Desk
+
+_LOG = logging.getLogger("podeval.site")
+
+NOWHERE = (
+    "people cannot be told apart: this board is reachable from other machines and has no sign-in. Its operator sets "
+    "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1"
+)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything the pages call.
+
+    Attributes:
+        runs: the folder that the board reads.
+        database: judgements and submissions.
+        arena: battles and votes.
+        listening: listening tests.
+        closed: why nothing is taken from anybody; None where things are.
+        desk: takes submissions in; its queue is theirs.
+        decisions: what operators can decide.
+    """
+
+    runs: Path
+    database: Database
+    arena: Arena
+    listening: Listening
+    closed: str | None = None
+    desk: Desk | None = None
+    decisions: Moderation | None = None
+
+    def frozen(self) -> dict[str, str]:
+        """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
+        with self.database.reading() as session:
+            return moderation.frozen(session)
+
+
+def open_desk(database: Database, runs: Path, closed: str | None = None) -> Desk:
+    """Takes submissions of strangers in: outputs come from the Hub only, which is asked without anybody's token."""
+    from huggingface_hub import HfApi
+
+    return Desk(Queue(database), Gate(api=HfApi(token=False), local=False), closed or "", runs)
+
+
+def _bucket(database: Database) -> VoteObjects | None:
+    """The second place of every vote, if there is one: what the database lost is taken in from it."""
+    place = os.environ.get("PODEVAL_BUCKET")
+    if not place:
+        return None
+    objects = VoteObjects(Path(place))
+    back = objects.read_back(database)
+    if back.votes:
+        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, place)
+    return objects
+
+
+def open_services(runs: Path, database: str | None = None, *, closed: str | None = None) -> Services:
+    """The services over one database.
+
+    Args:
+        runs: the folder of runs.
+        database: a file of SQLite or an address; `DATABASE_URL`, else `podeval.db` in the folder of runs.
+        closed: why nothing is taken.
+
+    Raises:
+        BadInput: the address cannot be understood.
+        StoreUnusable: the database cannot be opened, or is damaged.
+    """
+    runs.mkdir(parents=True, exist_ok=True)
+    opened = Database(database or os.environ.get("DATABASE_URL") or runs / "podeval.db")
+    if (wrong := sound(opened)) is not None:
+        opened.close()
+        raise StoreUnusable(
+            f"the database {opened.name} is damaged ({wrong}); restore the last backup with `podeval restore`, then "
+            "read back the public log"
+        )
+    objects = _bucket(opened)
+    arena = Arena(opened, Settings(), objects=objects)
+    shut = closed or arena.why_closed()
+    desk, listening = open_desk(opened, runs, shut), Listening(opened)
+    decisions = Moderation(arena, listening, desk.queue, runs, build)
+    return Services(runs, opened, arena, listening, shut, desk, decisions)

@@ -1,0 +1,56 @@
+// What the arena says to the server, and how an answer that is none is told from a refusal.
+
+/** No answer: nobody knows whether it arrived. */
+export class NoAnswer extends Error {}
+
+/** The server says no, why in a word and in a sentence, and perhaps when to ask again. */
+export class Refusal extends Error {
+  constructor(status, reason, sentence, after) {
+    super(sentence);
+    this.status = status;
+    this.reason = reason;
+    this.after = after;
+  }
+}
+
+const PATIENCE = 20_000;
+
+async function ask(address, options) {
+  let answer, content;
+  try {
+    answer = await fetch(address, { ...options, credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+    content = await answer.json();
+  } catch {
+    throw new NoAnswer();
+  }
+  if (answer.ok) return content;
+  if (!content || typeof content.error !== "string") throw new NoAnswer();
+  throw new Refusal(answer.status, content.reason ?? "", content.error, Number(answer.headers.get("Retry-After")) || 0);
+}
+
+export const get = (address) => ask(address, {});
+
+export const post = (address, content) =>
+  ask(address, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", "X-Podeval": "1" },
+    body: JSON.stringify(content),
+  });
+
+/** Wait so many milliseconds, less where the network comes back before. */
+export function pause(milliseconds) {
+  return new Promise((done) => {
+    const finish = () => {
+      clearTimeout(timer);
+      removeEventListener("online", finish);
+      done();
+    };
+    const timer = setTimeout(finish, milliseconds);
+    addEventListener("online", finish);
+  });
+}
+
+/** An id nobody else has; also where the page is not served over HTTPS. */
+export function chance() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,298 @@
+// A listener's way through a test. Every page is on the server's disk before the next one is shown; what is not sent yet is
+// kept in this tab, so that a reload loses nothing.
+import { fill } from "/own/arena_player.js";
+import { get, NoAnswer, pause, post, Refusal } from "/own/arena_wire.js";
+import { make, questions } from "/own/listening_forms.js";
+import { Deck } from "/own/listening_sound.js";
+
+const data = JSON.parse(document.getElementById("listening-data").textContent);
+const texts = data.texts;
+const byId = (id) => document.getElementById(id);
+const asked = new URLSearchParams(location.search);
+const invitation = Object.fromEntries(
+  [["prolific", asked.get("PROLIFIC_PID")], ["pid", asked.get("PROLIFIC_PID") ? null : asked.get("pid")]].filter(([, value]) => value),
+);
+const VIEWS = ["consent", "intro", "page", "complete", "done", "trouble"];
+let stands = null;
+let here = null;
+
+/** What this tab remembers; a browser that forbids it remembers nothing. */
+const memory = {
+  key: (what) => `podeval-listening ${stands?.session ?? data.test} ${what}`,
+  get(what) {
+    try { return JSON.parse(sessionStorage.getItem(this.key(what))); } catch { return null; }
+  },
+  set(what, value) {
+    try { sessionStorage.setItem(this.key(what), JSON.stringify(value)); } catch { /* nothing to be done */ }
+  },
+  drop(what) {
+    try { sessionStorage.removeItem(this.key(what)); } catch { /* nothing to be done */ }
+  },
+};
+
+function view(name) {
+  if (name !== "page") leave();
+  for (const other of VIEWS) byId(other).hidden = other !== name;
+  byId("status").hidden = true;
+  byId("listening").dataset.state = name;
+  const level = byId("level");
+  if (level && name !== "intro") level.pause();
+  (name === "page" ? byId("page-title") : byId(name)).focus();
+  scrollTo(0, 0);
+}
+
+function trouble(title, sentence, again) {
+  byId("trouble-title").textContent = title;
+  byId("trouble-text").textContent = sentence;
+  const button = byId("retry");
+  button.hidden = !again;
+  button.textContent = texts.retry;
+  button.onclick = again;
+  view("trouble");
+}
+
+/** Ask until there is an answer, saying that there is none; a refusal for haste waits as told. */
+async function insist(ask, place) {
+  for (let wait = 500; ; wait = Math.min(2 * wait, 5000)) {
+    try {
+      const answer = await ask();
+      place.textContent = "";
+      return answer;
+    } catch (error) {
+      const hasty = error instanceof Refusal && error.status === 429;
+      const down = error instanceof Refusal && error.status >= 500 && error.reason !== "closed";
+      if (!(error instanceof NoAnswer || hasty || down)) throw error;
+      place.hidden = false;
+      place.textContent = hasty ? error.message : texts.offline;
+      await pause(hasty ? 1000 * (error.after || 5) : wait);
+    }
+  }
+}
+
+const sessions = (more) => insist(() => post(`/listen/${data.test}/sessions`, { ...invitation, ...more }), byId("status"));
+const inSession = (rest) => `/listen/sessions/${stands.session}/${rest}`;
+
+async function arrive() {
+  try {
+    stands = await sessions({});
+  } catch (error) {
+    return trouble(texts.trouble, error.message, arrive);
+  }
+  if (stands) return goOn();
+  if (data.closed) return trouble(texts.closed_title, texts.closed);
+  view("consent");
+}
+
+/** To where the listener was: the code, the page of this tab, the first page that is not saved. */
+function goOn() {
+  if (stands.code) return done(stands.code);
+  if (!stands.saved.length && !memory.get("begun")) return view("intro");
+  const at = memory.get("at") ?? stands.next;
+  return at === null || at === "end" ? complete() : open(Math.min(at, stands.pages - 1));
+}
+
+function complete() {
+  memory.set("at", "end");
+  view("complete");
+}
+
+function done(code) {
+  byId("code").textContent = code;
+  byId("copy").hidden = !navigator.clipboard;
+  view("done");
+}
+
+function leave() {
+  if (!here) return;
+  keep();
+  here.deck.leave();
+  here = null;
+}
+
+/** Seconds on this page, those before a reload among them. */
+const spent = () => here.before + (performance.now() - here.since) / 1000;
+
+function keep() {
+  if (!here || here.sent) return;
+  memory.set(`page ${here.number}`, { answer: here.form.read().partial, heard: here.deck.heard(), seconds: spent() });
+}
+
+async function open(number) {
+  leave();
+  let shown;
+  try {
+    shown = await insist(() => get(inSession(`pages/${number}`)), byId(byId("page").hidden ? "status" : "saving"));
+  } catch (error) {
+    return trouble(texts.trouble, error.message, () => open(number));
+  }
+  const draft = memory.get(`page ${number}`);
+  const deck = new Deck(texts, data.kind === "mushra" || data.kind === "preference", () => keep());
+  const cards = new Map();
+  const form = byId("answers");
+  form.replaceChildren();
+  const before = (key) => draft?.heard?.[key] ?? { share: shown.saved?.heard?.[key] };
+  const track = (key, name, note, extra = "") => {
+    const card = make("article", { class: `card track ${extra}`, "aria-label": name },
+      make("div", { class: "transport" },
+        make("h3", {}, name),
+        make("button", { type: "button", class: "play" },
+          make("span", { class: "sign", "aria-hidden": "true" }), make("span", { class: "verb" }, texts.play),
+          make("span", { class: "visually-hidden" }, name)),
+        make("span", { class: "time quiet" })),
+      note ? make("p", { class: "quiet" }, note) : null,
+      make("canvas", {
+        class: "wave", role: "slider", tabindex: 0, "aria-label": fill(texts.position, { name }), "aria-valuemin": 0,
+        "aria-valuemax": 0, "aria-valuenow": 0,
+      }),
+      make("p", { class: "broken error", role: "alert", hidden: true }));
+    form.append(card);
+    const address = { audio: inSession(`pages/${number}/audio/${key}`), peaks: inSession(`pages/${number}/peaks/${key}`) };
+    deck.add(key, card, address, shown.stimuli[key]?.seconds, before(key));
+    return card;
+  };
+  form.append(make("details", {}, make("summary", {}, texts.instructions), make("p", { class: "words", lang: "en" }, shown.introduction)));
+  if (shown.prompt) form.append(make("section", { class: "card" }, make("h3", { class: "first" }, texts.task), make("p", { class: "words" }, shown.prompt)));
+  if (shown.prompt_audio) track("prompt", texts.task_audio, "", "reference");
+  if (shown.reference) track("reference", texts.reference, texts.reference_note, "reference");
+  const compared = make("div", { class: data.kind.endsWith("preference") ? "compared" : "" });
+  for (const [letter, stimulus] of Object.entries(shown.stimuli)) {
+    const name = "text" in stimulus ? `${texts.text} ${letter}` : data.kind === "mushra" || data.kind === "preference" ? letter : texts.recording;
+    const card = "text" in stimulus
+      ? make("article", { class: "card", "aria-label": name }, make("h3", { class: "first" }, name), make("p", { class: "words" }, stimulus.text))
+      : track(letter, name, "");
+    cards.set(letter, card);
+    compared.append(card);
+  }
+  form.append(compared);
+  if (deck.together) {
+    const repeat = make("input", { type: "checkbox" });
+    repeat.checked = memory.get("repeat") ?? false;
+    repeat.addEventListener("change", () => { deck.repeat(repeat.checked); memory.set("repeat", repeat.checked); });
+    deck.repeat(repeat.checked);
+    compared.before(make("label", { class: "repeat" }, repeat, texts.repeat));
+  }
+  const part = questions(data.kind, shown, cards, texts);
+  form.append(part.root);
+  part.fill(draft?.answer ?? shown.saved?.answer);
+  here = { number, shown, deck, form: part, before: draft?.seconds ?? 0, since: performance.now(), sent: false };
+  memory.set("at", number);
+  byId("progress").max = stands.pages;
+  byId("progress").value = stands.saved.length;
+  byId("page-title").textContent = fill(texts.page, { number: number + 1, of: stands.pages, title: shown.title });
+  byId("previous").disabled = number === 0;
+  byId("problem").hidden = true;
+  view("page");
+}
+
+function complain(sentence) {
+  byId("problem").hidden = !sentence;
+  byId("problem").textContent = sentence ?? "";
+}
+
+/** Sounds that are not heard far enough: the share the test asks for, or at all. */
+function unheard() {
+  const needed = here.shown.heard;
+  return [...here.deck.tracks.keys()].filter((key) => key !== "prompt").filter((key) => {
+    const share = here.deck.share(key);
+    return key === "reference" || !needed ? share <= 0 : share < needed;
+  });
+}
+
+async function send(event) {
+  event.preventDefault();
+  if (!here || here.busy) return;
+  const { answer, open: missing } = here.form.read();
+  const silent = unheard();
+  if (silent.length) {
+    const names = silent.map((key) => here.deck.tracks.get(key).root.getAttribute("aria-label")).join(", ");
+    complain(fill(here.shown.heard ? texts.unheard_share : texts.unheard, { what: names, share: Math.round(100 * here.shown.heard) }));
+    here.deck.tracks.get(silent[0]).button.focus();
+    return;
+  }
+  if (missing.length) {
+    complain(fill(texts.missing, { what: missing.map((part) => part.label).join(" · ") }));
+    here.form.point(missing);
+    return;
+  }
+  complain(null);
+  here.busy = true;
+  keep();
+  byId("next").disabled = true;
+  byId("saving").textContent = texts.saving;
+  const letters = Object.keys(here.shown.stimuli).filter((key) => here.deck.tracks.has(key));
+  const heard = Object.fromEntries(letters.map((key) => [key, here.deck.share(key)]));
+  const page = here;
+  try {
+    stands = await insist(() => post(inSession(`pages/${page.number}`), { answer, heard, seconds: spent() }), byId("saving"));
+    page.sent = true;
+    memory.drop(`page ${page.number}`);
+    const later = page.number + 1;
+    if (stands.next === null && later >= stands.pages) complete();
+    else await open(later < stands.pages ? later : stands.next);
+    byId("saving").textContent = fill(texts.saved, { number: page.number + 1 });
+  } catch (error) {
+    byId("saving").textContent = "";
+    complain(error.message);
+  } finally {
+    page.busy = false;
+    byId("next").disabled = false;
+  }
+}
+
+byId("agree").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = event.submitter ?? byId("agree").querySelector("button");
+  button.disabled = true;
+  try {
+    stands = await sessions({ consent: byId("agreed").checked });
+    if (stands) goOn();
+  } catch (error) {
+    trouble(texts.trouble, error.message, arrive);
+  } finally {
+    button.disabled = false;
+  }
+});
+byId("to-pages").addEventListener("click", () => { memory.set("begun", true); goOn(); });
+byId("answers").addEventListener("submit", send);
+byId("answers").addEventListener("input", () => { complain(null); keep(); });
+byId("previous").addEventListener("click", () => { if (here?.number) open(here.number - 1); });
+byId("reconsider").addEventListener("click", () => open(stands.pages - 1));
+byId("finish").addEventListener("click", async () => {
+  byId("finish").disabled = true;
+  try {
+    done((await insist(() => post(inSession("finish"), {}), byId("status"))).code);
+  } catch (error) {
+    trouble(texts.trouble, error.message, arrive);
+  } finally {
+    byId("finish").disabled = false;
+  }
+});
+byId("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(byId("code").textContent);
+  byId("copied").textContent = texts.copied;
+});
+addEventListener("pagehide", keep);
+addEventListener("keydown", (event) => {
+  if (!here || event.altKey || event.ctrlKey || event.metaKey || !byId("shortcuts-on")?.checked) return;
+  const target = event.target;
+  const range = target.matches?.("input[type=range]");
+  if (target.matches?.("textarea, select, input:not([type=range], [type=radio], [type=checkbox])")) return;
+  if (event.key === " ") {
+    if (target.matches?.("button, a, summary, input:not([type=range]), audio") && !range) return;
+    here.deck.again();
+    event.preventDefault();
+    return;
+  }
+  const key = event.key.toUpperCase() === "R" && here.deck.tracks.has("reference") ? "reference" : event.key.toUpperCase();
+  if (key.length === 1 && !here.deck.tracks.has(key)) return;
+  if (!here.deck.tracks.has(key)) return;
+  if (!(here.deck.current === key && here.deck.playing)) here.deck.play(key);
+  event.preventDefault();
+});
+// The other language of the same invitation.
+for (const link of document.querySelectorAll(".who a[hreflang]")) {
+  const address = new URL(location.href);
+  address.searchParams.set("lang", link.hreflang);
+  link.href = address.pathname + address.search;
+}
+arrive();

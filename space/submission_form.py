@@ -1,0 +1,85 @@
+"""The form of a submission, by the document's own JSON Schema: what can be filled in, and what it asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from podeval.submissions.document import PARAGRAPH, PATTERNS_IN_WORDS, json_schema
+
+_NOT_HERE = ("kind", "folder")
+"""The kind is chosen by which part of the form is filled in; a folder beside the document does not exist here."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field.
+
+    Attributes:
+        path: where its value stands in the document, as `system.links.code`.
+        name: for people.
+        help: what it asks for.
+        looks: `text`, `area`, `number`, `flag`, `list` (of short texts) or `choice`.
+        required: whether it must be filled in.
+        choices: where it is a choice.
+    """
+
+    path: str
+    name: str
+    help: str
+    looks: str
+    required: bool
+    choices: tuple[str, ...] = ()
+
+
+def kinds() -> dict[str, str]:
+    """The kinds of source that a stranger can enter, with the name of each one's block in the schema."""
+    return {"model": "Model", "outputs": "Outputs", "human": "Human"}
+
+
+def fields(block: str, path: str, texts: dict[str, Any]) -> list[Field]:
+    """The fields of a block of the schema, those of the blocks in it after its own.
+
+    Args:
+        block: name in the schema's `$defs`.
+        path: where the block stands.
+        texts: `fields` and `helps` of the page's language, by the last name of a path.
+    """
+    found, nested = [], []
+    schema = _blocks()[block]
+    for name, declared in schema["properties"].items():
+        if name in _NOT_HERE:
+            continue
+        place, about = f"{path}.{name}", _without_null(declared)
+        if "$ref" in about:
+            nested += fields(about["$ref"].rpartition("/")[2], place, texts)
+            continue
+        required = name in schema.get("required", ()) and place.count(".") == 1
+        # Outputs without a folder need the repo.
+        required = required or "folder" in schema["properties"]
+        pattern = about.get("items", about).get("pattern", "")
+        asked = texts["helps"].get(name) or declared.get("description") or PATTERNS_IN_WORDS.get(pattern, "")
+        parent = path.rpartition(".")[2]
+        named = texts["fields"].get(f"{parent}.{name}") or texts["fields"].get(name) or declared["title"]
+        choices = tuple(about.get("enum", ()))
+        found.append(Field(place, named, asked, _looks(about, pattern), required, choices))
+    return found + nested
+
+
+@cache
+def _blocks() -> dict[str, Any]:
+    return dict(json_schema()["$defs"])
+
+
+def _without_null(declared: dict[str, Any]) -> dict[str, Any]:
+    """What a field holds where it is filled in."""
+    kinds = [each for each in declared.get("anyOf", ()) if each.get("type") != "null"]
+    return kinds[0] if len(kinds) == 1 else declared
+
+
+def _looks(about: dict[str, Any], pattern: str) -> str:
+    if "enum" in about:
+        return "choice"
+    simple = {"boolean": "flag", "integer": "number", "array": "list"}
+    return simple.get(about["type"], "area" if pattern == PARAGRAPH else "text")

@@ -1,0 +1,53 @@
+"""What both tabs that measure share: metrics that need no judge and no download, and their numbers as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from podeval.metrics import catalogue
+from podeval.metrics.compute import compute
+from podeval.metrics.declaration import Metric
+from podeval.metrics.facts import own_profile, range_text
+
+HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
+SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
+"""One recording and one script at a time, whoever asks: the board and its votes share the machine."""
+
+
+def offered(inputs: Iterable[str]) -> list[Metric]:
+    """Metrics of the embedded profile that these inputs suffice for."""
+    known = set(inputs)
+    return [
+        metric
+        for metric in catalogue.all_metrics()
+        if set(metric.inputs) <= known and not metric.asks and own_profile(metric) == "embedded"
+    ]
+
+
+def choices(inputs: Iterable[str]) -> list[tuple[str, str]]:
+    """The same as what a reader chooses from: title and name."""
+    return [(metric.title, metric.name) for metric in offered(inputs)]
+
+
+def measured(name: str, inputs: Mapping[str, Any]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+    """One metric of one item: its rows under `HEADERS`, and the whole result."""
+    metric = catalogue.get(name)
+    given = {known: inputs[known] for known in (*metric.inputs, *metric.optional_inputs) if known in inputs}
+    result = compute(metric, [given], given=tuple(given))
+    (item,) = result["items"]
+    rows = [
+        (metric.title, key.name, item.get(key.name), key.unit, range_text(key), key.better, item.get("reason", ""))
+        for key in metric.keys
+    ]
+    return rows, result
+
+
+def timeline(result: Mapping[str, Any]) -> pd.DataFrame:
+    """The values of a windowed metric over time: columns seconds (the middle of a window), value, key."""
+    found = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
+    middles = [start + found["window"] / 2 for start in found["starts"]]
+    parts = [pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in found["values"].items()]
+    return pd.concat(parts) if parts else pd.DataFrame({"seconds": [], "value": [], "key": []})

@@ -1,0 +1,73 @@
+"""The Gradio app of the Space, at `/try`: metrics to try on one's own recording or script, and the board as a table.
+
+Measuring costs the machine that also serves the board and takes votes. A board of this machine alone offers it; one
+that others can reach does where its operator sets PODEVAL_TRY=1. It is bounded either way: one measurement at a time,
+few waiting, short recordings, uploads deleted within the hour.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+from fastapi import FastAPI
+from gradio_gate import LARGEST_UPLOAD, TRY
+from tabs import leaderboard, recording, script
+
+from podeval.leaderboard.folder import RunsFolder
+
+KEEP_SECONDS = 3600
+WAITING = 8
+SHUT = (
+    "This board does not measure for visitors. On your own machine: `pip install 'podeval[embedded]'`, then "
+    "`podeval measure dnsmos episode.wav`; or `podeval serve`, whose page `/try` does."
+)
+
+
+def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
+    said = environment.get("PODEVAL_TRY", "")
+    return local if said == "" else said == "1"
+
+
+def build(runs: Path, measuring: bool) -> gr.Blocks:
+    """The app.
+
+    Args:
+        runs: the folder of runs.
+        measuring: whether visitors may measure.
+    """
+    folder = RunsFolder(runs)
+    app = gr.Blocks(title="podeval · try", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False)
+    with app:
+        gr.Markdown("# podeval\n[Board](/) · [Arena](/arena) · [Submit](/submit) · [Method](/method)")
+        with gr.Tabs():
+            with gr.Tab("Recording"):
+                recording.build() if measuring else gr.Markdown(SHUT)
+            with gr.Tab("Script"):
+                script.build() if measuring else gr.Markdown(SHUT)
+            with gr.Tab("Leaderboard"):
+                arrive, outputs = leaderboard.build(folder)
+        app.load(arrive, None, outputs, api_visibility="private", queue=False, show_progress="hidden")
+
+        def rows(board: str = "", profile: str = "") -> list[dict[str, Any]]:
+            return leaderboard.rows(folder, board, profile)
+
+        gr.api(rows, api_name="leaderboard", api_description=leaderboard.rows.__doc__)
+    return app.queue(max_size=WAITING)
+
+
+def mount(app: FastAPI, blocks: gr.Blocks) -> FastAPI:
+    """Put it into the site: nothing leaves this machine, no file of it can be asked for."""
+    options: dict[str, Any] = {"ssr_mode": False, "footer_links": [], "max_file_size": LARGEST_UPLOAD, "theme": theme()}
+    return gr.mount_gradio_app(app, blocks, path=TRY, **options)
+
+
+def theme() -> gr.themes.Base:
+    """Its fonts are those of the reader's system, so that no page asks another host for one."""
+    fonts = ["system-ui", "-apple-system", "Segoe UI", "sans-serif"]
+    mono = ["ui-monospace", "Consolas", "monospace"]
+    return gr.themes.Default(primary_hue="blue", neutral_hue="slate", font=fonts, font_mono=mono, radius_size="md")

@@ -1,0 +1,300 @@
+"""The site: every page in `pages/`, one look, one sign-in, the same rules for every request.
+
+Own pages are templates with scripts of their own files; nothing on them comes from another host and no code stands in
+the page. Whatever changes something is a POST of JSON with the header `X-Podeval`, which no other site can send.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import yaml
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from guard import Guard, address_block, forwarded_for, own_hosts
+from identity import NotSignedIn, Person, SignIn, cookie_secret, public_address
+from identity import router as sign_in_routes
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from limits import parse
+from lost import Lost
+from pace import Pace
+from refusals import in_language
+from services import Services
+from starlette.middleware.sessions import SessionMiddleware
+
+from podeval import __version__
+from podeval.arena import Refused, refusal
+from podeval.errors import BadInput, PodevalError
+from podeval.store.database import StoreUnusable
+from podeval.store.files import DiskFull
+
+_LOG = logging.getLogger("podeval.site")
+_TURN = 0.0005
+"""Seconds that a thread runs before another one may; 5 ms by default, ten times of which is a vote."""
+
+HERE = Path(__file__).parent
+LANGUAGES = ("en", "zh")
+NAV = (
+    ("/", "board"),
+    ("/arena", "arena"),
+    ("/arena/ratings", "ratings"),
+    ("/submit", "submit"),
+    ("/queue", "queue"),
+    ("/compare", "compare"),
+    ("/method", "method"),
+    ("/judges", "judges"),
+    ("/try", "try"),
+)
+"""Pages in the header, by the key of their names in `site.nav`."""
+OPERATORS_NAV = (("/listening", "listening"), ("/admin", "admin"))
+"""Further ones for operators."""
+
+_OWN = (
+    *("/arena", "/listen", "/method", "/submit", "/submissions", "/queue", "/own", "/audio", "/api", "/health"),
+    *("/metrics", "/sign-", "/admin", "/compare", "/report", "/system", "/judges"),
+)
+_STATUS = {
+    refusal.FORGED: 403,
+    refusal.FOREIGN: 403,
+    refusal.UNKNOWN: 404,
+    refusal.EXPIRED: 410,
+    refusal.INVALID: 422,
+    refusal.TOO_MANY: 429,
+    refusal.CLOSED: 503,
+}
+
+
+class TooMany(Exception):
+    """More requests than one person makes."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(f"that was too fast; try again in {seconds} s")
+        self.seconds = seconds
+
+
+class _Templates(Environment):
+    """Templates in which a name of a dictionary stands for what is under it: `s.items` is the word, not the method."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """What `obj.attribute` is in a template."""
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+class Site:
+    """What every page is given.
+
+    Args:
+        services: what the pages call.
+        how: how people sign in.
+    """
+
+    def __init__(self, services: Services, how: SignIn) -> None:
+        self.services = services
+        self.how = how
+        self.texts = {language: _texts(language) for language in LANGUAGES}
+        self._templates = _Templates(
+            loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
+        )
+        self._pace = Pace()
+
+    def person(self, request: Request) -> Person | None:
+        """Who sent a request, if that is proven."""
+        return self.how.person(request)
+
+    def require_person(self, request: Request) -> Person:
+        """Who sent a request.
+
+        Raises:
+            NotSignedIn: nobody knows.
+            Refused: nothing is taken here at present.
+        """
+        if self.services.closed:
+            raise Refused(refusal.CLOSED, self.services.closed)
+        person = self.person(request)
+        if person is None:
+            raise NotSignedIn
+        return person
+
+    def language(self, request: Request) -> str:
+        """The language of the page: as asked for, as chosen before, as the browser prefers."""
+        asked = request.query_params.get("lang") or request.cookies.get("lang")
+        if asked in LANGUAGES:
+            return str(asked)
+        preferred = request.headers.get("accept-language", "").lower()
+        return "zh" if preferred.startswith("zh") else "en"
+
+    def render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
+        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language` and `closed`."""
+        language, person = self.language(request), self.person(request)
+        closed = self.services.closed
+        content = self._templates.get_template(template).render(
+            t=self.texts[language],
+            person=person,
+            language=language,
+            languages=LANGUAGES,
+            nav=NAV + (OPERATORS_NAV if person and person.admin else ()),
+            here=request.url.path,
+            in_language={code: _query(request, lang=code) for code in LANGUAGES},
+            closed=closed and in_language(closed, self.texts[language]["refused"])[0],
+            frozen=self.services.frozen(),
+            mode=self.how.mode,
+            version=__version__,
+            **values,
+        )
+        answer = HTMLResponse(content)
+        if request.query_params.get("lang") in LANGUAGES:
+            answer.set_cookie("lang", language, max_age=31_536_000, samesite="lax", httponly=True)
+        return answer
+
+    def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
+        """The page of a refusal, in the reader's language as far as it is known there."""
+        said, whole = in_language(sentence, self.texts[self.language(request)]["refused"], reason)
+        return self.render(request, "refused.html", sentence=said, original="" if whole else sentence, reason=reason)
+
+    def origin(self, request: Request) -> str:
+        """The network address of who sent a request; what a proxy says counts where one is trusted."""
+        proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
+        forwarded = forwarded_for(request.headers, proxies) if proxies else ""
+        return address_block(forwarded or (request.client.host if request.client else ""))
+
+    def limit(self, request: Request, rate: str) -> None:
+        """Let through so many requests of one person or address, such as `20/minute`.
+
+        Raises:
+            TooMany: there were more.
+        """
+        person = self.person(request)
+        who = person.identity if person and person.identity != "local" else self.origin(request)
+        # By the route, not the address: who asks for another thing each time asks as often.
+        place = getattr(request.scope.get("route"), "path", request.url.path)
+        if wait := self._pace.wait(parse(rate), place, who):
+            raise TooMany(math.ceil(wait))
+
+
+def build_site(site: Site) -> FastAPI:
+    """The whole site as one ASGI application.
+
+    Args:
+        site: what pages are given.
+    """
+    # Every statement of SQLite lets another thread run, and its own waits for that one to be interrupted.
+    sys.setswitchinterval(_TURN)
+    app = FastAPI(
+        title="podeval",
+        version=__version__,
+        docs_url="/api/docs",
+        openapi_url="/api/openapi.json",
+        redoc_url=None,
+        description="What the board shows, for programs. Reading needs no account.",
+    )
+    _answer_errors(app, site)
+    _guard(app, local=site.how.mode == "local")
+    app.add_middleware(Lost, site=site)
+    on_space = bool(os.environ.get("SPACE_ID"))
+    app.add_middleware(
+        SessionMiddleware,
+        secret_key=cookie_secret(),
+        session_cookie="podeval",
+        max_age=14 * 24 * 3600,
+        # A Space is shown inside a page of the Hub, where a cookie that is not `none` is not sent.
+        same_site="none" if on_space else "lax",
+        https_only=on_space or public_address().startswith("https://"),
+    )
+    app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
+    app.include_router(sign_in_routes(site.how))
+    for routes in _pages(site):
+        app.include_router(routes)
+    return app
+
+
+def _pages(site: Site) -> list[Any]:
+    """The routers of all own pages: every module in `pages/`."""
+    import importlib
+    import pkgutil
+
+    import pages
+
+    modules = [importlib.import_module(f"pages.{found.name}") for found in pkgutil.iter_modules(pages.__path__)]
+    return [module.router(site) for module in modules]
+
+
+def _answer_errors(app: FastAPI, site: Site) -> None:
+    """Every refusal is a sentence: JSON for a program or script, a page for a person."""
+
+    def answered(request: Request, status: int, reason: str, sentence: str, **headers: str) -> Response:
+        if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+            page = site.refused(request, reason, sentence)
+            page.status_code = status
+            page.headers.update(headers)
+            return page
+        return JSONResponse({"error": sentence, "reason": reason}, status, headers)
+
+    @app.exception_handler(NotSignedIn)
+    async def stranger(request: Request, _: NotSignedIn) -> Response:
+        if site.how.mode == "none":
+            from services import NOWHERE
+
+            return answered(request, 403, "closed", f"Nothing is taken here: {NOWHERE}")
+        return answered(request, 401, "not signed in", "Please sign in first, at /sign-in.")
+
+    @app.exception_handler(TooMany)
+    async def hasty(request: Request, error: TooMany) -> Response:
+        return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
+
+    @app.exception_handler(Refused)
+    async def refused(request: Request, error: Refused) -> Response:
+        return answered(request, _STATUS.get(error.reason, 409), error.reason, str(error))
+
+    @app.exception_handler(BadInput)
+    async def bad(request: Request, error: BadInput) -> Response:
+        return answered(request, 422, "invalid", str(error))
+
+    @app.exception_handler(StoreUnusable)
+    @app.exception_handler(DiskFull)
+    async def unable(request: Request, error: PodevalError) -> Response:
+        # What is wrong names places on this machine: it is for the operator.
+        _LOG.error("nothing can be recorded: %s", error)
+        told = "Nothing can be recorded here at present, and nothing was; try again in a minute."
+        return answered(request, 503, refusal.CLOSED, told, **{"Retry-After": "60"})
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:]) or "the request"
+        return answered(request, 422, "invalid", f"{place}: {first['msg']}")
+
+
+def _guard(app: FastAPI, *, local: bool = False) -> None:
+    """What holds for every request; see `guard`."""
+    app.add_middleware(Guard, own=_OWN, local=local, hosts=own_hosts())
+
+
+def _query(request: Request, **changed: str) -> str:
+    """The query string of a request with some of it changed."""
+    return urlencode({**request.query_params, **changed})
+
+
+def _texts(language: str) -> dict[str, Any]:
+    """All texts of a language, by page; what a language lacks is said in English."""
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(("en", language)):
+        for path in sorted((HERE / "texts").glob(f"*.{name}.yaml")):
+            section = path.name.removesuffix(f".{name}.yaml")
+            found[section] = {**found.get(section, {}), **yaml.safe_load(path.read_text(encoding="utf-8"))}
+    return found
+
+
+def as_script_data(value: Any) -> str:
+    """JSON that stands safely in a page's `<script type="application/json">`."""
+    return json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026")

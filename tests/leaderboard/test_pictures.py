@@ -1,0 +1,187 @@
+"""What is drawn: normalised as the paper says, of the rows of the view, with a table that says the same."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+import yaml
+
+from podeval.hub_sources import hub_source
+from podeval.leaderboard import pictures, radar, table
+from podeval.leaderboard.columns import column
+from podeval.leaderboard.facts import Facts
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.index import Index
+from podeval.leaderboard.numbers import Numbers
+from podeval.leaderboard.view import PLOTS, View, settle
+
+WORDS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))["plot"]
+
+
+def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
+    settled = settle(View(**wish), board)
+    return pictures.draw(settled, table.order(settled), folder, WORDS, lambda column: column.title)
+
+
+def lfs(values: dict[str, dict[str, float]], slices: dict[str, float] | None = None) -> pd.DataFrame:
+    """Rows of LFS-Bench by column and system, with slices of timbre consistency if given."""
+    rows = []
+    for name, own in values.items():
+        metric, key = name.split(".")
+        for system, value in own.items():
+            rows.append(row(metric, key, system, value))
+    for slice_, value in (slices or {}).items():
+        rows.append(row("timbre_consistency", "timbre_consistency", "a", value) | {"slice": slice_})
+    return pd.DataFrame(rows)
+
+
+def row(metric: str, key: str, system: str, value: float) -> dict[str, Any]:
+    return {
+        "benchmark": "lfs_bench", "split": "test", "profile": "reference", "system": system,
+        "system_title": system.upper(), "system_kind": "control" if system == "silence" else "system",
+        "provenance": "run by us", "dimension": column(metric, key, f"x.{metric}").dimension, "metric": metric,
+        "key": key, "protocol": f"{metric}@1", "slice": "", "value": value, "low": value - 0.1, "high": value + 0.1,
+        "rank_best": 1.0, "rank_worst": 2.0, "rankable": True, "scored": 10.0, "unscored_system": 0.0,
+        "unscored_ours": 0.0, "reasons": "{}", "protocol_json": "{}", "source": "",
+        "created": "2026-11-20T12:00:00+00:00",
+    }  # fmt: skip
+
+
+# Appendix G.2 of LFS-Bench by hand: judges' marks as they are; PESQ + 0.5; the rest from least to greatest over all
+# systems and scenarios on 1 to 5, turned where lower is better. Timbre: 0.80 to 0.96 with the scenarios, so 0.92 is
+# 1 + 4 * 0.12 / 0.16 = 4. Reverberation: 1 to 3, so 1.5 is 1 + 4 * (3 - 1.5) / 2 = 4. WER: 0.1 to 0.5, so 0.4 is 2.
+G2 = {
+    "timbre_consistency.timbre_consistency": {"a": 0.92, "b": 0.88, "silence": 0.1},
+    "reverb_consistency.reverb_consistency": {"a": 1.5, "b": 3.0, "c": 1.0},
+    "sound_fidelity.pesq_estimate": {"a": 3.25, "b": 2.0},
+    "wer.wer": {"a": 0.4, "b": 0.1, "c": 0.5},
+    "expressive_richness.expressive_richness": {"a": 2.75, "b": 4.0},
+}
+SCENARIOS = {"scenario=news": 0.80, "scenario=drama": 0.96, "length=over 450": 0.10}
+EXPECTED = {
+    "timbre_consistency": 4.0,
+    "reverb_consistency": 4.0,
+    "pesq_estimate": 3.75,
+    "wer": 2.0,
+    "expressive_richness": 2.75,
+}
+
+
+def test_the_radar_is_normalised_as_lfs_bench_says() -> None:
+    settled = settle(View(), lfs(G2, SCENARIOS))
+    found = radar.spokes(settled.columns, settled.place, settled.protocols)
+    a = {spoke.column.key: spoke.at(G2[spoke.column.id]["a"]) for spoke in found}
+    assert a == pytest.approx(EXPECTED)
+    ends = {spoke.column.key: spoke for spoke in found}
+    assert ends["reverb_consistency"].at(1.0) == 5.0
+    assert ends["reverb_consistency"].at(3.0) == 1.0
+    assert ends["timbre_consistency"].at(0.1) == 1.0, "a control counts for no end and lies on the edge"
+
+
+def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
+    spoke = radar.Spoke(column("loudness", "integrated", "audio.loudness"), "spanned", (10.0, 0.0))
+    low, high = spoke.column.ideal or (0, 0)
+    assert spoke.at(low) == spoke.at(high) == 5.0
+    assert spoke.at(low - 5) == spoke.at(high + 5) == 3.0
+
+
+def test_the_radar_says_in_its_table_what_it_draws_and_leaves_gaps(folder: RunsFolder) -> None:
+    found = drawn(lfs(G2, SCENARIOS), folder, plot="radar", pins=("c", "a")).picture
+    assert found is not None
+    assert [cells[0] for cells in found.rows] == ["C", "A"], "who is pinned, in that order"
+    said = dict(zip(found.headers, found.rows[1], strict=True))
+    assert said["Timbre consistency"] == "4.00"
+    assert dict(zip(found.headers, found.rows[0], strict=True))["Timbre consistency"] == "–"
+    assert "in all slices by scenario" in " ".join(found.notes)
+    marks = re.findall(r'class="mk"', found.svg)
+    assert len(marks) == 5 + 2 + 2, "five of A, two of C, two in the legend"
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+@pytest.mark.parametrize("of", ["wer.wer", "dnsmos.ovrl"])
+def test_every_picture_is_sound_svg_without_style_or_script(
+    board: pd.DataFrame, folder: RunsFolder, plot: str, of: str
+) -> None:
+    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8), "piper": Facts(size=2e9)})
+    found = drawn(index, folder, plot=plot, of=of, pins=("piper",))
+    if plot == "rtf":
+        assert found.why_not == WORDS["none_rtf"], "nothing of the fixture has an RTF"
+        return
+    assert found.picture is not None
+    root = ElementTree.fromstring(found.picture.svg)
+    assert root.find("{http://www.w3.org/2000/svg}title") is not None
+    assert "style=" not in found.picture.svg
+    assert all(len(cells) == len(found.picture.headers) for cells in found.picture.rows)
+    coordinates = [float(x) for x in re.findall(r'\b(?:cx|x1|x2|x)="(-?[\d.]+)"', found.picture.svg)]
+    assert all(-1 <= x <= 361 for x in coordinates), "nothing lies outside the picture"
+
+
+def test_names_are_escaped_in_pictures(board: pd.DataFrame, folder: RunsFolder) -> None:
+    hostile = board.assign(system_title="<script>alert(1)</script>")
+    for plot in ("intervals", "radar", "time", "distribution"):
+        found = drawn(hostile, folder, plot=plot, of="wer.wer", pins=("hibari",)).picture
+        assert found is not None
+        assert "<script" not in found.svg
+        assert "&lt;script" in found.svg
+
+
+def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataFrame, folder: RunsFolder) -> None:
+    found = drawn(board, folder, plot="intervals", of="wer.wer").picture
+    assert found is not None
+    assert found.svg.count('class="rule"') == 5, "silence has no value, so no interval"
+    places = [found.svg.index(name) for name in ("Hibari", "Piper", "Real-Pod", "eSpeak", "One sentence")]
+    assert places == sorted(places), "lower is better"
+    assert '<circle class="ranked"' in found.svg
+    assert '<path class="human"' in found.svg
+    assert '<path class="control"' in found.svg
+
+
+def test_against_size_draws_only_who_states_one_and_counts_the_others(board: pd.DataFrame, folder: RunsFolder) -> None:
+    index = Index(Numbers.of(board), {"hibari": Facts(size=3e8)})
+    found = drawn(index, folder, plot="size", of="wer.wer").picture
+    assert found is not None
+    assert [cells[:2] for cells in found.rows] == [("Hibari dialogue", "300,000,000")]
+    assert found.notes == ("4 systems do not state a size and are not drawn.",)
+    assert drawn(board, folder, plot="size", of="wer.wer").why_not == WORDS["none_size"]
+
+
+def test_against_speed_uses_the_rtf_of_the_same_view() -> None:
+    values = {"wer.wer": {"a": 0.1, "b": 0.2}, "rtf.rtf": {"a": 0.5}}
+    found = drawn(lfs(values), RunsFolder(Path("nowhere")), plot="rtf", of="wer.wer").picture
+    assert found is not None
+    assert [cells[:2] for cells in found.rows] == [("A", "0.5")]
+    assert found.notes == ("1 systems have no RTF and are not drawn.",)
+
+
+def test_the_distribution_has_quartiles_of_systems_and_of_their_items(board: pd.DataFrame, folder: RunsFolder) -> None:
+    found = drawn(board, folder, plot="distribution", of="wer.wer").picture
+    assert found is not None
+    rows = {cells[0]: cells for cells in found.rows}
+    own = board[(board["key"] == "wer") & (board["slice"] == "") & (board["system_kind"] != "control")][
+        "value"
+    ].dropna()
+    assert rows["All systems"][1] == str(len(own))
+    assert rows["All systems"][4] == f"{own.median():.3f}"
+    assert rows["Hibari dialogue"][1] == "6", "items"
+    arts = drawn(board, folder, plot="distribution", of="wer.wer", slice="category=Arts").picture
+    assert arts is not None
+    assert {cells[0]: cells[1] for cells in arts.rows}["Hibari dialogue"] == "2"
+
+
+def test_over_time_the_best_so_far_never_gets_worse(folder: RunsFolder) -> None:
+    board = lfs({"wer.wer": {"a": 0.3, "b": 0.4, "c": 0.2}})
+    days = {"a": "2026-01-01", "b": "2026-02-01", "c": "2026-03-01"}
+    board["created"] = [f"{days[system]}T00:00:00+00:00" for system in board["system"]]
+    found = drawn(board, folder, plot="time", of="wer.wer").picture
+    assert found is not None
+    steps = re.search(r'class="best" d="([^"]+)"', found.svg)
+    assert steps
+    assert steps[1].count("V") == 1, "b was no improvement"
+    assert [cells[1] for cells in found.rows] == ["2026-03-01", "2026-02-01", "2026-01-01"]
+    reported = drawn(board.assign(created=""), folder, plot="time", of="wer.wer")
+    assert reported.why_not == WORDS["none_time"]

@@ -1,0 +1,89 @@
+"""Validity sets a metric against people on the same outputs, turned where lower is better."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from podeval.errors import BadInput
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.validity import of_file, of_marks, validity
+from podeval.stats.marks import Mark
+
+
+def items(values: dict[tuple[str, str], float], metric: str = "wer", key: str = "wer") -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"metric": metric, "protocol": "p", "system": system, "item": item, "result": json.dumps({key: value})}
+            for (system, item), value in values.items()
+        ]
+    )
+
+
+def outputs(systems: int, each: int) -> list[tuple[str, str]]:
+    return [(f"s{s}", f"i{i}") for s in range(systems) for i in range(each)]
+
+
+def test_a_lower_error_that_people_like_is_agreement() -> None:
+    random = np.random.default_rng(0)
+    errors = {output: random.random() for output in outputs(4, 12)}
+    human = {"naturalness": {output: 5 - 4 * value for output, value in errors.items()}}
+    found = validity(items(errors), human)[0]
+    assert found.turned
+    assert found.srcc.value == pytest.approx(1)
+    assert found.systems.count == 4
+    assert found.srcc.count == 48
+
+
+def test_noise_has_an_interval_that_holds_zero_and_only_shared_outputs_count() -> None:
+    random = np.random.default_rng(1)
+    values = {output: random.random() for output in outputs(3, 20)}
+    scores = {output: random.random() for output in outputs(5, 15)}
+    found = validity(items(values), {"naturalness": scores})[0]
+    assert found.srcc.count == 45
+    assert found.srcc.low < 0 < found.srcc.high
+    assert validity(items(values), {"other": {("x", "y"): 1.0}}) == []
+
+
+def test_unscored_items_are_no_pairs() -> None:
+    frame = items({output: 0.1 for output in outputs(2, 3)})
+    frame["result"] = json.dumps({"reason": "silence", "cause": "system"})
+    assert validity(frame, {"naturalness": dict.fromkeys(outputs(2, 3), 1.0)}) == []
+
+
+def test_human_scores_are_means_over_listeners_by_scale(tmp_path: Path) -> None:
+    marks = [
+        Mark("p1", "Arts", "aria", 4, "timbre"),
+        Mark("p2", "Arts", "aria", 2, "timbre"),
+        Mark("p1", "Arts", "b", 1),
+    ]
+    assert of_marks("t", marks) == {"t · timbre": {("aria", "Arts"): 3}, "t": {("b", "Arts"): 1}}
+    path = tmp_path / "listeners.csv"
+    path.write_text("system,item,score,rater\naria,Arts,4,p1\naria,Arts,5,p2\n", encoding="utf-8")
+    assert of_file(path) == {"listeners": {("aria", "Arts"): 4.5}}
+    for content, sentence in (("a,b\n1,2\n", "needs a line"), ("system,item,score\nx,y,good\n", "line 2")):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(BadInput, match=sentence):
+            of_file(path)
+
+
+def test_metrics_of_real_run_folders_are_set_against_people(folder: RunsFolder, tmp_path: Path) -> None:
+    """People who like what DNSMOS likes agree with it; the rows are those that a board is built from."""
+    from podeval.store.results import ITEMS, read_table
+
+    rows = read_table(folder.path / ITEMS)
+    liked = {
+        (row["system"], row["item"]): json.loads(row["result"])["ovrl"]
+        for row in rows[rows["metric"] == "dnsmos"].to_dict("records")
+        if "ovrl" in json.loads(row["result"])
+    }
+    scores = tmp_path / "listeners.csv"
+    lines = [f"{system},{item},{value}" for (system, item), value in liked.items()]
+    scores.write_text("system,item,score\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    found = validity(rows, of_file(scores))
+    best = next(row for row in found if (row.metric, row.key) == ("dnsmos", "ovrl"))
+    assert best.srcc.value == pytest.approx(1)
+    assert best.srcc.count <= len(liked)
+    assert {row.human for row in found} == {"listeners"}

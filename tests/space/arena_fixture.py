@@ -1,0 +1,187 @@
+"""An arena with real speech, served by the real program: made in a folder of runs, started, killed, started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile as sf
+
+from podeval.arena import Arena
+from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry, Turn, add
+from podeval.store.database import Database
+from podeval.systems.espeak_ng import EspeakNg
+from podeval.text.script import Script
+
+SPACE = Path(__file__).parents[2] / "space"
+HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
+SYSTEMS = {
+    "muted-one": SystemEntry(id="muted-one", title=f"Quiet {HOSTILE}"),
+    "strong-one": SystemEntry(id="strong-one", title="=Loud voice & co"),
+    "anchor-one": SystemEntry(id="anchor-one", title="eSpeak anchor", kind="control"),
+}
+RATE = 22_050
+LEVELS = {"muted-one": 0.1, "strong-one": 0.7, "anchor-one": 0.4}
+RATES = {"muted-one": 24_000, "strong-one": 44_100, "anchor-one": 16_000}
+LINES = (
+    "Good morning.",
+    "Good night.",
+    "Not today.",
+    "Tell me more.",
+    "Very well.",
+    "Come in.",
+    "So it is.",
+    "Who knows?",
+)
+
+
+def fill(database: Path, folder: Path, *, items: int = len(LINES)) -> None:
+    """Three systems that say one short line on each item, at different levels and rates, tagged with who they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said = _speech(items)
+    outputs, entries = [], []
+    for number in range(items):
+        dimension = "semantic" if number % 2 == 0 else HOSTILE
+        prompt = folder / f"asked-{number}.wav"
+        sf.write(prompt, said[number], RATE)
+        entries.append(
+            ItemEntry(
+                id=f"i{number}",
+                dimension=dimension,
+                title=f"Greeting {number} {HOSTILE}",
+                instructions=f"Which is the better answer? {HOSTILE}",
+                turns=[Turn(text=f"{LINES[number]} {HOSTILE}", audio=str(prompt))],
+                language="en",
+            )
+        )
+        outputs += [_output(folder, system, f"i{number}", said[number]) for system in SYSTEMS]
+    with Database(database) as opened:
+        add(opened, Manifest(systems=list(SYSTEMS.values()), items=entries, outputs=outputs))
+
+
+def fill_long(database: Path, folder: Path) -> None:
+    """One item of 65 s, of which a minute is heard."""
+    folder.mkdir(parents=True, exist_ok=True)
+    speech = np.resize(_speech(1)[0], 65 * RATE)
+    with Database(database) as opened:
+        item = ItemEntry(id="long", dimension="long form")
+        add(opened, Manifest(items=[item], outputs=[_output(folder, name, "long", speech) for name in SYSTEMS]))
+
+
+def _speech(lines: int) -> list[np.ndarray]:
+    system = EspeakNg()
+    if reason := system.available():
+        pytest.skip(reason)
+    speech = system.speak(Script.parse([{"speaker": "A", "text": line} for line in LINES[:lines]]))
+    assert speech.rate == RATE
+    sound = speech.samples.mean(axis=1)
+    return [sound[round(turn.start * RATE) : round(turn.end * RATE)] for turn in speech.turns]
+
+
+def _output(folder: Path, system: str, item: str, samples: np.ndarray) -> OutputEntry:
+    file = folder / f"{system}-{item}.flac"
+    rate = RATES[system]
+    sound = np.interp(np.arange(0, len(samples) / RATE, 1 / rate), np.arange(len(samples)) / RATE, samples)
+    with sf.SoundFile(file, "w", rate, 1, format="FLAC") as written:
+        written.title = f"made by {system}"
+        written.write(LEVELS[system] * sound / np.abs(sound).max())
+    return OutputEntry(system=system, item=item, audio=str(file))
+
+
+@dataclass
+class Site:
+    """The program `space/app.py` in a process of its own, local mode, on a database that outlives it."""
+
+    runs: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def database(self) -> Path:
+        return self.runs / "podeval.db"
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> Site:
+        """Start it, or start it again at the same address; it answers when this returns."""
+        if not self.port:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+        said = (self.runs / "site.log").open("ab")
+        environment = {
+            **os.environ,
+            "PODEVAL_RUNS": str(self.runs),
+            "GRADIO_SERVER_NAME": "127.0.0.1",
+            "GRADIO_SERVER_PORT": str(self.port),
+            **self.environment,
+        }
+        environment.pop("DATABASE_URL", None)
+        self.process = subprocess.Popen(
+            [sys.executable, str(SPACE / "app.py")], env=environment, stdout=said, stderr=said
+        )
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{self.address}/arena/ratings.json", timeout=30).close()
+                return self
+            except OSError:
+                assert self.process.poll() is None, (self.runs / "site.log").read_text()
+                time.sleep(0.1)
+        raise AssertionError((self.runs / "site.log").read_text())
+
+    def kill(self) -> None:
+        """As a power cut would."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+
+def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: str | None = None) -> Any:
+    """The site's own pages over an arena, without the board; people are who the header `x-person` says they are.
+
+    `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`.
+    """
+    import website
+    from fastapi import FastAPI
+    from fastapi.staticfiles import StaticFiles
+    from identity import Person, SignIn
+    from pages import arena as page
+    from services import Services
+
+    class ByHeader(SignIn):
+        def person(self, request: Any) -> Person | None:
+            name = request.headers.get("x-person")
+            return Person(name, name) if name else None
+
+    how = ByHeader("oidc") if mode == "header" else SignIn(mode)
+    services = Services(runs, arena.database, arena, None, closed)  # type: ignore[arg-type]
+    site = website.Site(services, how)
+    app = FastAPI()
+    website._answer_errors(app, site)
+    website._guard(app)
+    app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
+    app.mount("/own", StaticFiles(directory=SPACE / "static"))
+    app.include_router(page.router(site))
+    return app

@@ -1,0 +1,88 @@
+"""The pages that compare and report, served without the board, over runs whose recordings differ and can be heard."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile as sf
+from fixture_runs import write_runs
+
+SPACE = Path(__file__).parents[2] / "space"
+HOSTILE = {
+    "title": "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>",
+    "topic": "</script><script>window.hacked=1</script>{{7*7}}",
+    "text": "<iframe src=javascript:parent.hacked=1></iframe> <b>bold</b>",
+    "reason": "<svg onload=window.hacked=1>",
+}
+RATES = {"hibari": 22_050, "piper": 44_100}
+SECONDS = {"hibari": 20, "piper": 16}
+
+
+def write_sound(runs: Path) -> None:
+    """Recordings of two systems with other rates and lengths, and turns each second at another place."""
+    for system, rate in RATES.items():
+        for document in sorted((runs / system / "outputs").glob("*.json")):
+            clock = np.arange(SECONDS[system] * rate) / rate
+            hum = 0.3 * np.sin(2 * np.pi * 220 * clock) * (0.4 + 0.6 * (np.sin(2 * np.pi * 0.5 * clock) > 0))
+            sf.write(document.with_suffix(".flac"), hum, rate)
+            known = json.loads(document.read_text("utf-8"))
+            each = 2.0 if system == "hibari" else 1.6
+            first = known["turns"][0]["text"]
+            known["turns"] = [
+                {"speaker": "Host", "start": each * n, "end": each * (n + 1), "text": f"{first} Line {n} of {system}."}
+                for n in range(10)
+            ]
+            document.write_text(json.dumps(known | {"duration": SECONDS[system]}), "utf-8")
+
+
+def own_pages(runs: Path) -> Any:
+    """The site's own pages of this room over a folder of runs, as the site serves them."""
+    import website
+    from fastapi import FastAPI
+    from fastapi.staticfiles import StaticFiles
+    from identity import SignIn
+    from pages import compare, report, system
+    from services import open_services
+
+    site = website.Site(open_services(runs), SignIn("local"))
+    app = FastAPI()
+    website._answer_errors(app, site)
+    website._guard(app)
+    app.add_middleware(website.SessionMiddleware, secret_key="of the tests")
+    app.mount("/own", StaticFiles(directory=SPACE / "static"))
+    app.include_router(compare.router(site))
+    app.include_router(report.router(site))
+    app.include_router(system.router(site))
+    return app
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """The address at which an application answers while this lasts."""
+    import uvicorn
+
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=10)
+
+
+def filled(folder: Path, hostile: dict[str, str] | None = None) -> Path:
+    """Runs to compare, with sound."""
+    runs = write_runs(folder, hostile)
+    write_sound(runs)
+    return runs

@@ -1,0 +1,92 @@
+"""An OpenID provider on loopback: discovery, code flow with PKCE, signed id tokens; whoever it is told to signs in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import socket
+import threading
+import time
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, RedirectResponse, Response
+from joserfc import jwt
+from joserfc.jwk import RSAKey
+
+
+class LoopbackProvider:
+    """Signs in `person`; counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.person: dict[str, Any] = {"sub": "5e67bdd6", "preferred_username": "alice"}
+        self._key = RSAKey.generate_key(2048, {"kid": "one"})
+        self._codes: dict[str, dict[str, str]] = {}
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(self._app(), log_level="error")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+
+    def __enter__(self) -> LoopbackProvider:
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+
+    def _app(self) -> FastAPI:
+        app = FastAPI()
+
+        @app.get("/.well-known/openid-configuration")
+        def discovery() -> dict[str, Any]:
+            return {
+                "issuer": self.url,
+                "authorization_endpoint": f"{self.url}/oauth/authorize",
+                "token_endpoint": f"{self.url}/oauth/token",
+                "userinfo_endpoint": f"{self.url}/oauth/userinfo",
+                "jwks_uri": f"{self.url}/jwks",
+                "id_token_signing_alg_values_supported": ["RS256"],
+                "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            }
+
+        @app.get("/jwks")
+        def keys() -> dict[str, Any]:
+            return {"keys": [self._key.as_dict(private=False)]}
+
+        @app.get("/oauth/authorize")
+        def authorize(request: Request) -> Response:
+            asked = dict(request.query_params)
+            code = secrets.token_urlsafe()
+            self._codes[code] = asked
+            return RedirectResponse(f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}")
+
+        @app.post("/oauth/token")
+        async def token(request: Request) -> Response:
+            sent = {name: values[0] for name, values in parse_qs((await request.body()).decode()).items()}
+            asked = self._codes.pop(sent.get("code", ""), None)
+            verifier = hashlib.sha256(sent.get("code_verifier", "").encode()).digest()
+            challenge = base64.urlsafe_b64encode(verifier).rstrip(b"=").decode()
+            if asked is None or challenge != asked["code_challenge"]:
+                return JSONResponse({"error": "invalid_grant"}, 400)
+            now = int(time.time())
+            claims = {
+                **self.person,
+                "iss": self.url,
+                "aud": asked["client_id"],
+                "nonce": asked["nonce"],
+                "iat": now,
+                "exp": now + 300,
+            }
+            signed = jwt.encode({"alg": "RS256", "kid": "one"}, claims, self._key)
+            return JSONResponse({"access_token": "secret-token", "token_type": "bearer", "id_token": signed})
+
+        return app

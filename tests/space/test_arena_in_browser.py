@@ -1,0 +1,442 @@
+"""What a voter does at the arena, in a real browser against the real program, its database and real speech."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accessibility import violations
+from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, site_without_board
+
+from podeval.arena import Arena, Settings
+from podeval.store.database import Database
+
+pytestmark = [pytest.mark.browser, pytest.mark.space]
+
+PATIENCE = 30_000
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    runs = tmp_path_factory.mktemp("arena") / "runs"
+    runs.mkdir()
+    fill(runs / "podeval.db", runs / "audio")
+    served = Site(runs, environment={"PODEVAL_CACHE": str(runs / "cache")}).start()
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("PODEVAL_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Voter:
+    """A browser of its own with a page, and what went wrong or abroad in it."""
+
+    def __init__(self, chromium: Any, width: int, scheme: str, **more: Any) -> None:
+        self.context = chromium.new_context(viewport={"width": width, "height": 780}, color_scheme=scheme, **more)
+        self.wrong: list[str] = []
+        self.sent: list[dict[str, Any]] = []
+        self.page = self.tab()
+
+    def tab(self) -> Any:
+        page = self.context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("console", lambda m: self.wrong.append(m.text) if m.type in ("error", "warning") else None)
+        page.on("request", self._request)
+        return page
+
+    def _request(self, request: Any) -> None:
+        if not request.url.startswith(("http://127.0.0.1", "data:", "blob:")):
+            self.wrong.append(f"abroad: {request.url}")
+        if request.method == "POST" and request.url.endswith("/arena/votes"):
+            self.sent.append(json.loads(request.post_data))
+
+    def open(self, address: str) -> Any:
+        self.page.goto(f"{address}/arena")
+        self.page.wait_for_selector("#battle:not([hidden])")
+        return self.page
+
+
+@pytest.fixture
+def voter(chromium: Any) -> Iterator[Callable[..., Voter]]:
+    made: list[Voter] = []
+
+    def new(width: int = 1280, scheme: str = "light", **more: Any) -> Voter:
+        made.append(Voter(chromium, width, scheme, **more))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.context.close()
+
+
+def state(page: Any, name: str, reason: str | None = None) -> None:
+    wanted = f"#arena[data-state={name}]" + (f"[data-reason='{reason}']" if reason is not None else "")
+    page.wait_for_selector(wanted)
+
+
+def hear(page: Any) -> None:
+    """Play A; B follows by itself."""
+    page.click("#side-a .play")
+    page.wait_for_selector(".vote-a:enabled")
+
+
+def votes(site: Site) -> list[tuple[str, str, str]]:
+    """Id, outcome and comment of all votes, in order."""
+    with sqlite3.connect(f"file:{site.database}?mode=ro", uri=True) as database:
+        return database.execute("select id, outcome, comment from votes order by number").fetchall()
+
+
+def kept(page: Any) -> dict[str, Any]:
+    return dict(page.evaluate("JSON.parse(sessionStorage.getItem('podeval.arena'))"))
+
+
+def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorded(
+    site: Site, voter: Callable[..., Voter], pictures: Path
+) -> None:
+    here = voter(360, "dark", has_touch=True)
+    before = len(votes(site))
+    page = here.open(site.address)
+    assert page.locator(".vote:enabled").all_inner_texts() == ["Skip"]
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-360-dark.png", full_page=True)
+    hear(page)
+    shown = page.inner_text("body")
+    assert not any(system.title in shown for system in SYSTEMS.values()), "blind until the vote"
+    assert page.inner_text("#side-b .share").startswith(("heard 9", "heard 100"))
+    page.locator("#comment").evaluate("(e, text) => { e.value = text; }", HOSTILE)
+    page.dblclick(".vote-a")
+    state(page, "revealed")
+    assert [row[1:] for row in votes(site)[before:]] == [("a", HOSTILE)], "a double click is one vote"
+    assert len(here.sent) == 1
+    names = page.inner_text("#names")
+    assert sum(system.title in names for system in SYSTEMS.values()) == 2
+    page.wait_for_selector("#mine:has-text('Pairs you judged')")
+    page.wait_for_selector("#names .quiet")
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-revealed-360-dark.png", full_page=True)
+    assert page.evaluate("window.hacked") is None
+    page.reload()
+    state(page, "revealed")
+    page.goto(f"{site.address}/arena/ratings")
+    while not page.locator("#ratings").count():
+        # The first rating loads libraries; until it is quick, a page may be some seconds old.
+        page.wait_for_timeout(500)
+        page.reload()
+    shown = page.inner_text("#ratings")
+    assert sum(system.title in shown for system in SYSTEMS.values()) == 2
+    assert page.locator("img[src=x], main script").count() == 0
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-ratings-360-dark.png", full_page=True)
+    assert page.evaluate("window.hacked") is None
+    page.go_back()
+    state(page, "revealed")
+    assert len(votes(site)) == before + 1
+    page.click("#next")
+    state(page, "battle")
+    assert here.wrong == []
+
+
+def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter], pictures: Path) -> None:
+    here = voter(768, "light")
+    before = len(votes(site))
+    page = here.open(site.address)
+    page.keyboard.press("1")
+    page.keyboard.press("t")
+    assert len(here.sent) == 0, "nothing was heard"
+    page.screenshot(path=pictures / "arena-768-light.png", full_page=True)
+    page.keyboard.press(" ")
+    page.wait_for_selector("#side-a.playing, #side-b.playing, .vote-a:enabled")
+    page.wait_for_selector(".vote-a:enabled")
+    page.keyboard.press("ArrowLeft")
+    page.focus("#side-a .wave")
+    page.keyboard.press("End")
+    assert float(page.get_attribute("#side-a .wave", "aria-valuenow")) > 0.3
+    page.keyboard.press("Home")
+    assert float(page.get_attribute("#side-a .wave", "aria-valuenow")) == 0
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.focus("#comment")
+    page.keyboard.type("A, b, x and 2 are letters here, s too")
+    assert len(here.sent) == 0, "keys typed into the comment judge nothing"
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("2")
+    state(page, "revealed")
+    assert votes(site)[-1][1:] == ("b", "A, b, x and 2 are letters here, s too")
+    assert page.evaluate("document.activeElement.id") == "revealed", "a screen reader goes on there"
+    page.screenshot(path=pictures / "arena-revealed-768-light.png")
+    page.keyboard.press("n")
+    state(page, "battle")
+    assert page.input_value("#comment") == ""
+    page.keyboard.press("s")
+    state(page, "revealed")
+    assert [row[1] for row in votes(site)[before:]] == ["b", "skip"]
+    page.locator("#next:enabled").focus()
+    page.keyboard.press("Enter")
+    state(page, "battle")
+    page.locator(".shortcuts summary").click()
+    page.uncheck("#shortcuts-on")
+    page.locator("h1").click()
+    page.keyboard.press("s")
+    page.wait_for_timeout(300)
+    assert len(votes(site)) == before + 2, "single keys can be turned off"
+    reached = []
+    page.evaluate("document.activeElement.blur()")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.textContent.trim().replace(/\\s+/g, ' ')"))
+    assert {"Play A", "Play B", "Skip"} <= set(reached)
+    assert here.wrong == []
+
+
+def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callable[..., Voter], pictures: Path) -> None:
+    here = voter()
+    page = here.open(site.address)
+    token = kept(page)["token"]
+    hear(page)
+    page.fill("#comment", "half a thought")
+    page.screenshot(path=pictures / "arena-heard-1280-light.png", full_page=True)
+    page.reload()
+    state(page, "battle")
+    assert kept(page)["token"] == token
+    assert page.input_value("#comment") == "half a thought"
+    page.wait_for_selector(".vote-a:enabled")
+    assert page.locator("#side-a progress").get_attribute("value") not in (None, "0")
+    page.click(".vote[data-outcome=tie]")
+    state(page, "revealed")
+    assert votes(site)[-1][1:] == ("tie", "half a thought")
+    assert here.wrong == []
+
+
+def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
+    site: Site, voter: Callable[..., Voter]
+) -> None:
+    here = voter()
+    first = here.open(site.address)
+    second = here.tab()
+    second.goto(f"{site.address}/arena")
+    second.wait_for_selector("#battle:not([hidden])")
+    assert kept(first)["token"] != kept(second)["token"]
+    second.close()
+    # A tab that was duplicated begins with what the first one keeps.
+    copied = json.dumps(json.dumps(kept(first)))
+    second = here.tab()
+    second.add_init_script(f"sessionStorage['podeval.arena'] ??= {copied}")
+    second.goto(f"{site.address}/arena")
+    second.wait_for_selector("#battle:not([hidden])")
+    assert kept(first)["token"] == kept(second)["token"]
+    before = len(votes(site))
+    hear(first)
+    hear(second)
+    first.click(".vote-a")
+    state(first, "revealed")
+    second.click(".vote-b")
+    state(second, "ended", "replayed")
+    assert [row[1] for row in votes(site)[before:]] == ["a"]
+    assert "judged" in second.inner_text("#ended")
+    assert violations(second) == []
+    second.click("#ended-next")
+    state(second, "battle")
+
+
+def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(
+    site: Site, voter: Callable[..., Voter], pictures: Path
+) -> None:
+    here = voter(360)
+    page = here.open(site.address)
+    hear(page)
+    battle = kept(page)["token"].partition(".")[0]
+    with sqlite3.connect(site.database, timeout=15) as database:
+        database.execute("update battles set expires_at = '2020-01-01 00:00:00.000000' where id = ?", [battle])
+    before = len(votes(site))
+    page.click(".vote-b")
+    state(page, "ended", "expired")
+    assert len(votes(site)) == before
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-expired-360-light.png")
+    page.reload()
+    state(page, "battle")
+
+
+def test_an_answer_lost_on_its_way_is_asked_for_again_and_the_vote_counts_once(
+    site: Site, voter: Callable[..., Voter]
+) -> None:
+    here = voter()
+    page = here.open(site.address)
+    hear(page)
+    before = len(votes(site))
+    lost = []
+
+    def lose_first(route: Any) -> None:
+        if lost:
+            route.continue_()
+        else:
+            lost.append(route.fetch().status)
+            route.abort("connectionreset")
+
+    page.route("**/arena/votes", lose_first)
+    page.click(".vote-b")
+    state(page, "revealed")
+    assert lost == [200], "the first post was recorded, only its answer was lost"
+    assert len(here.sent) == 2
+    assert here.sent[0] == here.sent[1]
+    assert [row[1] for row in votes(site)[before:]] == ["b"]
+
+
+def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
+    request = urllib.request.Request(
+        address, json.dumps(content).encode(), {"Content-Type": "application/json", "X-Podeval": "1"}
+    )
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return dict(json.load(answer))
+
+
+def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_nothing_twice(
+    site: Site, voter: Callable[..., Voter], pictures: Path
+) -> None:
+    here = voter(1280, "dark")
+    page = here.open(site.address)
+    hear(page)
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-heard-1280-dark.png", full_page=True)
+    before = votes(site)
+    battles = [_post(f"{site.address}/arena/battles", {}) for _ in range(4)]
+    time.sleep(1.5)
+    ballots = [
+        {
+            "id": f"kill-{number}-{battle['token'][:16]}",
+            "token": battle["token"],
+            "outcome": "b",
+            "played_a": [[0, battle["a"]["seconds"]]],
+            "played_b": [[0, battle["b"]["seconds"]]],
+        }
+        for number, battle in enumerate(battles)
+    ]
+    acknowledged: dict[str, int] = {}
+
+    def vote() -> None:
+        for ballot in ballots:
+            try:
+                acknowledged[ballot["id"]] = _post(f"{site.address}/arena/votes", ballot)["number"]
+            except (OSError, urllib.error.HTTPError):
+                return
+
+    voting = threading.Thread(target=vote)
+    voting.start()
+    while not acknowledged and voting.is_alive():
+        time.sleep(0.001)
+    site.kill()
+    voting.join()
+    page.click(".vote-a")
+    state(page, "sending", "offline")
+    assert "kept in this tab" in page.inner_text("#status")
+    page.screenshot(path=pictures / "arena-offline-1280-dark.png")
+    there = {row[0] for row in votes(site)}
+    assert acknowledged.keys() <= there, "what was acknowledged is there"
+    site.start()
+    page.reload()
+    state(page, "revealed")
+    again = {ballot["id"]: _post(f"{site.address}/arena/votes", ballot)["number"] for ballot in ballots}
+    assert {vote: again[vote] for vote in acknowledged} == acknowledged, "the same acknowledgement as before"
+    now = votes(site)
+    assert now[: len(before)] == before
+    assert sorted(row[0] for row in now[len(before) :]) == sorted([*again, here.sent[0]["id"]])
+    assert len({ballot["id"] for ballot in here.sent}) == 1
+    page.goto(f"{site.address}/arena/ratings?lang=zh")
+    assert "竞技场评分" in page.inner_text("h1")
+    assert violations(page) == []
+    page.screenshot(path=pictures / "arena-ratings-1280-dark-zh.png", full_page=True)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
+    """The pages without the board over one pair, under other circumstances; gives the address."""
+    import socket
+
+    import uvicorn
+
+    fill(tmp_path / "podeval.db", tmp_path / "audio", items=1)
+    fill_long(tmp_path / "podeval.db", tmp_path / "audio")
+    servers = []
+    with Database(tmp_path / "podeval.db") as database:
+
+        def serve(mode: str = "local", closed: str | None = None, **settings: Any) -> str:
+            app = site_without_board(tmp_path, Arena(database, Settings(**settings)), mode, closed)
+            listening = socket.socket()
+            listening.bind(("127.0.0.1", 0))
+            server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+            thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+            thread.start()
+            servers.append((server, thread))
+            while not server.started:
+                time.sleep(0.02)
+            return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+        yield serve
+        for server, thread in servers:
+            server.should_exit = True
+            thread.join(timeout=10)
+
+
+def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], voter: Callable[..., Voter]) -> None:
+    here = voter(360)
+    page = here.page
+    page.goto(small("oidc") + "/arena")
+    assert page.get_attribute("main a.button", "href") == "/sign-in?next=/arena"
+    assert violations(page) == []
+    page.goto(small("none", closed="Votes are not taken here, because the disk is lost.") + "/arena")
+    assert "because the disk is lost" in page.inner_text("main")
+    assert page.locator(".vote").count() == 0
+    assert violations(page) == []
+    address = small()
+    page.goto(f"{address}/arena")
+    for _ in range(6):
+        state(page, "battle")
+        page.click(".vote[data-outcome=skip]")
+        state(page, "revealed")
+        page.click("#next")
+    state(page, "ended", "nothing left")
+    assert "heard everything" in page.inner_text("#ended")
+    assert violations(page) == []
+    assert [error for error in here.wrong if "409" not in error] == []
+
+
+def test_the_whole_of_a_long_recording_can_be_heard_beside_its_excerpt(
+    small: Callable[..., str], voter: Callable[..., Voter]
+) -> None:
+    here = voter(360)
+    page = here.page
+    page.goto(small(excerpt_seconds=0.5, comment_required=True) + "/arena")
+    state(page, "battle")
+    page.select_option("#dimension", "long form")
+    page.wait_for_selector("#judged-on:text-is('long form')")
+    assert "same place" in page.inner_text("#rule")
+    page.click("#side-a .whole")
+    page.wait_for_selector("#side-a .whole-note:not([hidden])")
+    page.click("#side-a .play")
+    page.wait_for_selector("#side-a .time:has-text('/ 1:05')")
+    page.wait_for_selector("#side-a.playing")
+    page.wait_for_timeout(700)
+    assert page.inner_text("#side-a .share") == "heard 0 %", "what counts is the excerpt"
+    page.click("#side-a .whole")
+    page.wait_for_selector(".vote-a:enabled")
+    page.click(".vote-a")
+    assert page.evaluate("document.activeElement.id") == "comment", "a reason is asked for here"
+    page.fill("#comment", "clearer")
+    page.click(".vote-a")
+    state(page, "revealed")
+    assert here.wrong == []

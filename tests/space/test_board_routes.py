@@ -1,0 +1,173 @@
+"""The board's page as it is sent: what its address says, in the reader's language, and no work done twice."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import pytest
+from starlette.testclient import TestClient
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
+
+from large_board import write_large_board
+
+from podeval.store.results import BOARD
+
+pytestmark = pytest.mark.space
+PART = {"x-podeval-part": "view"}
+
+
+@pytest.fixture(scope="module")
+def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
+    with TestClient(board_app.build(runs)) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def large(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Path]]:
+    """120 systems, twelve figures and three slices."""
+    runs = write_large_board(tmp_path_factory.mktemp("large"), systems=120, keys=12, slices=3)
+    with TestClient(board_app.build(runs)) as client:
+        yield client, runs
+
+
+def test_the_page_needs_no_script_no_style_in_it_and_nothing_from_elsewhere(local: TestClient) -> None:
+    page = local.get("/?plot=radar")
+    assert page.status_code == 200
+    assert "Hibari dialogue" in page.text
+    assert 'name="q"' in page.text
+    assert "style=" not in page.text
+    assert "<script>" not in page.text
+    policy = page.headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "frame-ancestors" in policy
+
+
+def test_a_form_without_a_script_says_a_name_once_for_each_value(local: TestClient) -> None:
+    page = local.get("/?columns=wer.wer&columns=mattr.mattr&controls=0&q=").text
+    assert page.count('<th scope="col" class="number"') + page.count("aria-sort") >= 2
+    assert "DNSMOS" not in page[page.index("<thead>") : page.index("</thead>")]
+    assert "Silence" not in page[page.index("<tbody>") : page.index("</tbody>")]
+
+
+def test_supplied_outputs_say_what_their_spot_check_found(board_app: ModuleType, tmp_path: Path) -> None:
+    runs = write_large_board(tmp_path / "runs", systems=3, keys=2, slices=0)
+    table = pd.read_parquet(runs / BOARD)
+    table.loc[table["system"] == "system_001", ["provenance", "spot_check"]] = ["outputs supplied", "differs"]
+    table.to_parquet(runs / BOARD, index=False)
+    with TestClient(board_app.build(runs)) as client:
+        assert client.get("/", headers=PART).text.count("outputs supplied · spot check: differs") == 1
+
+
+def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestClient) -> None:
+    part = local.get("/?q=piper", headers=PART)
+    assert "<html" not in part.text
+    assert "1 of 6 systems" in part.text
+
+
+def test_a_system_of_the_old_addresses_is_still_answered_by_its_page(local: TestClient) -> None:
+    page = local.get("/?tab=system&system=piper").text
+    assert "Piper, two voices" in page
+    assert 'id="choices"' not in page, "not the leaderboard"
+    moved = local.get("/board?q=piper", follow_redirects=False)
+    assert moved.headers["location"] == "/?q=piper"
+
+
+def test_downloads_are_of_the_view_whatever_page_of_it_is_shown(large: tuple[TestClient, Path]) -> None:
+    client, _ = large
+    page = client.get("/")
+    assert page.text.count('<th scope="row"><a class="pin"') == 100
+    assert "Show all 120" in page.text
+    assert client.get("/?rows=all").text.count('<th scope="row"><a class="pin"') == 120
+    answer = client.get("/board.parquet?columns=wer.wer&dimension=all&slice=scenario=audiobook")
+    shown = pd.read_parquet(io.BytesIO(answer.content))
+    assert len(shown) == 120
+    assert set(shown["slice"]) == {"scenario=audiobook"}
+    assert shown["size_parameters"].notna().any()
+    assert (
+        'filename="podeval-lfs_bench-test-reference-all-scenario-audiobook.parquet"'
+        in answer.headers["content-disposition"]
+    )
+    rows = pd.read_csv(io.BytesIO(client.get("/board.csv?columns=wer.wer&dimension=all&licence=MIT").content))
+    assert set(rows["licence"]) == {"MIT"}
+    assert len(rows) == 30
+
+
+def test_facts_can_be_filtered_by_what_is_not_stated(large: tuple[TestClient, Path]) -> None:
+    client, _ = large
+    assert "30 of 120 systems" in client.get("/?licence=not_stated", headers=PART).text
+    assert "24 of 120 systems" in client.get("/?size=not_stated", headers=PART).text
+    assert "24 / 120 个系统" in client.get("/?size=not_stated&lang=zh", headers=PART).text
+    client.cookies.clear()
+
+
+class Work:
+    """Counts what should be done once."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from podeval.leaderboard import index, table
+        from podeval.leaderboard.numbers import Numbers
+
+        self.done: Counter[str] = Counter()
+        self._count(monkeypatch, Numbers, "__init__", "tables read")
+        self._count(monkeypatch, index, "offers", "protocols looked through")
+        self._count(monkeypatch, index.Sheet, "__init__", "sheets made")
+        self._count(monkeypatch, Numbers, "rows", "columns read")
+        self._count(monkeypatch, table, "cell", "cells written")
+
+    def _count(self, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, said: str) -> None:
+        original = getattr(owner, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.done[said] += 1
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    def of(self, client: TestClient, address: str) -> Counter[str]:
+        self.done.clear()
+        assert client.get(address, headers=PART).status_code == 200
+        return Counter(self.done)
+
+
+def test_nothing_is_done_twice_from_one_interaction_to_the_next(
+    large: tuple[TestClient, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, runs = large
+    work = Work(monkeypatch)
+    columns = "/?dimension=all&columns=wer.wer,wer.cer,rtf.rtf&plot=radar"
+    client.get(f"{columns}&rows=all")
+    for address in (
+        "&rows=all",
+        "&rows=all&sort=-wer.cer",
+        "&q=system+01",
+        "&licence=MIT&size=1b_to_4b",
+        "&pins=system_001",
+    ):
+        assert not work.of(client, columns + address), address
+    found = work.of(client, f"{columns}&slice=scenario=chat")
+    assert found["sheets made"] == 1
+    assert found["tables read"] == found["protocols looked through"] == 0
+    assert found["cells written"] <= 3 * 120
+    os.utime(runs / BOARD, ns=(1, 1))
+    assert work.of(client, columns)["tables read"] == 1, "a changed table is read once"
+    assert work.of(client, columns)["tables read"] == 0
+
+
+def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType, tmp_path: Path) -> None:
+    with TestClient(board_app.build(tmp_path)) as client:
+        assert "Nothing has been measured here yet" in client.get("/").text
+        assert client.get("/board.csv").status_code == 422
+        (tmp_path / BOARD).write_bytes(b"garbage")
+        broken = client.get("/", headers={"accept": "text/html"})
+        assert broken.status_code == 503
+        assert "cannot be read" in broken.text
+        assert "podeval report" in broken.text

@@ -1,0 +1,165 @@
+"""What a listener does on the page that compares, and what a printer makes of a report, in a real browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accessibility import violations
+from compare_fixture import HOSTILE, filled, own_pages, served
+
+pytestmark = [pytest.mark.browser, pytest.mark.space]
+
+PATIENCE = 60_000
+PLACES = "[...document.querySelectorAll('audio')].map((a) => [a.currentTime, a.muted, a.paused])"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    runs = filled(tmp_path_factory.mktemp("compare") / "runs", {"text": HOSTILE["text"], "topic": HOSTILE["topic"]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
+        with served(own_pages(runs)) as url:
+            yield url
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("PODEVAL_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+class Reader:
+    """A page of a browser of its own, and what went wrong or abroad in it."""
+
+    def __init__(self, chromium: Any, width: int, scheme: str) -> None:
+        self.context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.wrong: list[str] = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", lambda m: self.wrong.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on(
+            "request", lambda r: None if r.url.startswith(("http://127.0.0.1", "data:")) else self.wrong.append(r.url)
+        )
+
+
+@pytest.fixture
+def reader(chromium: Any, request: pytest.FixtureRequest) -> Iterator[Reader]:
+    width, scheme = getattr(request, "param", (1280, "light"))
+    found = Reader(chromium, width, scheme)
+    yield found
+    found.context.close()
+
+
+def apart(page: Any) -> float:
+    """How far the two recordings are from each other, in seconds: the middle of some looks."""
+    looks = []
+    for _ in range(7):
+        a, b = page.evaluate(PLACES)
+        looks.append(abs(a[0] - b[0]))
+        page.wait_for_timeout(20)
+    return statistics.median(looks)
+
+
+def until(page: Any, expression: str) -> None:
+    """Wait until something is true of a page, whose policy lets nothing be evaluated inside it."""
+    end = time.monotonic() + PATIENCE / 1000
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(40)
+
+
+@pytest.mark.parametrize("reader", [(1280, "light"), (360, "dark")], indirect=True)
+def test_switching_goes_on_at_the_same_place_without_a_gap(reader: Reader, address: str, pictures: Path) -> None:
+    page = reader.page
+    page.goto(f"{address}/compare?a=hibari&b=piper&item=arts-1")
+    page.wait_for_selector("#deck[data-state=ready]")
+    page.keyboard.press("Space")
+    until(page, "document.querySelector('.lane-a audio').currentTime > 1.5")
+    # Two starts lie apart on a busy machine; the silent one has caught up within this.
+    for key, heard in (("x", 1), ("a", 0), ("b", 1)):
+        page.wait_for_timeout(700)
+        before, began = page.evaluate(f"[{PLACES}, performance.now()]")
+        page.keyboard.press(key)
+        there, ended = page.evaluate(f"[{PLACES}, performance.now()]")
+        assert [muted for _, muted, _ in there] == [heard == 1, heard == 0], "one is heard"
+        assert not there[heard][2], "and it was running already"
+        # It goes on from where the other was: no leap back, and none ahead of the clock.
+        assert -0.1 < there[heard][0] - before[1 - heard][0] < (ended - began) / 1000 + 0.15
+        # 0.05 s where nothing else runs; here tests share two cores.
+        assert apart(page) <= 0.15
+    assert page.locator(".turn[aria-current]:visible").count() >= 1
+    assert page.locator(".pick-b").get_attribute("aria-pressed") == "true"
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    page.screenshot(path=pictures / f"compare-{page.viewport_size['width']}.png", full_page=True)
+    assert violations(page) == []
+    assert reader.wrong == []
+    assert page.evaluate("window.hacked") is None
+
+
+def test_seeking_by_turn_bar_and_key_moves_both_and_what_is_over_is_said(reader: Reader, address: str) -> None:
+    page = reader.page
+    page.goto(f"{address}/compare?a=hibari&b=piper&item=news-1")
+    page.wait_for_selector("#deck[data-state=ready]")
+    page.get_by_role("button", name="0:06, play from here").first.click()
+    until(page, f"{PLACES}.every(([at]) => Math.abs(at - 6) < 0.1)")
+    page.focus("#place")
+    page.keyboard.press("ArrowRight")
+    until(page, f"{PLACES}.every(([at]) => Math.abs(at - 11) < 0.1)")
+    page.keyboard.press("n")
+    until(page, f"{PLACES}.every(([at]) => Math.abs(at - 12) < 0.1)")
+    # B lasts 16 s, A 20: beyond its end B is over, and is said to be.
+    page.keyboard.press("b")
+    page.keyboard.press("ArrowRight")
+    page.locator("#play").click()
+    until(page, "document.getElementById('said').textContent.includes('B is over')")
+    page.keyboard.press("a")
+    assert page.evaluate(PLACES)[0][0] > 16.9
+    until(page, "document.getElementById('deck').dataset.playing === 'false'")
+    assert reader.wrong == []
+
+
+def test_letters_typed_in_a_field_and_keys_turned_off_switch_nothing(reader: Reader, address: str) -> None:
+    page = reader.page
+    page.goto(f"{address}/compare?a=hibari&b=piper")
+    page.wait_for_selector("#deck[data-state=ready]")
+    page.focus("#choose-a")
+    page.keyboard.press("b")
+    assert page.get_attribute("#deck", "data-heard") == "a"
+    page.get_by_text("Keys", exact=True).click()
+    page.get_by_label("Use single keys").uncheck()
+    page.locator("h1").click()
+    page.keyboard.press("b")
+    assert page.get_attribute("#deck", "data-heard") == "a"
+    page.locator(".pick-b").click()
+    assert page.get_attribute("#deck", "data-heard") == "b"
+
+
+def test_a_report_prints_on_white_pages_without_what_is_for_the_screen(
+    chromium: Any, address: str, pictures: Path
+) -> None:
+    reader = Reader(chromium, 360, "dark")
+    page = reader.page
+    page.goto(f"{address}/report/hibari")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.screenshot(path=pictures / "report-360.png", full_page=True)
+    assert violations(page) == []
+    page.emulate_media(media="print")
+    assert page.locator("header.top").is_hidden()
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(23, 32, 43)"
+    assert page.evaluate("getComputedStyle(document.querySelector('.chapter + .chapter')).breakBefore") == "page"
+    printed = page.pdf(path=pictures / "report.pdf", prefer_css_page_size=True)
+    assert printed[:5] == b"%PDF-"
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 12
+    assert page.evaluate("window.hacked") is None
+    assert reader.wrong == []
+    reader.context.close()

@@ -1,0 +1,301 @@
+"""A listener goes through tests in a real browser: reload, a killed program, hostile texts, keys only, a phone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from accessibility import violations
+from arena_fixture import HOSTILE, Site
+from listening_fixture import SYSTEMS, fill, saved
+
+from podeval.listening import results
+from podeval.store.database import Database
+
+pytestmark = [pytest.mark.browser, pytest.mark.space]
+WIDTHS = (360, 768, 1280)
+HACKED = "() => window.hacked ?? null"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    here = Site(tmp_path_factory.mktemp("listening"))
+    fill(here.database, here.runs)
+    here.start()
+    yield here
+    here.stop()
+
+
+@pytest.fixture
+def context(chromium: Any) -> Iterator[Any]:
+    made = chromium.new_context(viewport={"width": 360, "height": 780}, color_scheme="light")
+    made.set_default_timeout(120_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(os.environ.get("PODEVAL_SCREENSHOTS") or tmp_path_factory.mktemp("pictures"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def shot(page: Any, folder: Path, name: str, *, widths: tuple[int, ...] = WIDTHS) -> None:
+    """The page at its widths, light and dark, and nothing wrong with it at any."""
+    for width in widths:
+        for scheme in ("light", "dark"):
+            page.set_viewport_size({"width": width, "height": 780})
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=folder / f"listening-{name}-{width}-{scheme}.png", full_page=True)
+            assert violations(page) == [], (name, width, scheme)
+    page.set_viewport_size({"width": 360, "height": 780})
+    page.emulate_media(color_scheme="light")
+
+
+def watched(page: Any) -> list[str]:
+    """Errors of scripts and requests to other hosts."""
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda r: None if r.url.startswith(("http://127.0.0.1", "blob:")) else wrong.append(r.url))
+    page.on("console", lambda m: wrong.append(m.text) if "Content Security Policy" in m.text else None)
+    return wrong
+
+
+def state(page: Any, name: str) -> None:
+    page.wait_for_selector(f"#listening[data-state={name}]")
+
+
+def title(page: Any, start: str) -> None:
+    page.wait_for_function("(start) => document.getElementById('page-title').textContent.startsWith(start)", arg=start)
+
+
+def begin(page: Any) -> None:
+    """By keyboard: agree, read, go on."""
+    state(page, "consent")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    state(page, "intro")
+    page.locator("#to-pages").press("Enter")
+    state(page, "page")
+
+
+def hear(page: Any, key: str, name: str, share: int) -> None:
+    """Play a recording by its key until so much of it was heard; again from its beginning where it ended before."""
+    page.locator("#page-title").focus()
+    page.keyboard.press(key)
+    enough = """([name, share]) => {
+      const time = document.querySelector(`article[aria-label="${name}"] .time`).textContent;
+      return Number(time.match(/(\\d+) %/)[1]) >= share;
+    }"""
+    for _ in range(60):
+        try:
+            page.wait_for_function(enough, arg=[name, share], timeout=3_000)
+            return
+        except Exception:
+            if not page.locator("article.playing").count():
+                page.keyboard.press(key)
+    raise AssertionError(f"{name} was not heard to {share} %")
+
+
+def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, context: Any, pictures: Path) -> None:
+    page = context.new_page()
+    wrong = watched(page)
+    link = f"{site.address}/listen/mushra?PROLIFIC_PID=5f00aa&STUDY_ID=s1&SESSION_ID=x1"
+    page.goto(link)
+    state(page, "consent")
+    shot(page, pictures, "consent", widths=(360,))
+    begin(page)
+    letters = [card.get_attribute("aria-label") for card in page.locator("article.track").all()]
+    assert letters == ["Reference", "A", "B", "C", "D"]
+    page.click("#next")
+    assert "Reference, A, B, C, D" in page.inner_text("#problem")
+    hear(page, "r", "Reference", 10)
+    hear(page, "a", "A", 20)
+    hear(page, "b", "B", 40)
+    sounding = "() => document.querySelectorAll('article.playing').length"
+    assert page.evaluate(sounding) <= 1
+    marks = {"A": 72, "B": 31, "C": 50, "D": 5}
+    for letter in ("A", "B"):
+        page.locator(f'article[aria-label="{letter}"] input[type=range]').fill(str(marks[letter]))
+    page.locator('article[aria-label="C"] input[type=range]').press("Enter")
+    assert page.get_attribute('article[aria-label="C"] input', "aria-valuetext") == "50, Fair"
+    page.reload()
+    state(page, "page")
+    sliders = page.locator("input[type=range]")
+    told = [slider.get_attribute("aria-valuetext") for slider in sliders.all()]
+    assert told == ["72, Good", "31, Poor", "50, Fair", "not marked yet"], "what was not sent yet is still there"
+    for key, name in (("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")):
+        hear(page, key, name, 90)
+    page.click("#next")
+    assert "Mark of D" in page.inner_text("#problem")
+    last = page.locator('article[aria-label="D"] input[type=range]')
+    last.fill("6")
+    last.press("ArrowLeft")
+    assert last.get_attribute("aria-valuetext") == "5, Bad"
+    shot(page, pictures, "mushra")
+    page.click("#next")
+    title(page, "Page 2 of 2")
+    for key, name in (("r", "Reference"), ("a", "A"), ("b", "B"), ("c", "C"), ("d", "D")):
+        hear(page, key, name, 90)
+    for slider in sliders.all():
+        slider.fill("40")
+    site.kill()
+    page.click("#next")
+    page.wait_for_function("() => document.getElementById('saving').textContent.startsWith('No connection')")
+    site.start()
+    state(page, "complete")
+    page.reload()
+    state(page, "complete")
+    again = context.browser.new_context().new_page()
+    again.goto(link)
+    state(again, "complete")
+    again.click("#reconsider")
+    state(again, "page")
+    assert [s.get_attribute("aria-valuetext") for s in again.locator("input[type=range]").all()] == ["40, Fair"] * 4
+    again.context.close()
+    page.click("#finish")
+    state(page, "done")
+    code = page.inner_text("#code")
+    shot(page, pictures, "done", widths=(360,))
+    page.goto(f"{link}&lang=zh")
+    state(page, "done")
+    assert page.inner_text("#code") == code
+    assert page.inner_text("#done-title") == "谢谢您"
+    assert page.evaluate(HACKED) is None
+    assert wrong == []
+    session = saved(site.database, "mushra")[0]
+    assert session.completion_code == code
+    first = session.pages[0]
+    with Database(site.database) as database:
+        found = {(m.page, m.stimulus): m.value for m in results.marks(database, "mushra")}
+    given = {name: marks[letter] for letter, name in zip("ABCD", first["stimuli"], strict=True)}
+    assert {name: found[first["item"], name] for name in given} == given
+
+
+def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(
+    site: Site, context: Any, pictures: Path
+) -> None:
+    page = context.new_page()
+    wrong = watched(page)
+    _questionnaire(page, site, pictures)
+    _rubric(page, site, pictures)
+    page.goto(f"{site.address}/listen/mos?pid=one")
+    begin(page)
+    hear(page, "a", "Recording", 1)
+    for fieldset in page.locator("fieldset.asked").all():
+        fieldset.locator("input").nth(3).check()
+    _finish(page)
+    page.goto(f"{site.address}/listen/preference?pid=one")
+    begin(page)
+    shot(page, pictures, "preference", widths=(360,))
+    for key in "AB":
+        hear(page, key, key, 1)
+    page.get_by_label("B is much better").check()
+    _finish(page)
+    page.goto(f"{site.address}/listen/text_preference?pid=one")
+    begin(page)
+    assert HOSTILE in page.inner_text("#answers")
+    page.get_by_label("no difference").check()
+    page.click("#next")
+    title(page, "Page 2")
+    page.click("#previous")
+    title(page, "Page 1")
+    assert page.get_by_label("no difference").is_checked(), "a saved page comes back with its answer"
+    page.click("#next")
+    title(page, "Page 2")
+    page.get_by_label("A", exact=True).check()
+    _finish(page)
+    assert page.evaluate(HACKED) is None
+    assert wrong == []
+    with Database(site.database) as database:
+        assert {m.value for m in results.marks(database, "mos")} == {4}
+        assert [m.value for m in results.marks(database, "preference")] == [2]
+        assert sorted(m.value for m in results.marks(database, "text_preference")) == [-1, 0]
+        answers, _ = results.answers(database, "questionnaire")
+        assert {answer.reason for answer in answers} >= {HOSTILE}
+        assert [m.comment for m in results.marks(database, "rubric")] == [HOSTILE, HOSTILE]
+    _operator(page, site, pictures)
+    assert page.evaluate(HACKED) is None
+    assert wrong == []
+
+
+def _questionnaire(page: Any, site: Site, pictures: Path) -> None:
+    page.goto(f"{site.address}/listen/questionnaire?pid=one")
+    begin(page)
+    shot(page, pictures, "questionnaire")
+    for number in (1, 2):
+        page.wait_for_function(
+            f"() => document.getElementById('page-title').textContent.startsWith('Page {number} of 2')"
+        )
+        hear(page, "a", "Recording", 1)
+        page.get_by_label("A whole number").fill("2" if number == 1 else "1")
+        for fieldset in page.locator("fieldset.asked:has(input[type=radio])").all():
+            fieldset.locator("input[type=radio]").nth(2).check()
+        page.click("#next")
+        assert page.inner_text("#problem").startswith("Still open")
+        for fieldset in page.locator("fieldset.asked:has(input[type=radio])").all():
+            fieldset.locator("textarea").fill(HOSTILE)
+        if number == 2:
+            _finish(page)
+        else:
+            page.click("#next")
+
+
+def _rubric(page: Any, site: Site, pictures: Path) -> None:
+    page.goto(f"{site.address}/listen/rubric?pid=one")
+    begin(page)
+    assert HOSTILE in page.inner_text("#answers")
+    hear(page, "a", "Recording", 50)
+    for fieldset, name in zip(page.locator("fieldset.asked").all(), ("Met", "Not met"), strict=False):
+        fieldset.get_by_label(name, exact=True).check()
+    page.click("#next")
+    assert "Why did you judge so?" in page.inner_text("#problem")
+    page.get_by_label("In your own words").fill(HOSTILE)
+    shot(page, pictures, "rubric", widths=(360,))
+    _finish(page)
+
+
+def _finish(page: Any) -> None:
+    page.click("#next")
+    state(page, "complete")
+    page.click("#finish")
+    state(page, "done")
+
+
+def _operator(page: Any, site: Site, pictures: Path) -> None:
+    """Results as an operator sees them: tables, who is left out and why, both CSVs."""
+    page.goto(f"{site.address}/listening")
+    assert page.locator("#tests tbody tr").count() == 7
+    shot(page, pictures, "tests", widths=(360,))
+    page.goto(f"{site.address}/listening/questionnaire")
+    assert "heard 2 speakers where 1 speak" in page.inner_text("#attention")
+    page.get_by_label("Why?").fill(f"test {HOSTILE}")
+    page.get_by_role("button", name="Leave out").click()
+    page.get_by_role("button", name="Take back").wait_for()
+    assert HOSTILE in page.inner_text("#sessions")
+    page.goto(f"{site.address}/listening/panel")
+    verdicts = page.locator("#screening tbody tr").all_inner_texts()
+    assert [verdict.count("left out") for verdict in verdicts].count(1) == 1, "who marked all alike"
+    assert page.locator("#results tbody tr").count() == 4
+    assert page.locator("figure.paper svg").count() == 1
+    shot(page, pictures, "results")
+    rows = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/panel/marks.csv"))))
+    assert len(rows) == 3 * 2 * 4, "listeners, pages, recordings; who is left out is in the table of all marks"
+    assert {row["stimulus"] for row in rows} == {*SYSTEMS, "HQ", "LQ"}
+    theirs = list(csv.DictReader(io.StringIO(_read(f"{site.address}/listening/panel/webmushra.csv"))))
+    assert {row["trial_id"] for row in theirs} == {"trial_Arts", "trial_Science"}
+
+
+def _read(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=20) as answer:
+        return str(answer.read().decode())

@@ -1,0 +1,124 @@
+"""What a listener's requests may do: by invitation, with consent; nothing tells the systems; results for operators."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from listening_fixture import SYSTEMS, fill
+
+pytestmark = pytest.mark.space
+SENT = {"X-Podeval": "1"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs")
+    fill(folder / "podeval.db", folder)
+    return folder
+
+
+def visitor(runs: Path, closed: str | None = None) -> Any:
+    """A site with sign-in, at which nobody has signed in."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    from fastapi.testclient import TestClient
+    from identity import SignIn
+    from services import open_services
+    from website import Site, build_site
+
+    site = Site(open_services(runs, str(runs / "podeval.db"), closed=closed), SignIn("oidc"))
+    return TestClient(build_site(site))
+
+
+@pytest.fixture(scope="module")
+def client(runs: Path) -> Any:
+    return visitor(runs)
+
+
+def begun(client: Any, test: str, who: str) -> str:
+    answer = client.post(f"/listen/{test}/sessions", json={"prolific": who, "consent": True}, headers=SENT)
+    assert answer.status_code == 200
+    return str(answer.json()["session"])
+
+
+def test_a_session_begins_by_invitation_and_consent_and_is_found_again(client: Any) -> None:
+    assert client.get("/listen/none?pid=a").status_code == 404
+    assert "sign in" in client.get("/listen/mos").text
+    assert client.post("/listen/mos/sessions", json={"consent": True}, headers=SENT).status_code == 401
+    assert client.post("/listen/mos/sessions", json={"pid": "a", "consent": True}).status_code == 403
+    unfilled = {"prolific": "{{%PROLIFIC_PID%}}", "consent": True}
+    assert client.post("/listen/mos/sessions", json=unfilled, headers=SENT).status_code == 422
+    assert client.post("/listen/mos/sessions", json={"prolific": "a"}, headers=SENT).json() is None
+    session = begun(client, "mos", "a")
+    assert client.post("/listen/mos/sessions", json={"prolific": "a"}, headers=SENT).json()["session"] == session
+    assert client.post("/listen/mos/sessions", json={"pid": "a"}, headers=SENT).json() is None, "another panel"
+
+
+def test_a_page_and_its_sounds_tell_nothing_of_systems(client: Any, runs: Path) -> None:
+    session = begun(client, "mushra", "b")
+    page = client.get(f"/listen/sessions/{session}/pages/0")
+    assert not any(name in page.text for name in (*SYSTEMS, "HQ", "LQ", ".wav", "clips"))
+    place = f"/listen/sessions/{session}/pages/0"
+    part = client.get(f"{place}/audio/A", headers={"Range": "bytes=0-99"})
+    assert (part.status_code, len(part.content), part.headers["content-type"]) == (206, 100, "audio/flac")
+    assert len(client.get(f"{place}/peaks/A").json()["peaks"]) == 600
+    assert client.get("/listen/sessions/level", headers={"Range": "bytes=0-9"}).status_code == 206
+    assert client.get(f"{place}/audio/Z").status_code == 422
+    assert client.get("/listen/sessions/forged/pages/0").status_code == 422
+    gone = runs / "clips" / "2.wav"
+    gone.rename(gone.with_suffix(".away"))
+    told = client.get(f"{place}/audio/reference")
+    gone.with_suffix(".away").rename(gone)
+    assert told.status_code == 422
+    assert "clips" not in told.text
+    assert "2.wav" not in told.text
+
+
+def test_what_a_page_does_not_ask_for_is_refused(client: Any) -> None:
+    session = begun(client, "mushra", "c")
+    place = f"/listen/sessions/{session}/pages/0"
+    whole = {"answer": dict.fromkeys("ABCD", 10), "heard": dict.fromkeys("ABCD", 1.0), "seconds": 9}
+    wrong = [
+        {**whole, "heard": {}},
+        {**whole, "heard": dict.fromkeys("ABCD", 0.5)},
+        {**whole, "answer": dict.fromkeys("ABC", 10)},
+        {**whole, "answer": dict.fromkeys("ABCD", 101)},
+        {**whole, "answer": {**whole["answer"], "E": 1}},
+        {**whole, "system": "aria"},
+    ]
+    for sent in wrong:
+        assert client.post(place, json=sent, headers=SENT).status_code == 422, sent
+    assert client.post(f"/listen/sessions/{session}/finish", json={}, headers=SENT).status_code == 422
+    for number in (0, 1):
+        done = client.post(f"/listen/sessions/{session}/pages/{number}", json=whole, headers=SENT)
+    assert done.json()["next"] is None
+    code = client.post(f"/listen/sessions/{session}/finish", json={}, headers=SENT).json()["code"]
+    assert client.post(f"/listen/sessions/{session}/finish", json={}, headers=SENT).json()["code"] == code
+    assert client.post(place, json=whole, headers=SENT).status_code == 422, "a finished session stands as it is"
+
+
+def test_results_are_for_operators_and_a_closed_board_takes_nothing(client: Any, runs: Path) -> None:
+    for address in ("/listening", "/listening/mushra", "/listening/mushra/marks.csv"):
+        assert client.get(address).status_code == 401
+    for address in ("/listening/mushra/close", "/listening/mushra/standing"):
+        sent = {"listener": "x", "counted": False, "reason": "y"} if address.endswith("standing") else {}
+        assert client.post(address, json=sent, headers=SENT).status_code == 401
+    shut = visitor(runs, closed="nobody is known here")
+    refused = shut.post("/listen/mos/sessions", json={"pid": "late", "consent": True}, headers=SENT)
+    assert (refused.status_code, refused.json()["error"]) == (503, "nobody is known here")
+    assert "nobody is known here" in shut.get("/listen/mos?pid=late").text
+
+
+def test_both_languages_say_everything_that_pages_and_scripts_ask_for() -> None:
+    space = Path(__file__).parents[2] / "space"
+    english, chinese = (
+        yaml.safe_load((space / "texts" / f"listening.{language}.yaml").read_text("utf-8")) for language in ("en", "zh")
+    )
+    assert (set(english), set(english["script"])) == (set(chinese), set(chinese["script"]))
+    scripts = "".join(path.read_text("utf-8") for path in (space / "static").glob("listening*.js"))
+    pages = "".join(path.read_text("utf-8") for path in (space / "templates").glob("listening*.html"))
+    assert set(re.findall(r"\btexts\.(\w+)", scripts)) == set(english["script"])
+    assert set(re.findall(r"\bl\.(\w+)", pages)) == set(english) - {"script"}

@@ -1,0 +1,213 @@
+"""The site as a whole: who may hand something in, what every answer carries, what programs read."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from loopback_provider import LoopbackProvider
+from starlette.testclient import TestClient
+
+from podeval.client import Client, SiteUnavailable
+from podeval.errors import BadInput
+
+
+@pytest.fixture
+def provider() -> Iterator[LoopbackProvider]:
+    with LoopbackProvider() as running:
+        yield running
+
+
+@pytest.fixture
+def signed(
+    board_app: ModuleType, tmp_path: Path, provider: LoopbackProvider, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[TestClient]:
+    """A site at a public address where people sign in with the provider."""
+    monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
+    monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
+    monkeypatch.setenv("OPENID_PROVIDER_URL", provider.url)
+    monkeypatch.setenv("PODEVAL_ADMINS", "root, alice")
+    with TestClient(board_app.build(tmp_path / "runs", "0.0.0.0")) as client:
+        yield client
+
+
+def signing_in(client: TestClient, provider: LoopbackProvider, target: str = "/arena") -> Any:
+    """Through the provider and back, as a browser goes."""
+    import httpx
+
+    out = client.get("/sign-in", params={"next": target}, follow_redirects=False)
+    assert out.headers["location"].startswith(f"{provider.url}/oauth/authorize")
+    back = httpx.get(out.headers["location"], follow_redirects=False).headers["location"]
+    return client.get(back.replace("http://testserver", ""), follow_redirects=False)
+
+
+def who(client: TestClient) -> str:
+    """The page as its reader sees it, whose header names who is signed in."""
+    return client.get("/arena/ratings", headers={"accept": "text/html"}).text
+
+
+def test_somebody_signs_in_with_the_provider_and_out_again(signed: TestClient, provider: LoopbackProvider) -> None:
+    assert "Sign in with Hugging Face" in who(signed)
+    done = signing_in(signed, provider, "/arena/ratings")
+    assert (done.status_code, done.headers["location"]) == (303, "/arena/ratings")
+    assert "alice" in who(signed)
+    cookie = signed.cookies["podeval"]
+    assert "secret-token" not in cookie
+    assert "very-secret" not in cookie
+    signed.post("/sign-out")
+    assert "alice" not in who(signed)
+
+
+def test_a_forged_state_or_code_signs_nobody_in(signed: TestClient, provider: LoopbackProvider) -> None:
+    signed.get("/sign-in", follow_redirects=False)
+    for query in ("code=made-up&state=made-up", "error=access_denied", ""):
+        done = signed.get(f"/sign-in/done?{query}", follow_redirects=False)
+        assert (done.status_code, done.headers["location"]) == (303, "/?signed-in=no")
+    assert "alice" not in who(signed)
+
+
+@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"])
+def test_nobody_is_sent_elsewhere_after_signing_in(signed: TestClient, provider: LoopbackProvider, target: str) -> None:
+    assert signing_in(signed, provider, target).headers["location"] == "/"
+
+
+def test_a_cookie_that_was_changed_is_worth_nothing(signed: TestClient, provider: LoopbackProvider) -> None:
+    signing_in(signed, provider)
+    cookie = signed.cookies["podeval"]
+    signed.cookies.clear()
+    signed.cookies.set("podeval", ("A" if cookie[0] != "A" else "B") + cookie[1:])
+    assert "alice" not in who(signed)
+
+
+def test_a_public_address_without_sign_in_takes_nothing_and_says_why(board_app: ModuleType, tmp_path: Path) -> None:
+    with TestClient(board_app.build(tmp_path / "runs", "0.0.0.0")) as client:
+        told = client.post("/arena/battles", json={}, headers={"x-podeval": "1"})
+        assert told.status_code == 503
+        assert "has no sign-in" in told.json()["error"]
+        health = client.get("/health").json()
+        assert (health["status"], health["taking"]) == ("ok", False)
+
+
+@pytest.fixture(scope="module")
+def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
+    """The site over the fixture's runs, for the one person of this machine."""
+    with TestClient(board_app.build(runs)) as client:
+        yield client
+
+
+def test_what_did_not_come_from_our_pages_is_refused(local: TestClient) -> None:
+    assert local.post("/arena/battles", json={}).status_code == 403
+    large = local.post("/arena/votes", content=b"x" * 300_000, headers={"x-podeval": "1"})
+    assert large.status_code == 413
+
+
+def test_every_answer_carries_its_headers(local: TestClient) -> None:
+    own, board = local.get("/arena/ratings"), local.get("/")
+    for answer in (own, board):
+        assert answer.status_code == 200
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'self' https://huggingface.co" in answer.headers["content-security-policy"]
+    assert "unsafe" not in own.headers["content-security-policy"]
+    assert "<script>" not in own.text
+    assert "style=" not in own.text
+
+
+def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
+    page = local.get("/arena/ratings", headers={"accept-language": "zh-CN,zh;q=0.9"}).text
+    assert '<html lang="zh">' in page
+    assert "排行榜" in page
+    assert '<html lang="en">' in local.get("/arena/ratings?lang=en", headers={"accept-language": "zh"}).text
+
+
+def test_an_address_that_is_not_there_is_no_crash(local: TestClient) -> None:
+    assert local.get("/arena/nothing-here").status_code == 404
+    assert local.get("/own/../app.py").status_code == 404
+
+
+def test_programs_read_the_board_with_intervals_and_protocols(local: TestClient) -> None:
+    page = local.get("/api/v1/board", params={"profile": "embedded", "metric": "dnsmos", "slice": ""}).json()
+    assert page["total"] == len(page["rows"]) > 0
+    row = page["rows"][0]
+    assert isinstance(row["protocol"], str)
+    assert isinstance(row["protocol_content"], dict)
+    assert isinstance(row["reasons"], dict)
+    assert local.get("/api/v1/board?limit=100000").status_code == 422
+    assert "limit" in local.get("/api/v1/board?limit=100000").json()["error"]
+    assert {b["name"] for b in local.get("/api/v1/benchmarks").json()} >= {"real_pod", "lfs_bench"}
+    documented = local.get("/api/openapi.json").json()["paths"]
+    assert {"/api/v1/board", "/api/v1/items", "/api/v1/votes"} <= set(documented)
+    assert not [path for path in documented if path.startswith(("/sign", "/gradio_api"))]
+    assert "podeval_board_rows" in local.get("/metrics").text
+
+
+def test_too_many_requests_are_told_to_wait(local: TestClient) -> None:
+    answers = [local.get("/api/v1/votes") for _ in range(25)]
+    late = answers[-1]
+    assert late.status_code == 429
+    assert int(late.headers["retry-after"]) > 0
+    assert "try again in" in late.json()["error"]
+
+
+def test_the_client_reads_a_running_site_page_by_page(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("podeval.client._PAGE", 7)
+    client = Client(address)
+    board = client.board(profile="embedded")
+    assert len(board) > 7
+    assert board["value"].notna().any()
+    assert not client.items(str(board["system"].iloc[0])).empty
+    assert "dnsmos" in [metric["name"] for metric in client.metrics()]
+    with pytest.raises(BadInput, match="answered 404"):
+        client._get("nothing")
+    with pytest.raises(SiteUnavailable, match="cannot be reached"):
+        Client("http://127.0.0.1:9").benchmarks()
+
+
+def test_requests_at_the_same_time_do_not_disturb_one_another(local: TestClient) -> None:
+    found: list[str] = []
+
+    def ask() -> None:
+        found.append(json.dumps(local.get("/api/v1/benchmarks").json(), sort_keys=True))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+
+
+def test_the_method_page_has_rules_papers_figures_and_what_changed(local: TestClient) -> None:
+    page = local.get("/method").text
+    assert "is ranked only against numbers of the same protocol" in page
+    assert "MTalk-Bench, table 3" in page
+    assert "46.35 – 51.89" in page
+    assert "No listening test on this site shares 5 outputs or more" in page
+    assert "Piper" in page
+    assert "<img src=x" not in page
+
+
+def test_a_name_of_another_provider_owns_nothing_on_the_hub() -> None:
+    from identity import Person
+    from pages.submit import submitter
+
+    assert submitter(Person("hf:5e67bdd6", "alice", orgs=("lab",))).owns("lab/model")
+    stranger = submitter(Person("https://login.example:5e67bdd6", "alice", orgs=("lab",)))
+    assert not stranger.owns("alice/model")
+    assert not stranger.owns("lab/model")
+    assert stranger.name == "alice (login.example)"
+
+
+def test_words_of_a_page_are_never_methods_of_dictionaries(tmp_path: Path) -> None:
+    from identity import SignIn
+    from services import Services
+    from website import Site
+
+    site = Site(Services(tmp_path, None, None, None), SignIn("local"))  # type: ignore[arg-type]
+    content = "{{ s.items }}, {{ l.copy }}; {% for n, v in d.items() %}{{ n }}{{ v }}{% endfor %}"
+    shown = site._templates.from_string(content).render(s={"items": "words"}, l={"copy": "Copy"}, d={"a": 1, "b": 2})
+    assert shown == "words, Copy; a1b2"

@@ -1,0 +1,457 @@
+"""Submitting through the site: what the gate says, what becomes of it, and who may do what; with the real client."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import socket
+import sys
+import threading
+import time
+import wave
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+
+from accessibility import violations
+from fastapi.testclient import TestClient
+
+from podeval import benchmarks, sandbox
+from podeval.leaderboard.build import build
+from podeval.leaderboard.folder import RunsFolder
+from podeval.metrics import catalogue
+from podeval.store.database import Database
+from podeval.store.run_folder import Plan, RunFolder
+from podeval.submissions.generation import Making
+from podeval.submissions.queue import Queue
+from podeval.submissions.shown import said
+from podeval.submissions.worker import Worker
+
+pytestmark = pytest.mark.space
+
+SPACE = Path(__file__).parents[2] / "space"
+HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>{{7*7}}"
+CARD = b"---\nlicense: cc0-1.0\n---\n# Tones\n" + b"Ten tones of half a second each, made for a test by nobody. " * 5
+
+
+def _fixtures() -> ModuleType:
+    """What the tests of submissions make their repos and documents with."""
+    place = Path(__file__).parents[1] / "submissions/conftest.py"
+    spec = importlib.util.spec_from_file_location("fixtures_of_submissions", place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+FIXTURES = _fixtures()
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The benchmark `ten`."""
+    module: ModuleType = FIXTURES.beside("tiny_worker")
+    monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
+    monkeypatch.setitem(benchmarks._all(), "ten", module.BENCHMARK)
+    return module
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database(tmp_path / "podeval.db") as opened:
+        yield opened
+
+
+People = Callable[..., TestClient]
+Build = Callable[..., Any]
+
+
+@pytest.fixture
+def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
+    """The site's pages of submissions; people are who a header or `everybody` says they are."""
+    import website
+    from fastapi import FastAPI
+    from fastapi.staticfiles import StaticFiles
+    from identity import Person, SignIn
+    from pages import submit as page
+    from services import Services, open_desk
+
+    def build_app(closed: str | None = None, everybody: str = "") -> Any:
+        class ByHeader(SignIn):
+            def person(self, request: Any) -> Person | None:
+                name = request.headers.get("x-person") or everybody
+                return Person(f"hf:{name}", name, name == "root") if name else None
+
+        desk = open_desk(database, tmp_path / "board", closed)
+        services = Services(tmp_path / "board", database, None, None, closed, desk)  # type: ignore[arg-type]
+        site = website.Site(services, ByHeader("oidc"))
+        app = FastAPI()
+        website._answer_errors(app, site)
+        website._guard(app)
+        app.mount("/own", StaticFiles(directory=SPACE / "static"))
+        app.include_router(page.router(site))
+        return app
+
+    return build_app
+
+
+@pytest.fixture
+def as_person(site_of: Build) -> People:
+    """A client that is signed in under a name."""
+
+    def client(name: str = "", closed: str | None = None) -> TestClient:
+        known = {"x-person": name} if name else {}
+        return TestClient(site_of(closed), headers={"x-podeval": "1", **known}, raise_server_exceptions=False)
+
+    return client
+
+
+def model(hub: Any, **changes: bytes | None) -> dict[str, Any]:
+    """A submission of a model that is on the Hub."""
+    repo = hub.repos.publish("models", "alice/tiny-voice", FIXTURES.model_files(**changes))
+    return dict(FIXTURES.document(revision=repo.refs["main"]))
+
+
+def sent(client: TestClient, document: dict[str, Any], where: str = "/submit") -> Any:
+    return client.post(where, json={"document": document})
+
+
+def tone(number: int) -> bytes:
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(b"".join(value.to_bytes(2, "little", signed=True) for value in (900 + number, -900) * 4000))
+    return content.getvalue()
+
+
+def test_a_submission_is_refused_corrected_worked_off_and_on_the_board(
+    as_person: People, hub_client: Any, tiny: ModuleType, database: Database, tmp_path: Path
+) -> None:
+    alice = as_person("alice")
+
+    def outputs(items: int) -> dict[str, Any]:
+        files = {f"{item}.wav": tone(number) for number, item in enumerate(tiny.ITEMS[:items])}
+        repo = hub_client.repos.publish("datasets", "alice/tones", {**files, "README.md": CARD})
+        source = {"kind": "outputs", "repo": "alice/tones", "revision": repo.refs["main"]}
+        return {**tiny.document("tones"), "source": source}
+
+    first = sent(alice, outputs(9))
+    assert first.status_code == 422
+    (refusal,) = first.json()["refusals"]
+    assert refusal["rule"] == "manifest"
+    assert "item_9" in refusal["message"]
+
+    whole = outputs(10)
+    checked = sent(alice, whole, "/submit/check").json()
+    assert checked["passed"] is True, checked
+    (run,) = checked["preview"]["runs"]
+    assert (run["benchmark"], run["items"], checked["preview"]["position"]) == ("Ten", 10, 1)
+    done = sent(alice, whole)
+    assert done.status_code == 201, done.text
+    id_, address = done.json()["id"], done.json()["address"]
+    assert "number 1" in alice.get("/queue").text
+
+    making = Making(trusted=sandbox.missing() is not None)
+    Worker(Queue(database), tmp_path / "work", tmp_path / "board", build, making).once()
+    told = alice.get(f"/api/v1/submissions/{id_}").json()
+    assert told["state"] == "published", told["reason"]
+    assert [step["state"] for step in told["history"]][-2:] == ["measured", "published"]
+    assert {step["by"] for step in told["history"]} == {"alice", "gate", "worker"}, "workers' machines have no names"
+    board = RunsFolder(tmp_path / "board").board()
+    assert "tones" in set(board["system"])
+    assert "published" in alice.get(address).text
+    again = sent(alice, whole)
+    assert again.status_code == 409
+    assert again.json()["refusals"][0]["rule"] == "duplicate"
+
+
+def test_a_check_tells_every_rule_at_once_and_queues_nothing(
+    as_person: People, hub_client: Any, database: Database
+) -> None:
+    document = model(hub_client, **{"run.py": b"x", "README.md": b"# Nothing"})
+    told = sent(as_person("alice"), document, "/submit/check").json()
+    assert told["passed"] is False
+    rules = {each["rule"]: each for each in told["refusals"]}
+    assert {"code", "card", "licence"} <= set(rules)
+    assert rules["code"]["asks"] == "the repo holds no code"
+    assert Queue(database).all() == []
+
+
+def test_mistakes_in_the_form_are_told_by_their_field(as_person: People, hub_client: Any) -> None:
+    document = model(hub_client)
+    document["system"]["id"] = "No Slug"
+    document["source"]["revision"] = "main"
+    told = sent(as_person("alice"), document, "/submit/check").json()["refusals"]
+    assert {each["field"] for each in told} == {"system.id", "source.revision"}
+    alice = as_person("alice")
+    document["system"]["id"] = "tiny_voice"
+    document["system"]["name"] = "\ud800"
+    lone = alice.post("/submit", content=json.dumps({"document": document}))
+    assert lone.status_code == 422, "half of a character is no text"
+    assert sent(alice, {"schema_version": 1}).status_code == 422
+    assert alice.post("/submit", json={"document": {}, "owner": "bob"}).status_code == 422
+
+
+def test_who_is_not_signed_in_submits_nothing_and_is_told_how(as_person: People, hub_client: Any) -> None:
+    stranger = as_person()
+    for where in ("/submit", "/submit/check"):
+        refused = sent(stranger, model(hub_client), where)
+        assert (refused.status_code, refused.json()["reason"]) == (401, "not signed in")
+    assert "/sign-in" in stranger.get("/submit").text
+    shut = as_person("alice", closed="what is submitted here would be lost at the next restart")
+    assert sent(shut, model(hub_client)).status_code == 503
+    page = shut.get("/submit").text
+    assert "would be lost at the next restart" in page
+    assert "<form id=" not in page
+
+
+def test_only_its_owner_or_an_operator_stops_a_submission(
+    as_person: People, hub_client: Any, database: Database
+) -> None:
+    alice, bob, root = as_person("alice"), as_person("bob"), as_person("root")
+    id_ = sent(alice, model(hub_client)).json()["id"]
+    assert Queue(database).get(id_).owner_proven, "the repo is alice's"
+    for what in ("cancel", "retry"):
+        refused = bob.post(f"/submissions/{id_}/{what}", json={})
+        assert (refused.status_code, refused.json()["reason"]) == (403, "foreign")
+    assert "data-post" not in bob.get(f"/submissions/{id_}").text
+    assert as_person().post(f"/submissions/{id_}/cancel", json={}).status_code == 401
+    assert "/cancel" in alice.get(f"/submissions/{id_}").text
+    assert alice.post(f"/submissions/{id_}/cancel", json={}).json()["state"] == "cancelled"
+    assert alice.post(f"/submissions/{id_}/retry", json={}).json()["state"] == "queued"
+    assert root.post(f"/submissions/{id_}/cancel", json={}).json()["state"] == "cancelled"
+    refused = alice.post(f"/submissions/{id_}/retry", json={})
+    assert "an operator of this board cancelled it" in refused.json()["error"]
+    assert alice.post("/submissions/s0/cancel", json={}).status_code == 404
+    assert alice.get("/submissions/s0").status_code == 404
+
+
+def test_nobody_submits_as_this_installation_or_in_place_of_what_it_measured(
+    as_person: People, hub_client: Any, tmp_path: Path
+) -> None:
+    document = model(hub_client)
+    assert sent(as_person("Operator"), document).status_code == 403
+    plan = Plan(
+        benchmark="real_pod",
+        split="demo",
+        dataset="",
+        track="voice",
+        system="piper",
+        system_title="Piper",
+        system_kind="baseline",
+        generation={},
+        seed=0,
+    )
+    RunFolder(tmp_path / "board", "real_pod", "demo", "piper").begin(plan)
+    document["system"]["id"] = "piper"
+    told = sent(as_person("alice"), document, "/submit/check").json()["refusals"]
+    assert [each["rule"] for each in told] == ["duplicate"]
+    assert "measured by who runs it" in told[0]["message"]
+    document["source"] = {"kind": "builtin", "runner": "espeak_ng", "role": "baseline"}
+    document["system"]["id"] = "best_voice"
+    told = sent(as_person("alice"), document).json()["refusals"]
+    assert "entered by who runs this board" in told[0]["message"]
+
+
+def test_what_people_write_stays_text_on_every_page(as_person: People, hub_client: Any, database: Database) -> None:
+    alice = as_person("alice")
+    document = model(hub_client)
+    document["system"] |= {
+        "name": f"ann@example.org {HOSTILE}",
+        "description": HOSTILE,
+        "organisation": HOSTILE,
+        "authors": [HOSTILE],
+    }
+    id_ = sent(alice, document).json()["id"]
+    queue = Queue(database)
+    claim = queue.claim("secret-machine:77")
+    assert claim
+    reason = f"Error: {HOSTILE} at /home/ann/models/x.py with hf_abcdefghijklmnop of ann@example.org"
+    queue.advance(claim, "running", "failed", reason=reason)
+    for where in ("/queue", f"/submissions/{id_}", "/submit"):
+        page = alice.get(where)
+        assert page.status_code == 200
+        assert "<img src=x" not in page.text
+        assert "<script>window" not in page.text
+        assert "&lt;img src=x onerror" in page.text
+        for secret in ("hf_abcdefgh", "ann@example.org", "/home/ann", "secret-machine"):
+            assert secret not in page.text, where
+        assert "unsafe" not in page.headers["content-security-policy"]
+    told = alice.get("/api/v1/submissions").text
+    assert "secret-machine" not in told
+    assert "hf_abcdefgh" not in told
+    assert alice.post(f"/submissions/{id_}/retry", json={}).json()["state"] == "queued"
+    assert alice.get("/api/v1/submissions?state=queued&owner=alice").json()["total"] == 1
+    assert alice.get("/api/v1/submissions?state=nowhere").status_code == 422
+
+
+def test_the_form_has_every_field_of_the_document_that_a_stranger_can_fill_in(as_person: People) -> None:
+    page = as_person("alice").get("/submit").text
+    schema = as_person().get("/submit/schema.json").json()["$defs"]
+    expected = {f"system.{name}" for name in schema["System"]["properties"]} - {"system.links"}
+    expected |= {f"system.links.{name}" for name in schema["Links"]["properties"]}
+    expected |= {f"source.{name}" for name in schema["Model"]["properties"]} - {"source.kind", "source.base"}
+    expected -= {"source.publish"}
+    expected |= {"source.base.repo", "source.base.revision"}
+    expected |= {f"source.publish.{name}" for name in schema["Publish"]["properties"]}
+    expected |= {f"source.made_by.{name}" for name in ("repo", "revision", "task", "base.repo")}
+    for path in expected:
+        assert f'data-path="{path}"' in page, path
+    assert 'data-benchmark="real_pod" data-track="voice"' in page
+    assert "提交系统" in as_person("alice").get("/submit?lang=zh").text
+
+
+def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person: People, database: Database) -> None:
+    from datetime import UTC, datetime
+
+    from podeval.store.submission_tables import HubJob, HubProposal
+
+    plain = FIXTURES.document(revision="a" * 40)
+    row = Queue(database).receive(plain, owner="alice", quotas=False)
+    now = datetime.now(UTC)
+    about = {"namespace": "lab", "image": "x", "flavour": "a10g-large", "minutes": 60, "attempts": 1}
+    job = {"per_minute": 0.025, "reserved": 1.5, "asked_at": now, **about}
+    ended = {"spent": 0.25, "stage": "COMPLETED", "ended_at": now}
+    pull = "https://huggingface.co/alice/tiny-voice/discussions/1"
+
+    def add(session: Any) -> None:
+        session.add(HubJob(submission=row.id, run="real_pod/topics", round=1, job="j1", **job, **ended))
+        session.add(HubJob(submission=row.id, run="real_pod/topics", round=2, job="j2", stage="RUNNING", **job))
+        session.add(HubProposal(submission=row.id, form="eval_results", state="open", url=pull, at=now))
+        hostile = {"form": "model_index", "state": "refused", "url": "javascript:alert(1)", "reason": HOSTILE}
+        session.add(HubProposal(submission=row.id, at=now, **hostile))
+
+    database.write(add)
+    page = as_person().get(f"/submissions/{row.id}").text
+    assert "real_pod/topics, a10g-large: 0.25 USD (at most 1.50)" in page
+    assert "real_pod/topics, a10g-large: at most 1.50 USD" in page
+    assert f'<a href="{pull}" rel="nofollow">' in page
+    assert "javascript:" not in page
+    assert "<img src=x" not in page
+    told = as_person().get(f"/api/v1/submissions/{row.id}").json()
+    assert [job["spent"] for job in told["jobs"]] == [0.25, None]
+    assert told["proposals"][0]["url"] == pull
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("key hf_AbCdEfGh12345 refused", "key [secret] refused"),
+        ("Authorization: Bearer abc.def", "Authorization: [secret]"),
+        ("API_KEY=abc123, next", "API_KEY=[secret], next"),
+        ("https://ann:pw@host.org/x", "https://host.org/x"),
+        ("FileNotFoundError: /srv/work/s1/model/config.json", "FileNotFoundError: …/config.json"),
+        ("the worker host-1:4242 fell silent", "the worker fell silent"),
+        ("see https://hub.org/a/b; open alice/tiny-voice", "see https://hub.org/a/b; open alice/tiny-voice"),
+    ],
+)
+def test_reasons_are_shown_without_secrets_addresses_and_folders(text: str, shown: str) -> None:
+    assert said(text) == shown
+
+
+@pytest.fixture
+def address(site_of: Build) -> Iterator[str]:
+    """A running site where everybody is alice."""
+    import uvicorn
+
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(site_of(everybody="alice"), log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=10)
+
+
+def looked_at(page: Any, name: str, folder: Path) -> None:
+    """Nothing wrong with the page at three widths, light and dark; a picture of each."""
+    for width in (360, 768, 1280):
+        for scheme in ("light", "dark"):
+            page.set_viewport_size({"width": width, "height": 780})
+            page.emulate_media(color_scheme=scheme)
+            page.screenshot(path=folder / f"{name}-{width}-{scheme}.png", full_page=True)
+            assert violations(page) == [], (name, width, scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
+    page.set_viewport_size({"width": 360, "height": 780})
+
+
+@pytest.mark.browser
+def test_a_form_is_filled_in_corrected_and_sent_by_keys_on_a_phone(
+    chromium: Any, address: str, hub_client: Any, database: Database, tmp_path: Path
+) -> None:
+    pictures = Path(os.environ.get("PODEVAL_SCREENSHOTS") or tmp_path / "pictures")
+    pictures.mkdir(parents=True, exist_ok=True)
+    document = model(hub_client)
+    context = chromium.new_context(viewport={"width": 360, "height": 780}, reduced_motion="reduce")
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{address}/submit")
+
+    def reach(what: str) -> None:
+        for _ in range(80):
+            if page.evaluate("what => document.activeElement.matches(what)", what):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"{what} cannot be reached by keys")
+
+    def fill(path: str, text: str) -> None:
+        reach(f"[data-path='{path}']")
+        page.keyboard.press("Control+A")
+        page.keyboard.type(text)
+
+    fill("source.repo", document["source"]["repo"])
+    fill("source.revision", document["source"]["revision"])
+    reach("[data-benchmark=real_pod][data-track=voice]")
+    page.keyboard.press("Space")
+    fill("system.id", "Tiny")
+    fill("system.name", f"Tiny {HOSTILE}")
+    fill("system.description", "A voice for tests.")
+    fill("system.licence", "MIT")
+    reach("[data-path='system.open']")
+    page.keyboard.press("Space")
+    fill("system.languages", "en, zh")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#outcome li")
+    assert "lower-case letters" in page.inner_text("#outcome")
+    assert page.get_attribute("[data-path='system.id']", "aria-invalid") == "true"
+    looked_at(page, "submit-refused", pictures)
+
+    page.focus("[data-path='system.id']")
+    fill("system.id", "tiny_voice")
+    page.wait_for_selector("#outcome li:has-text('MIT')")
+    assert "make them the same" in page.inner_text("#outcome"), "checked by itself, with the gate's sentence"
+    fill("system.licence", "Apache-2.0")
+    page.wait_for_selector("#outcome .card")
+    assert "51 items" in page.inner_text("#outcome")
+    looked_at(page, "submit-passes", pictures)
+    page.focus("[data-path='system.licence']")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/submissions/*")
+    (row,) = [row for row in Queue(database).all() if row.state == "queued"]
+    assert row.document["system"]["languages"] == ["en", "zh"]
+    looked_at(page, "submission", pictures)
+    reach("[data-post$='/cancel']")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[data-state=cancelled]")
+    assert Queue(database).get(row.id).state == "cancelled"
+    page.goto(f"{address}/queue")
+    looked_at(page, "queue", pictures)
+    assert page.evaluate("window.hacked ?? null") is None
+    assert wrong == []
+    context.close()

@@ -1,0 +1,182 @@
+"""The Gradio app at `/try`: what visitors measure there, when they may, and what of Gradio is answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+from starlette.testclient import TestClient
+
+gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+pytestmark = pytest.mark.space
+
+RATE = 16_000
+
+
+@pytest.fixture
+def tone(tmp_path: Path) -> Path:
+    """Six seconds at -20 dBFS in both channels: -20 + 3.01 - 0.691 + 0.691 LUFS at 997 Hz, by BS.1770."""
+    seconds = np.arange(6 * 48_000) / 48_000
+    wave = 0.1 * np.sin(2 * np.pi * 997 * seconds)
+    soundfile.write(tmp_path / "tone.wav", np.stack([wave, wave], axis=1), 48_000, subtype="FLOAT")
+    return tmp_path / "tone.wav"
+
+
+def test_a_recording_is_measured_metric_by_metric_with_its_course(board_app: ModuleType, tone: Path) -> None:
+    from tabs import recording
+
+    *_, (rows, found, which, course, protocols) = recording.measure(str(tone), "", ["loudness"], lambda *_, **__: None)
+    values = {row[1]: row for row in rows}
+    # Amplitude 0.1 is an RMS of -23.01 dB a channel; two channels add 3.01, and 997 Hz passes with 0.691 - 0.691.
+    assert values["integrated"][2] == pytest.approx(-20.0, abs=0.1)
+    assert values["integrated"][3] == "LUFS"
+    assert which.constructor_args["value"] == "loudness"
+    assert course.constructor_args["visible"] is True
+    assert protocols["loudness"]["metric"] == "loudness"
+    assert found["loudness"]["scored"] == 1
+
+
+def test_what_cannot_be_scored_says_why_in_its_row(board_app: ModuleType, tmp_path: Path) -> None:
+    from tabs import recording
+
+    soundfile.write(tmp_path / "silence.wav", np.zeros(3 * RATE), RATE)
+    *_, (rows, *_) = recording.measure(str(tmp_path / "silence.wav"), "", ["loudness"], lambda *_, **__: None)
+    assert rows[0][2] is None
+    assert "digital silence" in rows[0][-1]
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "sentence"),
+    [
+        ("", [], "Choose a metric first"),
+        ("", ["wer"], "enter what should be heard"),
+    ],
+)
+def test_what_is_missing_is_asked_for(
+    board_app: ModuleType, tone: Path, words: str, names: list[str], sentence: str
+) -> None:
+    from tabs import recording
+
+    with pytest.raises(gr.Error, match=sentence):
+        list(recording.measure(str(tone), words, names, lambda *_, **__: None))
+    with pytest.raises(gr.Error, match="Choose a recording first"):
+        list(recording.measure(None, words, names, lambda *_, **__: None))
+
+
+def test_a_long_recording_and_a_file_that_is_none_are_refused(
+    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tabs import recording
+
+    monkeypatch.setattr(recording, "SECONDS", 1)
+    with pytest.raises(gr.Error, match="longer than 1 s; choose a part of it"):
+        list(recording.measure(str(tone), "", ["loudness"], lambda *_, **__: None))
+    (tmp_path / "words.wav").write_text("no audio")
+    with pytest.raises(gr.Error, match=r"^['\"]*words\.wav"):
+        list(recording.measure(str(tmp_path / "words.wav"), "", ["loudness"], lambda *_, **__: None))
+
+
+def test_a_script_is_measured(board_app: ModuleType) -> None:
+    from tabs import script
+
+    rows, protocols = script.measure("a b a b", ["mattr", "distinct_n"])
+    assert {row[1]: row[2] for row in rows}["mattr"] == 0.5
+    assert set(protocols) == {"mattr", "distinct_n"}
+    with pytest.raises(gr.Error, match="Enter a script first"):
+        script.measure("  ", ["mattr"])
+
+
+@pytest.mark.parametrize(
+    ("local", "said", "may"), [(True, "", True), (False, "", False), (False, "1", True), (True, "0", False)]
+)
+def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
+    board_app: ModuleType, local: bool, said: str, may: bool
+) -> None:
+    import trying
+
+    assert trying.measures(local, {"PODEVAL_TRY": said}) is may
+
+
+def test_a_board_that_does_not_measure_says_how_to(board_app: ModuleType, tmp_path: Path) -> None:
+    import trying
+
+    told = [block for block in trying.build(tmp_path, False).blocks.values() if isinstance(block, gr.Markdown)]
+    assert sum("podeval measure dnsmos episode.wav" in block.value for block in told) == 2
+    assert not any(isinstance(block, gr.Audio) for block in trying.build(tmp_path, False).blocks.values())
+
+
+@pytest.fixture(scope="module")
+def client(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> TestClient:
+    runs = tmp_path_factory.mktemp("try") / "runs"
+    return TestClient(board_app.build(runs), base_url="http://localhost", client=("127.0.0.1", 50_000))
+
+
+def test_the_app_is_answered_under_the_policy_it_needs_and_other_pages_under_the_strict_one(client: TestClient) -> None:
+    page = client.get("/try/")
+    assert page.status_code == 200
+    assert "'unsafe-eval'" in page.headers["content-security-policy"]
+    assert "unsafe" not in client.get("/method").headers["content-security-policy"]
+    assert 'href="/try"' in client.get("/method").text
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["proxy=https://example.org/", "monitoring", "run-history", "component_server", "stream/x/y/z/playlist.m3u8"],
+)
+def test_what_the_app_has_no_use_for_is_shut(client: TestClient, path: str) -> None:
+    assert client.get(f"/try/gradio_api/{path}").status_code == 403
+
+
+def test_files_of_this_machine_are_not_for_readers(client: TestClient, tmp_path: Path) -> None:
+    (tmp_path / "podeval.db").write_text("secret")
+    for place in (tmp_path / "podeval.db", Path("/etc/passwd"), Path("space/app.py").resolve()):
+        answer = client.get(f"/try/gradio_api/file={place}")
+        assert answer.status_code == 403
+        assert "secret" not in answer.text
+
+
+def test_other_sites_and_too_much_are_refused(client: TestClient) -> None:
+    events = {"data": [], "fn_index": 0, "session_hash": "x"}
+    foreign = client.post("/try/gradio_api/queue/join", json=events, headers={"sec-fetch-site": "cross-site"})
+    assert foreign.status_code == 403
+    large = client.post("/try/gradio_api/upload", headers={"content-length": str(21 * 2**20)}, content=b"x")
+    assert (large.status_code, large.json()["error"]) == (413, "send at most 20480 kB, and say how much")
+    assert client.post("/try/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
+    assert client.post("/try/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
+
+
+def test_programs_read_the_leaderboard_through_gradios_own_client(address: str) -> None:
+    from gradio_client import Client
+
+    client = Client(f"{address}try/", verbose=False)
+    rows = client.predict(api_name="/leaderboard")
+    assert {row["profile"] for row in rows} == {"embedded"}
+    assert all(row["protocol"] for row in rows)
+    named = client.view_api(return_format="dict")["named_endpoints"]
+    assert list(named) == ["/leaderboard"], "nothing else is an interface for programs"
+
+
+@pytest.mark.browser
+def test_a_visitor_measures_a_recording_on_a_phone(
+    serving: Any, chromium: Any, tone: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    address = serving(tmp_path_factory.mktemp("phone") / "runs")
+    context = chromium.new_context(viewport={"width": 360, "height": 780})
+    page = context.new_page()
+    page.set_default_timeout(120_000)
+    abroad: list[str] = []
+    page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else abroad.append(r.url))
+    page.goto(f"{address}try/")
+    page.wait_for_selector("text=Measure a recording of your own")
+    page.set_input_files("input[type=file]", str(tone))
+    page.wait_for_function("document.body.innerText.includes('0:06')")
+    page.get_by_label("DNSMOS").uncheck()
+    page.get_by_role("button", name="Measure").first.click()
+    page.wait_for_function("document.body.innerText.includes('LUFS')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert not abroad
+    context.close()
