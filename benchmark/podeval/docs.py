@@ -1,15 +1,22 @@
-"""Write what is made from declarations into a checkout: metric Spaces, docs/metrics.md, the table in the README.
+"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, README's table, pages of docs.
 
 `python -m podeval.docs` in the checkout writes them; a test fails while they are not current.
 """
 
+import inspect
+import json
 import re
 from pathlib import Path
 
+from podeval.data import card
+from podeval.data import catalogue as datasets
+from podeval.judges.prompt import RULES, Prompt
+from podeval.judges.published import PROTOCOLS
 from podeval.metric_scripts import sources
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
 from podeval.metrics.facts import range_text
+from podeval.systems.adapters.tables import adapters_table, presets_table
 
 _MARKED = re.compile(r"(<!-- metrics table:.*?-->\n).*?(<!-- /metrics table -->)", re.DOTALL)
 
@@ -21,12 +28,29 @@ def pages(checkout: Path) -> dict[Path, str]:
         for metric in all_metrics()
         for name, content in sources(metric).items()
     }
+    found |= {
+        checkout / "dataset_builders" / name / "README.md": card.text(datasets.get(name), {}) for name in datasets.NAMES
+    }
     readme = checkout / "README.md"
     found[readme] = _MARKED.sub(
         lambda marks: f"{marks[1]}\n{summary_table()}\n{marks[2]}", readme.read_text(encoding="utf-8")
     )
     found[checkout / "docs" / "metrics.md"] = metrics_page()
+    adapters = checkout / "docs" / "adapters.md"
+    found[adapters] = _filled(
+        adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
+    )
+    found[checkout / "docs" / "judge-prompts.md"] = prompts_page()
     return found
+
+
+def _filled(page: str, tables: dict[str, str]) -> str:
+    """A page with its marked tables as they should be."""
+    for name, table in tables.items():
+        found = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
+        if found:
+            page = f"{page[: found.start(1)]}\n{table}\n{page[found.end(1) :]}"
+    return page
 
 
 def summary_table() -> str:
@@ -55,6 +79,33 @@ def _section(metric: Metric) -> str:
         values = ", ".join(f"`{value}`" for value in choice.choices) or f"`{choice.default}` by default"
         lines.append(f"- `{choice.name}`: {choice.about} ({values})")
     return "\n".join(lines).rstrip() + "\n"
+
+
+def prompts_page() -> str:
+    """Every prompt of every protocol as a judge reads it, with what it follows and how it differs from that."""
+    parts = [
+        "# What judges are asked\n\nMade from the prompts by `python -m podeval.docs`. The wording is podeval's own; "
+        "what is judged, the scales and the points are the papers'. A prompt's id is made of its wording, the schema "
+        "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
+        "a system text are added those rules and the schema:\n\n" + _quoted(RULES.strip()),
+    ]
+    for title, module, prompts in PROTOCOLS:
+        parts.append(f"## {title}\n\n{inspect.getdoc(module)}")
+        parts += [_prompt_section(prompt) for prompt in prompts]
+    return "\n\n".join(parts) + "\n"
+
+
+def _prompt_section(prompt: Prompt) -> str:
+    schema = json.dumps(prompt.schema, ensure_ascii=False, indent=1)
+    return (
+        f"### `{prompt.name}`, version {prompt.version}\n\nId `{prompt.id}`. After: {prompt.source}.\n\n"
+        f"System:\n\n{_quoted(prompt.system.strip())}\n\nRequest:\n\n{_quoted(prompt.template.strip())}\n\n"
+        f"<details><summary>Schema of the answer</summary>\n\n```json\n{schema}\n```\n\n</details>"
+    )
+
+
+def _quoted(text: str) -> str:
+    return f"```text\n{text}\n```"
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ float WAV file before that, so that samples beyond ±1 arrive as they are. A mod
 import json
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,16 @@ import datasets
 import evaluate
 import numpy as np
 
-from podeval.analysis import Recording
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.declaration import Metric
+from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.facts import arguments
+from podeval.metrics.inputs import read_input
+from podeval.metrics.judged import Bench
 from podeval.text.script import Script
+
+_AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
 
@@ -50,7 +53,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def _info(self) -> evaluate.MetricInfo:
         features = {"predictions": datasets.Value("string")}
-        if _reference(self.metric):
+        if self.metric.reference:
             features["references"] = datasets.Value("string")
         return evaluate.MetricInfo(
             description=self.metric.documentation,
@@ -67,10 +70,10 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             BadInput: not a list, no references where they are needed, or audio in a form without a rate.
         """
         batch = {"predictions": [self._as_string(item) for item in _listed("predictions", predictions)]}
-        if _reference(self.metric):
+        if self.metric.reference:
             if references is None:
-                raise BadInput(f"{self.metric.name} needs references: of each item, the words that should be heard")
-            batch["references"] = [_text(item) for item in _listed("references", references)]
+                raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
+            batch["references"] = [self._reference(item) for item in _listed("references", references)]
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
@@ -96,14 +99,17 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         groups: Sequence[str] | None = None,
         profile: str = "embedded",
         allow_upsampling: bool = False,
+        judge: str = "",
+        records: str = "",
         **parameters: Any,
     ) -> dict[str, Any]:
         options = {"profile": profile, "allow_upsampling": allow_upsampling}
-        items: list[dict[str, Any]] = [{self.metric.inputs[0]: self._input(item, options)} for item in predictions]
+        first = self.metric.inputs[0]
+        items: list[dict[str, Any]] = [{first: partial(read_input, first, item, **options)} for item in predictions]
         given = self.metric.inputs
-        if references is not None:
+        if references is not None and (compared := self.metric.reference):
             for item, reference in zip(items, references, strict=True):
-                item["reference_text"] = Script.parse(reference).text
+                item[compared] = partial(read_input, compared, reference, **options)
         if scripts is not None:
             if "script" not in self.metric.optional_inputs:
                 raise BadInput(f"{self.metric.name} has no use for scripts")
@@ -113,16 +119,24 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             for item, script in zip(items, scripts, strict=True):
                 item["script"] = Script.parse(script)
             given = (*given, "script")
-        return compute(self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups)
-
-    def _input(self, prediction: str, options: Mapping[str, Any]) -> "Callable[[], Recording | str]":
-        if self.metric.inputs[0] == "recording":
-            return partial(Recording.open, prediction, **options)
-        return lambda: Script.parse(prediction).text
+        if (judge or records) and not self.metric.asks:
+            raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
+        bench = Bench(judge, records or None)
+        return compute(
+            self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups, bench=bench
+        )
 
     def _as_string(self, item: Any) -> str:
-        if self.metric.inputs[0] != "recording":
+        return self._as_path(item) if self.metric.inputs[0] == "recording" else _text(item)
+
+    def _reference(self, item: Any) -> str:
+        if self.metric.reference != "reference_voices":
             return _text(item)
+        if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
+            return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
+        return self._as_path(item)
+
+    def _as_path(self, item: Any) -> str:
         if isinstance(item, str | Path):
             return str(item)
         if self._spool is None:
@@ -133,10 +147,6 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 def inputs_description(metric: Metric) -> str:
     """The arguments of a module's `compute`, from its declaration."""
     return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
-
-
-def _reference(metric: Metric) -> bool:
-    return "reference_text" in metric.inputs
 
 
 def _listed(name: str, items: Any) -> Any:

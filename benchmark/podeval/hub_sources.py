@@ -1,10 +1,10 @@
-"""Where the folders are that are Hub repos in source form: in the wheel as data, or in the checkout."""
+"""Where the folders are that are Hub repos in source form, and the documentation: in the wheel, or the checkout."""
 
 from pathlib import Path
 
 from podeval.errors import PodevalError
 
-FOLDERS = ("hf_metrics", "space", "dataset_builders", "submissions")
+FOLDERS = ("hf_metrics", "space", "dataset_builders", "submissions", "docs")
 
 
 def hub_source(name: str) -> Path:

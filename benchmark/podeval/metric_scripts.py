@@ -14,9 +14,34 @@ from podeval import __version__
 from podeval.hub_sources import hub_source
 from podeval.metrics.catalogue import all_metrics
 from podeval.metrics.declaration import Metric
-from podeval.metrics.facts import arguments, facts
+from podeval.metrics.facts import arguments, facts, own_profile
+from podeval.models.card import PROFILES
 
-EMOJI = {"script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️"}
+EMOJI = {
+    "script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️", "efficiency": "⏱️", "semantics": "🎼",
+    "expressiveness": "🎭", "dialogue": "💬", "human": "👂",
+}  # fmt: skip
+_PREDICTION = {
+    "system": '"aria"',
+    "recording": '"episode.wav"',
+    "text": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it."',
+    "passage": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it. " * 20',
+    "generation_log": '{"wall_seconds": 12.5, "audio_seconds": 61.0}',
+    "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
+    "dialogue": '{"turns": [{"user": "When does the train leave?", "answer": "At nine, from platform two."}]}',
+}
+_REFERENCE = {
+    "reference_text": '"Why is the sea salty?"',
+    "reference_voices": '"voice.wav"',
+    "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
+    "request": '"A short podcast for two hosts on why the sea is salty."',
+    "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',
+    "reference_marks": '[{"rater": "p1", "page": "Arts", "stimulus": s, "value": v} for s, v in '
+    '(("aria", 70), ("HQ", 90), ("LQ", 5))]',
+    "reference_answers": '[{"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, '
+    '"reason": "clear"}]',
+}
+_JUDGE = 'judge="judge.yaml"'
 
 
 def install() -> dict[str, Path]:
@@ -54,7 +79,7 @@ def sources(metric: Metric) -> dict[str, str]:
 
 def extras(metric: Metric) -> str:
     """The extra a metric's models come with."""
-    return "[embedded]" if metric.needs else ""
+    return f"[{own_profile(metric)}]" if metric.needs else ""
 
 
 def script(metric: Metric) -> str:
@@ -140,8 +165,14 @@ def _front_matter(metric: Metric) -> str:
 def _use(metric: Metric) -> str:
     """Installation, and the example."""
     commands = [f"pip install 'podeval{extras(metric)}'"]
+    if metric.asks:
+        hears = "hears: true\\n" if metric.inputs[0] == "recording" else ""
+        commands.append(
+            f"printf 'backend: endpoint\\nmodel: NAME\\nendpoint: https://host/v1\\n{hears}' > judge.yaml"
+            "  # key: PODEVAL_JUDGE_KEY"
+        )
     if metric.needs:
-        commands.append("podeval models install --profile embedded")
+        commands.append(f"podeval models install --profile {own_profile(metric)}")
     commands.append("podeval metrics install  # optional: the example then needs no network")
     shell = "\n".join(commands)
     return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```"
@@ -150,12 +181,13 @@ def _use(metric: Metric) -> str:
 def example(metric: Metric) -> str:
     """A call that runs as it stands, given the files it names."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
-    if metric.inputs[0] == "recording":
-        call = 'predictions=["episode.wav"]'
-    else:
-        call = 'predictions=["So, why is the sea salty? Rivers carry salt, and the sea keeps it."]'
-    if "reference_text" in metric.inputs:
-        call += ', references=["Why is the sea salty?"]'
+    call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
+    if metric.reference:
+        call += f", references=[{_REFERENCE[metric.reference]}]"
+    if metric.asks:
+        call += f", {_JUDGE}"
+    if own_profile(metric) != PROFILES[0]:
+        call += f', profile="{own_profile(metric)}"'
     lines += [f"result = metric.compute({call})", f'print(result["{metric.headline.name}"], result["protocol"]["id"])']
     return "\n".join(lines) + "\n"
 

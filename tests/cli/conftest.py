@@ -51,4 +51,9 @@ def quick_quality(monkeypatch: pytest.MonkeyPatch) -> None:
     def score(samples: Any, windows: str) -> SimpleNamespace:
         return SimpleNamespace(**{name: np.full(1, 3.0) for name in ("start", "sig", "bak", "ovrl", "p808")})
 
-    monkeypatch.setattr(registry, "load", lambda job, profile: SimpleNamespace(score=score))
+    load = registry.load
+
+    def loaded(job: str, profile: str) -> Any:
+        return SimpleNamespace(score=score) if job == "speech_quality" else load(job, profile)
+
+    monkeypatch.setattr(registry, "load", loaded)

@@ -1,17 +1,20 @@
 """What is asked of systems, measured and aggregated: one declarative file a benchmark.
 
-To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is found by itself.
+To add one, add a module here that ends in `BENCHMARK = Benchmark(...)`; it is found by itself. Where its items are rows
+of a dataset, the module also has `item(row) -> Item`.
 """
 
 import difflib
 import importlib
 import pkgutil
+from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
-from podeval.benchmarks.benchmark import Benchmark
+from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 
-__all__ = ["Benchmark", "get", "names"]
+__all__ = ["Benchmark", "get", "item_maker", "names"]
 
 
 def names() -> tuple[str, ...]:
@@ -31,6 +34,12 @@ def get(name: str) -> Benchmark:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(known))}"
     raise BadInput(f"there is no benchmark {name!r}; {hint}")
+
+
+def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
+    """How a row of the benchmark's dataset becomes an item."""
+    maker: Callable[[Mapping[str, Any]], Item] = importlib.import_module(f"{__name__}.{get(name).name}").item
+    return maker
 
 
 @cache

@@ -7,20 +7,21 @@ SHA-256.
 
 import hashlib
 import json
+from collections.abc import Iterable
 from functools import cache
-from importlib import resources
 from typing import Annotated, Literal, Self
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     JsonValue,
     ValidationError,
     model_validator,
 )
 
+from podeval.benchmarks.records import Pinned, Record
+from podeval.benchmarks.records import content_revision as content_revision
+from podeval.benchmarks.spoken import ReferenceVoice, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
 from podeval.text.script import Script
 
@@ -29,18 +30,12 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
 
 
-class Record(BaseModel):
-    """A fact sheet: immutable, with no field that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class MetricUse(Record):
     """One metric as a benchmark uses it: which of its keys become columns, and its parameters."""
 
     name: Name
     keys: tuple[str, ...] = Field(min_length=1)
-    parameters: dict[str, JsonValue] = {}
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Dimension(Record):
@@ -48,7 +43,7 @@ class Dimension(Record):
 
     `main` is the column the board sorts by at first, as `metric.key`. A dimension that
     `needs_accurate_speech` ranks only systems whose WER is at most the benchmark's ceiling, so that silent or
-    repeated audio cannot win.
+    repeated audio cannot win. It is measured in some `splits` only where it names them.
     """
 
     name: Name
@@ -58,6 +53,7 @@ class Dimension(Record):
     metrics: tuple[MetricUse, ...] = Field(min_length=1)
     main: str
     needs_accurate_speech: bool
+    splits: tuple[Name, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -74,14 +70,53 @@ class Track(Record):
 
 
 class Split(Record):
-    """A part of the dataset: its items' file in the package, pinned by content, and the tracks it serves."""
+    """A part of the dataset and the tracks it serves.
+
+    Its items are those of a `file` in the package, or the rows of a `config` of the dataset, which is built from its
+    source (`sample`: from the few rows that ship with podeval, to try things on; `trial`: a few real items, to see how
+    a system does in minutes, which nobody enters with where there are more). `revision` pins the content; it is None
+    for rows that nobody here could look up, whose content then names itself in every protocol.
+
+    Items of a file may be given `scripts` to be spoken, in one of their versions, and `voices` to speak them with, each
+    from a pinned file. The spontaneous version is for listening tests: nobody enters with it.
+    """
 
     name: Name
     description: Sentence
-    file: str
-    revision: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    file: str | None = None
+    config: Name | None = None
+    sample: bool = False
+    trial: bool = False
+    revision: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
     tracks: tuple[Name, ...] = Field(min_length=1)
     licence: str
+    scripts: Pinned | None = None
+    voices: Pinned | None = None
+    version: Version = "written"
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> Self:
+        if (self.file is None) == (self.config is None):
+            raise ValueError(f"the split {self.name} needs either a file or a config of the dataset")
+        if self.file and not self.revision:
+            raise ValueError(f"the split {self.name} does not pin its file")
+        if (self.scripts and not self.file) or (self.voices and not self.scripts):
+            raise ValueError(f"the split {self.name} has scripts without a file of items, or voices without scripts")
+        return self
+
+    @property
+    def content(self) -> str | None:
+        """What protocols know the items by: `revision`; where there are scripts, `sha256:…` of all that is pinned."""
+        if self.scripts is None:
+            return self.revision
+        voices = self.voices.revision if self.voices else ""
+        pinned = "\n".join((str(self.revision), self.scripts.revision, voices, self.version))
+        return f"sha256:{hashlib.sha256(pinned.encode()).hexdigest()}"
+
+    @property
+    def for_listening(self) -> bool:
+        """Whether it is spoken for listening tests only, on request."""
+        return self.version == "spontaneous"
 
 
 class Dataset(Record):
@@ -93,11 +128,25 @@ class Dataset(Record):
 
 
 class Breakdown(Record):
-    """A property of items by which scores are also shown, and the groups it has."""
+    """A property of items by which scores are also shown, and its groups in order; none where the source names them.
 
-    name: Literal["category", "language"]
+    `robustness` says that the spread over its groups is a figure of its own: a system should do equally well in all.
+    """
+
+    name: Name
     title: str
-    groups: tuple[str, ...] = Field(min_length=2)
+    groups: tuple[str, ...] = ()
+    robustness: bool = False
+
+
+class Composite(Record):
+    """A figure made of others, item by item: the mean of `columns` (as `metric.key`) of one track's items."""
+
+    name: Name
+    title: str
+    track: Name
+    columns: tuple[str, ...] = Field(min_length=2)
+    about: Sentence
 
 
 class Aggregation(Record):
@@ -120,16 +169,43 @@ class Episode(Record):
     link: str = Field(pattern=r"^https://")
 
 
+class UserTurn(Record):
+    """What a user says in one turn of a dialogue: the words, the sounds and tones among them, and the audio's path."""
+
+    id: str
+    words: str
+    tags: tuple[str, ...] = ()
+    audio: str | None = None
+    criteria: tuple[str, ...] = ()
+
+
 class Item(Record):
-    """One thing a system is asked to do. `script` is None where writing it is the task."""
+    """One thing a system is asked to do.
+
+    To speak `script`, its speakers in their `reference_voices` where there are some (`spontaneous` is the same as
+    people would say it); or to write one, on a topic or as the `instruction` says, from its `sources`; or to answer the
+    `user` turn by turn. `properties` are what scores are broken down by, beside category and language.
+    """
 
     id: str = Field(pattern=r"^[A-Za-z0-9_-]+$")
     topic: str
-    category: str
+    category: str = ""
     language: Language
     voices: int = Field(ge=1, description="number of speakers asked for")
     script: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     episode: Episode | None = None
+    instruction: str | None = None
+    sources: tuple[str, ...] = ()
+    user: tuple[UserTurn, ...] = ()
+    spontaneous: Annotated[Script, BeforeValidator(Script.parse)] | None = None
+    reference_voices: dict[str, ReferenceVoice] = Field(default_factory=dict)
+    properties: dict[str, str] = Field(default_factory=dict)
+
+    def group(self, breakdown: str) -> str:
+        """The group of a breakdown it belongs to; "" where the source does not say."""
+        if breakdown in ("category", "language"):
+            return str(getattr(self, breakdown))
+        return self.properties.get(breakdown, "")
 
 
 class _ItemsFile(Record):
@@ -151,9 +227,10 @@ class Benchmark(Record):
     tracks: tuple[Track, ...] = Field(min_length=1)
     splits: tuple[Split, ...] = Field(min_length=1)
     dimensions: tuple[Dimension, ...] = Field(min_length=1)
-    wer_ceiling: float = Field(gt=0, le=1)
-    controls: tuple[Name, ...] = Field(min_length=1)
+    wer_ceiling: float | None = Field(default=None, gt=0, le=1)
+    controls: tuple[Name, ...] = ()
     breakdowns: tuple[Breakdown, ...]
+    composites: tuple[Composite, ...] = ()
     aggregation: Aggregation
 
     @model_validator(mode="after")
@@ -166,6 +243,15 @@ class Benchmark(Record):
         for dimension in self.dimensions:
             if dimension.main not in dimension.columns:
                 raise ValueError(f"main column {dimension.main} is not among those of {dimension.name}")
+        if self.wer_ceiling is None and any(dimension.needs_accurate_speech for dimension in self.dimensions):
+            raise ValueError("a dimension needs accurate speech, and no wer_ceiling says what that is")
+        splits = {split.name for split in self.splits}
+        if unknown := {name for dimension in self.dimensions for name in dimension.splits} - splits:
+            raise ValueError(f"a dimension names splits that are not declared: {', '.join(sorted(unknown))}")
+        columns = {column for dimension in self.dimensions for column in dimension.columns}
+        for composite in self.composites:
+            if unknown := {*composite.columns} - columns:
+                raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
         named: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
         for parts in named:
             if len({part.name for part in parts}) < len(parts):
@@ -184,19 +270,41 @@ class Benchmark(Record):
         names = ", ".join(split.name for split in self.splits)
         raise BadInput(f"{self.name} has no split {name!r}; choose one of {names}")
 
+    @property
+    def first_split(self) -> Split:
+        """The first split that needs nothing from elsewhere: what a newcomer tries."""
+        return next((split for split in self.splits if split.file or split.sample), self.splits[0])
+
     def items(self, split: str) -> tuple[Item, ...]:
         """The items of a split, in their published order.
 
         Raises:
-            BadInput: the benchmark has no such split.
+            BadInput: the benchmark has no such split, or its items are rows of a dataset that is built first
+                (`podeval.data.items.items_of` reads those too).
             PodevalError: the package's data file is not the one the record pins.
         """
         part = self.split(split)
-        return _read_items(part.file, part.revision)
+        if part.file is None or part.revision is None:
+            raise BadInput(f"the items of {self.name}, {split} are rows of {self.dataset.path}, not a file of podeval")
+        return _read_items(part)
 
-    def metrics(self, track: str | None = None) -> tuple[MetricUse, ...]:
-        """The metrics measured, each once, for one track or for all."""
-        chosen = (d for d in self.dimensions if track is None or track in d.tracks)
+    def groups(self, breakdown: Breakdown, items: Iterable[Item]) -> tuple[str, ...]:
+        """The groups of a breakdown that some of these items are in, in the record's order."""
+        found = {item.group(breakdown.name) for item in items} - {""}
+        return tuple(group for group in breakdown.groups or sorted(found) if group in found)
+
+    def dimensions_of(self, track: str | None = None, split: str | None = None) -> tuple[Dimension, ...]:
+        """The dimensions of one track or of all, as far as they are measured in a split, or in any."""
+        return tuple(
+            dimension
+            for dimension in self.dimensions
+            if (track is None or track in dimension.tracks)
+            and (split is None or not dimension.splits or split in dimension.splits)
+        )
+
+    def metrics(self, track: str | None = None, split: str | None = None) -> tuple[MetricUse, ...]:
+        """The metrics measured, each once; see `dimensions_of`."""
+        chosen = self.dimensions_of(track, split)
         return tuple({use.name: use for dimension in chosen for use in dimension.metrics}.values())
 
     def cluster(self, item: Item) -> str:
@@ -204,24 +312,31 @@ class Benchmark(Record):
         return str(getattr(item, self.aggregation.cluster))
 
 
-def content_revision(file: str) -> str:
-    """`sha256:…` of a data file in the package; line ends count as they are stored in git."""
-    content = _data(file).replace(b"\r\n", b"\n")
-    return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _data(file: str) -> bytes:
-    return resources.files("podeval.benchmarks").joinpath("data", file).read_bytes()
-
-
 @cache
-def _read_items(file: str, revision: str) -> tuple[Item, ...]:
-    if (found := content_revision(file)) != revision:
-        raise PodevalError(
-            f"the data file {file} is {found[:19]}…, its benchmark pins {revision[:19]}…; reinstall podeval, "
-            "or pin the new revision if you changed the data on purpose"
-        )
+def _read_items(split: Split) -> tuple[Item, ...]:
+    pinned = Pinned(file=str(split.file), revision=str(split.revision))
     try:
-        return _ItemsFile.model_validate(json.loads(_data(file))).items
+        items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:
-        raise PodevalError(f"the data file {file} does not hold items: {error}") from error
+        raise PodevalError(f"the data file {split.file} does not hold items: {error}") from error
+    return tuple(_spoken(item, split) for item in items) if split.scripts else items
+
+
+def _spoken(item: Item, split: Split) -> Item:
+    """The item with its script and voices."""
+    assert split.scripts
+    voices = read_voices(split.voices) if split.voices else {}
+    try:
+        script = read_scripts(split.scripts)[item.id]
+        given = {speaker.name: voices[speaker.voice] for speaker in script.speakers} if split.voices else {}
+    except KeyError as missing:
+        raise PodevalError(f"{item.id} of the split {split.name} has no script or no voice {missing}") from None
+    if len(script.speakers) != item.voices:
+        raise PodevalError(f"{item.id} asks for {item.voices} voices, its script has {len(script.speakers)} speakers")
+    return item.model_copy(
+        update={
+            "script": script.script(split.version),
+            "spontaneous": script.script("spontaneous"),
+            "reference_voices": given,
+        }
+    )

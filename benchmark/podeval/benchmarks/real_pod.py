@@ -1,8 +1,10 @@
 """Real-Pod: 51 podcast topics in 17 categories, with a published human episode for each. PodEval, section 3.
 
-The topics, categories, titles and links are the paper's; the `demo` scripts are ours. Differs from the paper:
-the benchmark puts two separate tasks (write, voice) where the paper compares whole systems. The embedding-
-and music-based metrics and the listening tests of the paper are not measured yet.
+The topics, categories, titles and links are the paper's. The scripts are ours, one for each topic: what the track
+voice speaks, in reference voices that every system is given alike, and the zero that a judge compares written scripts
+with. In the split `spontaneous` they are as people would say them, for listening tests. Differs from the paper: the
+benchmark puts two separate tasks (write, voice) where the paper compares whole systems; metrics of music are left to
+systems that make it.
 """
 
 from podeval.benchmarks.benchmark import (
@@ -15,6 +17,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
+from podeval.benchmarks.records import Pinned
 
 CATEGORIES = (
     "Society_and_Culture",
@@ -36,11 +39,23 @@ CATEGORIES = (
     "Mental_Health",
 )
 
+SCRIPTS = Pinned(
+    file="real_pod_scripts.jsonl",
+    revision="sha256:d1cd79e924a7ad58ba84409742b557987d98c433ad5717fae53e1e582d5d0830",
+)
+"""A script for each topic, in two versions."""
+
+VOICES = Pinned(
+    file="real_pod_voices.json",
+    revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
+)
+"""The recordings of voices to speak them with."""
+
 BENCHMARK = Benchmark(
     name="real_pod",
     title="Real-Pod",
     description=(
-        "Podcasts for two voices on everyday topics: how rich the script is, how well it is spoken, "
+        "Podcasts for two or three voices on everyday topics: how rich the script is, how well it is spoken, "
         "how the finished audio sits in a listener's ears."
     ),
     paper="https://arxiv.org/abs/2510.00485",
@@ -56,29 +71,52 @@ BENCHMARK = Benchmark(
     dataset=Dataset(
         path="podeval/real_pod",
         licence="MIT and CC-BY-4.0",
-        attribution="Topics and links: Real-Pod, Xiao et al. (MIT). Demo scripts: podeval (CC BY 4.0).",
+        attribution=(
+            "Topics and links: Real-Pod, Xiao et al. (MIT). Scripts: podeval; voices: LibriTTS-R (CC BY 4.0)."
+        ),
     ),
     languages=("en",),
     tracks=(
-        Track(name="voice", title="Voice", task="Speak the given two-speaker script, each speaker in one voice."),
-        Track(name="write", title="Write", task="Write a podcast for a host and a guest on the given topic."),
+        Track(
+            name="voice",
+            title="Voice",
+            task="Speak the given script, each speaker in one voice: the reference voice, where one is given.",
+        ),
+        Track(name="write", title="Write", task="Write a podcast for so many voices on the given topic."),
     ),
     splits=(
         Split(
             name="demo",
+            trial=True,
             description="Six scripts of about 50 seconds from six categories; runs on a laptop in minutes.",
             file="real_pod_demo.json",
             revision="sha256:49415a6a62efded2ada8e8e0b8146efe7515efd2c352e37f16ee23f2c5e40034",
-            tracks=("voice",),
+            tracks=("voice", "write"),
             licence="CC-BY-4.0",
         ),
         Split(
             name="topics",
-            description="The paper's 51 topics with their human episodes; two speakers are our own request.",
+            description=(
+                "The paper's 51 topics with their human episodes, and for each a script of two to three minutes with "
+                "a reference voice for every speaker."
+            ),
             file="real_pod_topics.json",
-            revision="sha256:7307060125e92321c32f4bb20ee07afeeb2965ec777a8c7cb96c2a1d4b418f6d",
-            tracks=("write",),
-            licence="MIT",
+            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            scripts=SCRIPTS,
+            voices=VOICES,
+            tracks=("voice", "write"),
+            licence="MIT and CC-BY-4.0",
+        ),
+        Split(
+            name="spontaneous",
+            description="The 51 scripts as people would say them, with fillers and restarts; for listening tests.",
+            file="real_pod_topics.json",
+            revision="sha256:544144fa72d3f860f570bf936c892af13b1cac2b23aef05d9cf10b62b065ec08",
+            scripts=SCRIPTS,
+            voices=VOICES,
+            version="spontaneous",
+            tracks=("voice",),
+            licence="MIT and CC-BY-4.0",
         ),
     ),
     dimensions=(
@@ -91,8 +129,30 @@ BENCHMARK = Benchmark(
                 MetricUse(name="distinct_n", keys=("distinct_2",), parameters={"n": 2}),
                 MetricUse(name="mattr", keys=("mattr",)),
                 MetricUse(name="info_dens", keys=("info_dens",)),
+                MetricUse(name="semantic_div", keys=("semantic_div",)),
             ),
             main="distinct_n.distinct_2",
+            needs_accurate_speech=False,
+        ),
+        Dimension(
+            name="judged",
+            title="Judged",
+            description="Whether a judge prefers the script to the reference script on the same topic, by quality.",
+            tracks=("write",),
+            metrics=(
+                MetricUse(
+                    name="dialogue_judge",
+                    keys=(
+                        "overall",
+                        "coherence",
+                        "engagingness",
+                        "diversity",
+                        "informativeness",
+                        "speaker_difference",
+                    ),
+                ),
+            ),
+            main="dialogue_judge.overall",
             needs_accurate_speech=False,
         ),
         Dimension(
@@ -108,6 +168,18 @@ BENCHMARK = Benchmark(
             ),
             main="dnsmos.ovrl",
             needs_accurate_speech=True,
+            # PodEval 7.2: objective measures use the written scripts, as fillers are a trouble to WER.
+            splits=("demo", "topics"),
+        ),
+        Dimension(
+            name="fidelity",
+            title="Voice fidelity",
+            description="Whether speakers have the reference voices, which systems with voices of their own cannot.",
+            tracks=("voice",),
+            metrics=(MetricUse(name="sim", keys=("sim",)), MetricUse(name="wsim", keys=("wsim",))),
+            main="sim.sim",
+            needs_accurate_speech=True,
+            splits=("topics",),
         ),
         Dimension(
             name="audio",

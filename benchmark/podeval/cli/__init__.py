@@ -9,7 +9,24 @@ import sys
 
 import typer
 
-from podeval.cli import benchmarks, board, doctor, install, measure
+from podeval.cli import (
+    admin,
+    arena,
+    backup,
+    benchmarks,
+    board,
+    datasets,
+    doctor,
+    install,
+    judge,
+    judge_audit,
+    listening,
+    measure,
+    report_system,
+    submissions,
+    validity,
+    worker,
+)
 from podeval.errors import PodevalError
 
 STOPPED = 130
@@ -28,10 +45,27 @@ app.command()(measure.measure)
 app.command()(benchmarks.demo)
 app.command()(benchmarks.run)
 app.command()(board.serve)
-app.command()(board.report)
 app.command()(doctor.doctor)
+app.add_typer(datasets.data, name="data")
+judge.judge.command()(judge_audit.replay)
+judge.judge.command()(judge_audit.install)
+app.add_typer(judge.judge, name="judge")
 app.add_typer(install.metrics, name="metrics")
 app.add_typer(install.models, name="models")
+board.report.command("judge")(judge_audit.audit)
+board.report.command()(validity.validity)
+board.report.command("system")(report_system.system)
+app.add_typer(board.report, name="report")
+app.add_typer(listening.listening, name="listening")
+app.add_typer(arena.arena, name="arena")
+app.add_typer(admin.admin, name="admin")
+app.command()(submissions.submit)
+app.add_typer(submissions.submissions, name="submissions")
+app.command()(submissions.queue)
+app.command()(worker.worker)
+app.command()(backup.backup)
+app.command()(backup.restore)
+app.command()(backup.retention)
 
 
 def main() -> None:

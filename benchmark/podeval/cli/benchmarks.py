@@ -2,15 +2,18 @@
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.spreading import Where, spread
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
     from podeval.runs.run import Request
+    from podeval.systems.speech import SpeakingSystem
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
 RUNS = Path("runs")
@@ -21,26 +24,46 @@ Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work 
 def run(
     system: Annotated[str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml")],
     benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
-    split: Annotated[str, typer.Option(help="which of its splits")] = "demo",
-    track: Annotated[str, typer.Option(help="which of its tracks")] = "voice",
+    split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
+    track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
-    workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
+    executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
+    address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
+    cpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes")] = 1.0,
+    gpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes, such as 0.5")] = 0.0,
+    data: Annotated[Path | None, typer.Option(help="the dataset's folder, from `podeval data build`; ./NAME")] = None,
+    judge: Annotated[str, typer.Option(help="who judges, where a metric asks; see docs/judges.md")] = "",
+    records: Annotated[Path | None, typer.Option(help="folder of the judge's raw answers")] = None,
     out: Out = RUNS,
 ) -> None:
     """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
 
     Example: podeval run hibari_piper --benchmark real_pod --split demo
+
+    Example: podeval run espeak_ng --benchmark lfs_bench --split test --data ./lfs_bench
+
+    Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
     """
     from podeval import benchmarks as known
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board
-    from podeval.runs.executor import Workers
+    from podeval.metrics.judged import Bench
+    from podeval.runs.accelerated import group, speak_share
     from podeval.runs.run import Request
 
-    with Workers(workers or _cores()) as executor:
-        request = Request(known.get(benchmark), split, track, out, profile, seed, executor)
-        complete = _evaluate(system, request)
+    chosen = known.get(benchmark)
+    part = chosen.split(split) if split else chosen.first_split
+    plain = Request(
+        chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=Bench(judge, records)
+    )
+    together = group()
+    if together and together.rank:
+        speak_share(_found(system)[0], plain, together)
+        return
+    with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
+        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
     build(out)
     print_board(out, profile)
     raise typer.Exit(0 if complete else 1)
@@ -85,11 +108,9 @@ def demo(
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
 
 
-def _evaluate(name: str, request: "Request") -> bool:
-    """Run one system; whether every item was scored, and if not, say why."""
-    from podeval.cli.console import Steps
+def _found(name: str) -> tuple["SpeakingSystem", str]:
+    """A system that can be run here, and its title."""
     from podeval.hub_sources import hub_source
-    from podeval.runs.run import run_system
     from podeval.submissions import load
     from podeval.submissions.document import BuiltIn
     from podeval.systems import registry
@@ -100,13 +121,22 @@ def _evaluate(name: str, request: "Request") -> bool:
     submission = load(path)
     if not isinstance(submission.source, BuiltIn):
         raise BadInput(f"{path}: this version runs built-in systems; it cannot run kind {submission.source.kind} yet")
-    with Steps(submission.system.name) as steps:
-        summary = run_system(registry.get(submission.source.runner), submission.system.name, request, steps)
+    return registry.get(submission.source.runner), submission.system.name
+
+
+def _evaluate(name: str, request: "Request") -> bool:
+    """Run one system; whether every item was scored, and if not, say why."""
+    from podeval.cli.console import Steps
+    from podeval.runs.run import run_system
+
+    system, title = _found(name)
+    with Steps(title) as steps:
+        summary = run_system(system, title, request, steps)
     whole = [row for row in summary.metrics if not row.slice]
     for row in whole:
         total = row.scored + row.unscored_system + row.unscored_ours
         for reason, count in row.reasons.items():
-            _say(f"{submission.system.name}: {row.metric} unscored on {count} of {total} items: {reason}")
+            _say(f"{title}: {row.metric} unscored on {count} of {total} items: {reason}")
     return not any(row.unscored_system or row.unscored_ours for row in whole)
 
 

@@ -18,15 +18,30 @@ def serve(
     runs: Runs = Path("runs"),
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Port = 7860,
+    database: Annotated[
+        str, typer.Option(envvar="DATABASE_URL", help="votes and submissions: a file of SQLite or postgresql://…")
+    ] = "",
 ) -> None:
-    """Serve the board of a folder of runs.
+    """Serve the site over a folder of runs: board, arena, listening tests, method, and the interface for programs.
+
+    On 127.0.0.1 you are the one person who votes and submits. At any other address people sign in with the Hub
+    (OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET); without that the site can only be read. Votes lie in podeval.db in the
+    folder of runs, unless --database names another.
 
     Example: podeval serve --runs .demo/runs
     """
-    open_board(runs, host, port)
+    open_board(runs, host, port, database)
 
 
-def report(
+report = typer.Typer(
+    help="Print results: values of runs with intervals, rank ranges, what is unscored and why; or how far metrics and "
+    "judges agree with people.\n\nExample: podeval report --runs .demo/runs"
+)
+
+
+@report.callback(invoke_without_command=True)
+def print_report(
+    context: typer.Context,
     runs: Runs = Path("runs"),
     profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a row on standard output")] = False,
@@ -35,9 +50,11 @@ def report(
 
     Example: podeval report --runs .demo/runs
     """
+    if context.invoked_subcommand:
+        return
     from podeval.leaderboard.build import build
     from podeval.leaderboard.text import print_board, print_rows
-    from podeval.models.registry import PROFILES
+    from podeval.models.card import PROFILES
     from podeval.store.run_folder import run_folders
 
     if profile not in (*PROFILES, "paper"):
@@ -51,7 +68,7 @@ def report(
         print_board(runs, profile)
 
 
-def open_board(runs: Path, host: str, port: int) -> None:
+def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     """Build the board's tables and serve them until stopped.
 
     Raises:
@@ -67,7 +84,7 @@ def open_board(runs: Path, host: str, port: int) -> None:
     space = hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
-    app["serve"](runs, host, port)
+    app["serve"](runs, host, port, database or None)
 
 
 def require_board(host: str, port: int) -> None:

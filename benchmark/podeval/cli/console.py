@@ -2,12 +2,17 @@
 
 import sys
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
+
+
+_SILENCE = 30.0
+"""Seconds between two lines about work in progress where there is no terminal."""
 
 
 class Steps(AbstractContextManager["Steps"]):
@@ -41,6 +46,11 @@ class Steps(AbstractContextManager["Steps"]):
     ) -> None:
         self._bars.stop()
 
+    @property
+    def on_terminal(self) -> bool:
+        """Whether bars are shown."""
+        return self._console.is_terminal
+
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
         if title not in self._tasks:
@@ -50,3 +60,21 @@ class Steps(AbstractContextManager["Steps"]):
             spent = time.monotonic() - self._began
             left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
             self._console.print(f"{self._label}: {title} {done}/{total}{left}", highlight=False)
+
+
+@contextmanager
+def listening(label: str) -> Iterator[None]:
+    """Show what is reported inside the block: bars on a terminal; elsewhere a line now and then, for long work only."""
+    from podeval.progress import listen
+
+    with Steps(label) as steps:
+        said = time.monotonic()
+
+        def heard(what: str, done: float, total: float) -> None:
+            nonlocal said
+            if steps.on_terminal or time.monotonic() - said > _SILENCE:
+                said = time.monotonic()
+                steps.step(what, round(done), round(total))
+
+        with listen(heard):
+            yield

@@ -59,6 +59,7 @@ def diagnosis() -> dict[str, Any]:
     from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import all_metrics
     from podeval.models import registry, weights
+    from podeval.models.card import PROFILES
     from podeval.systems.registry import all_systems
 
     def missing(job: str, profile: str) -> str | None:
@@ -72,7 +73,7 @@ def diagnosis() -> dict[str, Any]:
             metric.name: sorted({reason for job in metric.needs if (reason := missing(job, profile))})
             for metric in all_metrics()
         }
-        for profile in registry.PROFILES
+        for profile in PROFILES
     }
     warnings = []
     if importlib.util.find_spec("torchaudio") and (_version("torch") or "").endswith("+cpu"):

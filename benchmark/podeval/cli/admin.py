@@ -1,0 +1,246 @@
+"""`podeval admin`: what the operators' page does, on the command line."""
+
+import getpass
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.arena import DEFAULT, AsJson, Place
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.moderation import Moderation
+
+admin = typer.Typer(
+    help="What operators decide: what is frozen, who and what counts, what is on the board; each on the trail.\n\n"
+    'Example: podeval admin freeze votes --reason "We move until 14:00 UTC."',
+    no_args_is_help=True,
+)
+
+
+def _user() -> str:
+    """Who runs this, by the system's word."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "operator"
+
+
+Reason = Annotated[str, typer.Option(help="why; what is frozen or about a vote or submission is shown with it")]
+By = Annotated[str, typer.Option(help="who decides; on the trail, shown to operators only", default_factory=_user)]
+Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
+What = Annotated[str, typer.Argument(metavar="votes|submissions")]
+Vote = Annotated[str | None, typer.Option(help="id of a vote; `podeval arena flags` lists those flagged")]
+Voter = Annotated[str | None, typer.Option(help="pseudonym of a voter: all their votes")]
+Listener = Annotated[str | None, typer.Option(help="pseudonym of a listener, with --test")]
+Test = Annotated[str | None, typer.Option(help="the listening test")]
+
+
+@admin.command()
+def trail(
+    newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
+    database: Place = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Show every decision, newest first: when, who, what, about what, why.
+
+    Example: podeval admin trail --newest 20
+    """
+    with _open(database) as decisions:
+        for row in decisions.trail(newest):
+            at = row.made_at.isoformat(timespec="seconds")
+            if as_json:
+                names = ("action", "subject", "reason", "made_by")
+                print(json.dumps({"at": at} | {name: getattr(row, name) for name in names}, ensure_ascii=False))
+            else:
+                print(f"{at}  {row.made_by}  {row.action}  {row.subject}: {row.reason}")
+
+
+@admin.command()
+def freeze(what: What, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Take no votes, or no submissions, from anybody; the reason is the sentence that everybody reads.
+
+    Example: podeval admin freeze submissions --reason "The disk is full; back tomorrow."
+    """
+    with _open(database) as decisions:
+        decisions.freeze(what, reason, by)
+    print(f"{what} are frozen")
+
+
+@admin.command()
+def thaw(what: What, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Take them again.
+
+    Example: podeval admin thaw submissions --reason "there is space again"
+    """
+    with _open(database) as decisions:
+        decisions.thaw(what, reason, by)
+    print(f"{what} are taken")
+
+
+@admin.command()
+def exclude(
+    reason: Reason,
+    by: By,
+    vote: Vote = None,
+    voter: Voter = None,
+    listener: Listener = None,
+    test: Test = None,
+    database: Place = DEFAULT,
+) -> None:
+    """Leave a vote, all votes of a voter, or a listener of a test out of the results; they are kept.
+
+    Example: podeval admin exclude --voter p4kd… --reason "a machine"
+    """
+    _count(database, False, reason, by, vote, voter, listener, test)
+
+
+@admin.command()
+def include(
+    reason: Reason,
+    by: By,
+    vote: Vote = None,
+    voter: Voter = None,
+    listener: Listener = None,
+    test: Test = None,
+    database: Place = DEFAULT,
+) -> None:
+    """Let them count again; the rules do not overrule it.
+
+    Example: podeval admin include --vote 3f2a… --reason "explained by mail"
+    """
+    _count(database, True, reason, by, vote, voter, listener, test)
+
+
+@admin.command()
+def requeue(id: Id, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Queue a failed or cancelled submission again; its finished items are kept.
+
+    Example: podeval admin requeue s0123456789ab --reason "the Hub is back"
+    """
+    with _open(database) as decisions:
+        print(f"{id}: {decisions.requeue(id, reason, by).state}")
+
+
+@admin.command()
+def cancel(id: Id, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Stop a submission that is not published.
+
+    Example: podeval admin cancel s0123456789ab --reason "its author asked"
+    """
+    with _open(database) as decisions:
+        print(f"{id}: {decisions.cancel(id, reason, by).state}")
+
+
+@admin.command()
+def withdraw(id: Id, reason: Reason, by: By, database: Place = DEFAULT, board: Board = Path("runs")) -> None:
+    """Take a published submission off the board; its history stays and its runs are kept aside.
+
+    Example: podeval admin withdraw s0123456789ab --reason "its authors asked"
+    """
+    with _open(database, board) as decisions:
+        print(f"{id}: {decisions.withdraw(id, reason, by).state}")
+
+
+@admin.command()
+def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, board: Board = Path("runs")) -> None:
+    """Take a submission off the board and delete what it said, for good; the same is not taken in again.
+
+    Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
+    """
+    with _open(database, board) as decisions:
+        print(f"{id}: {decisions.take_down(id, reason, by).state}, what it said is deleted")
+
+
+@admin.command()
+def dimension(
+    name: Annotated[str, typer.Argument(metavar="DIMENSION")],
+    opened: Annotated[bool, typer.Option("--open/--close", help="whether new battles are made on it")],
+    reason: Reason,
+    by: By,
+    database: Place = DEFAULT,
+) -> None:
+    """Make new battles on a dimension, or none any more; its votes count either way.
+
+    Example: podeval admin dimension semantic --close --reason "enough votes"
+    """
+    with _open(database) as decisions:
+        decisions.open_dimension(name, opened, reason, by)
+    print(f"{name} is {'open' if opened else 'closed'}")
+
+
+@admin.command()
+def system(
+    id: Annotated[str, typer.Argument(metavar="SYSTEM")],
+    shown: Annotated[bool, typer.Option("--in/--out", help="whether new battles may show it")],
+    reason: Reason,
+    by: By,
+    database: Place = DEFAULT,
+) -> None:
+    """Put a system into the arena's pool, or take it out; its votes count either way.
+
+    Example: podeval admin system my_tts --out --reason "its weights were replaced"
+    """
+    with _open(database) as decisions:
+        decisions.pool_system(id, shown, reason, by)
+    print(f"{id} is {'in' if shown else 'out of'} the pool")
+
+
+@admin.command()
+def goal(
+    votes: Annotated[int, typer.Argument(metavar="VOTES", min=0, help="0 takes the goal away")],
+    reason: Reason,
+    by: By,
+    database: Place = DEFAULT,
+) -> None:
+    """Say how many counted votes are wanted on each dimension; shown beside how many there are.
+
+    Example: podeval admin goal 300 --reason "as many as the paper has"
+    """
+    with _open(database) as decisions:
+        decisions.set_goal(votes or None, reason, by)
+    print(f"{votes} votes are wanted on each dimension" if votes else "no number of votes is wanted")
+
+
+def _count(
+    database: str,
+    counted: bool,
+    reason: str,
+    by: str,
+    vote: str | None,
+    voter: str | None,
+    listener: str | None,
+    test: str | None,
+) -> None:
+    if sum(name is not None for name in (vote, voter, listener)) != 1 or (listener is None) != (test is None):
+        raise BadInput("name one: --vote, --voter, or --listener with --test")
+    told = "counts" if counted else "does not count any more"
+    with _open(database) as decisions:
+        if vote:
+            decisions.count_vote(vote, counted, reason, by)
+        elif voter:
+            changed = decisions.count_voter(voter, counted, reason, by)
+            told += f": {changed} votes changed"
+        elif listener and test:
+            decisions.count_session(test, listener, counted, reason, by)
+    print(f"{vote or voter or listener} {told}")
+
+
+@contextmanager
+def _open(place: str, board: Path = Path("runs")) -> Iterator["Moderation"]:
+    from podeval.arena import Arena
+    from podeval.leaderboard.build import build
+    from podeval.listening import Listening
+    from podeval.moderation import Moderation
+    from podeval.store.database import Database
+    from podeval.submissions.queue import Queue
+
+    if "://" not in place and not Path(place).is_file():
+        raise BadInput(f"there is no database {place}; name the board's with --database, such as runs/podeval.db")
+    with Database(place) as database:
+        yield Moderation(Arena(database), Listening(database), Queue(database), board, build)

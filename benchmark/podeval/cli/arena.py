@@ -1,0 +1,372 @@
+"""`podeval arena`: what an operator of an arena needs."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from podeval.arena import Arena
+    from podeval.human.ratings import Standings
+
+arena = typer.Typer(
+    help="The arena: what is compared, how it stands, which votes count, and where they are kept.\n\n"
+    "Example: podeval arena ratings --database podeval.db",
+    no_args_is_help=True,
+)
+
+DEFAULT = "podeval.db"
+Place = Annotated[
+    str, typer.Option("--database", envvar="DATABASE_URL", help="a file of SQLite, or postgresql://user@host/name")
+]
+
+
+class Covariate(StrEnum):
+    """What may sway listeners beside what they are asked about."""
+
+    LENGTH = "length"
+    LOUDNESS = "loudness"
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on standard output")]
+Dimension = Annotated[str | None, typer.Option(help="only what is judged on this one")]
+VoteId = Annotated[str, typer.Argument(metavar="VOTE", help="its id; `podeval arena flags` lists those flagged")]
+Reason = Annotated[str, typer.Option(help="why; published with the vote")]
+By = Annotated[str, typer.Option(help="who decides; kept, not published")]
+
+
+@arena.command()
+def init(database: Place = DEFAULT) -> None:
+    """Make the tables, or bring them to this version; nothing is lost.
+
+    Example: podeval arena init --database postgresql://podeval@localhost/podeval
+    """
+    from podeval.store.database import Database
+
+    with Database(database) as opened:
+        print(f"{opened.name} is ready")
+
+
+@arena.command()
+def add(
+    manifest: Annotated[
+        Path, typer.Argument(metavar="MANIFEST", help="YAML or JSON; docs/arena.md says what is in it")
+    ],
+    database: Place = DEFAULT,
+) -> None:
+    """Take in systems, items and outputs; their length and loudness are measured once.
+
+    Example: podeval arena add battles.yaml
+    """
+    from podeval.arena.catalogue import add as take_in
+    from podeval.arena.catalogue import read_manifest
+
+    found = read_manifest(manifest)
+    with _open(database) as opened:
+        new = take_in(opened.database, found)
+    print(", ".join(f"{count} new {name}" for name, count in new.items()))
+
+
+@arena.command()
+def status(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+    """Counts, and what a person has to look at. Exit code 1 where there is an alarm.
+
+    Example: podeval arena status --json
+    """
+    with _open(database) as opened:
+        found = opened.status()
+    if as_json:
+        print(json.dumps(asdict(found), ensure_ascii=False))
+    else:
+        print(f"{found.systems} systems on {found.items} items; {found.battles} battles")
+        outcomes = ", ".join(f"{name} {count}" for name, count in sorted(found.outcomes.items()))
+        print(f"{found.votes} votes by {found.voters} voters" + (f": {outcomes}" if outcomes else ""))
+        print(f"{found.excluded} excluded from the rating, {found.excluded_by_people} of them by a person")
+    _alarm(found.alarms)
+
+
+@arena.command()
+def ratings(
+    database: Place = DEFAULT,
+    dimension: Dimension = None,
+    position: Annotated[bool, typer.Option("--position", help="also estimate what being side A does")] = False,
+    covariate: Annotated[
+        list[Covariate] | None, typer.Option(help="also estimate what it does; ratings are those at equal ones")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The ranking by the votes that count: Bradley-Terry with 95 % intervals by voter, and ranges of ranks.
+
+    Example: podeval arena ratings --dimension semantic
+
+    Example: podeval arena ratings --position --covariate length --covariate loudness
+    """
+    from podeval.human.ratings import standings_by_dimension
+    from podeval.stats.battles import Battles
+
+    with _open(database) as opened:
+        table = opened.battles(dimension=dimension)
+    if table.empty:
+        raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
+    a, b, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
+    battles = Battles.of(a, b, outcome, voter, _differences(table, covariate or []))
+    found = standings_by_dimension(battles, list(table["dimension"]), position=position)
+    if as_json:
+        print(json.dumps({name: _plain(part) for name, part in found.items()}, ensure_ascii=False))
+        return
+    shown = {name: part for name, part in found.items() if len(found) != 2 or name != "pooled"}
+    for name, part in shown.items():
+        _show(name, part)
+
+
+def _differences(table: "pd.DataFrame", wanted: list[Covariate]) -> dict[str, list[float]]:
+    """What A has more than B in each vote, by covariate.
+
+    Raises:
+        BadInput: some outputs lack it.
+    """
+    found = {}
+    for name in dict.fromkeys(wanted):
+        column = {"length": "seconds", "loudness": "loudness"}[name.value]
+        difference = table[f"{column}_a"] - table[f"{column}_b"]
+        if missing := int(difference.isna().sum()):
+            raise BadInput(
+                f"{missing} votes are on outputs without a {name.value}; rate without --covariate {name.value}"
+            )
+        found[name.value] = [float(value) for value in difference]
+    return found
+
+
+@arena.command()
+def sweep(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+    """Apply the rules of integrity to all votes. Exit code 1 where there is an alarm.
+
+    Example: podeval arena sweep
+    """
+    with _open(database) as opened:
+        done = opened.sweep()
+    if as_json:
+        print(json.dumps(asdict(done)))
+    else:
+        print(
+            f"{done.votes} votes: {len(done.excluded)} excluded now, {len(done.restored)} count again, "
+            f"{done.signals} new signals"
+        )
+    _alarm(done.alarms)
+
+
+@arena.command()
+def flags(
+    vote: Annotated[str | None, typer.Option(help="only of this vote")] = None,
+    newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
+    database: Place = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """What the rules saw and what was decided, newest first.
+
+    Example: podeval arena flags --newest 20
+    """
+    with _open(database) as opened:
+        for flag in opened.flags(vote=vote, newest=newest):
+            at = flag.made_at.isoformat(timespec="seconds")
+            if as_json:
+                names = ("vote", "kind", "rule", "points", "detail", "made_by")
+                print(json.dumps({name: getattr(flag, name) for name in names} | {"at": at}, ensure_ascii=False))
+            else:
+                what = f"{flag.rule}: {flag.detail}" if flag.rule else flag.detail
+                print(f"{at}  {flag.vote}  {flag.kind} by {flag.made_by}  {what}")
+
+
+@arena.command()
+def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Take a vote out of the public rating; it is kept.
+
+    Example: podeval arena exclude 3f2a… --reason "a test of ours" --by ada
+    """
+    with _open(database) as opened:
+        opened.exclude(vote, reason, by)
+    print(f"{vote} does not count any more")
+
+
+@arena.command()
+def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+    """Let a vote count again; the rules do not overrule it.
+
+    Example: podeval arena restore 3f2a… --reason "explained by mail" --by ada
+    """
+    with _open(database) as opened:
+        opened.restore(vote, reason, by)
+    print(f"{vote} counts")
+
+
+@arena.command()
+def erase(
+    identity: Annotated[str | None, typer.Option(help="who, as the service knows them, such as hf:alice")] = None,
+    pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
+    objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
+    database: Place = DEFAULT,
+) -> None:
+    """Forget a person with all votes and listening sessions, for good.
+
+    Example: podeval arena erase --identity hf:alice
+    """
+    if (identity is None) == (pseudonym is None):
+        raise BadInput("name one: --identity or --pseudonym")
+    with _open(database, objects) as opened:
+        done = opened.erase(identity, pseudonym=pseudonym)
+    if done is None:
+        raise BadInput("nobody of that identity was here")
+    print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
+
+
+@arena.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="made where it is not there")],
+    form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
+    comments: Annotated[bool, typer.Option("--comments", help="with what people wrote; not for the public")] = False,
+    database: Place = DEFAULT,
+) -> None:
+    """Write votes, decisions, erasures, ratings and answers as files; persons are pseudonyms.
+
+    Example: podeval arena export ./votes --format jsonl
+    """
+    from podeval.store.export import FORMATS
+    from podeval.store.export import export as write
+
+    chosen = next((known for known in FORMATS if known == form), None)
+    if chosen is None:
+        raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
+    with _open(database) as opened:
+        counts = write(opened.database, folder, chosen, comments=comments)
+    print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
+
+
+@arena.command("import")
+def take_in(
+    place: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
+    database: Place = DEFAULT,
+) -> None:
+    """Take in an export, all or nothing; what is there already stays as it is.
+
+    Example: podeval arena import ./votes
+    """
+    from podeval.store.export import import_files
+
+    with _open(database) as opened:
+        print(_told(import_files(opened.database, place)))
+
+
+@arena.command()
+def mirror(
+    repo: Annotated[str, typer.Argument(metavar="REPO", help="a dataset repo on the Hub, owner/name")],
+    read_only: Annotated[
+        bool, typer.Option("--read-back", help="only take in what the database does not have")
+    ] = False,
+    private: Annotated[bool, typer.Option("--private", help="make the repo private where it is made by this")] = False,
+    database: Place = DEFAULT,
+) -> None:
+    """Add to the public log on the Hub what is not in it; first, take in what others sent.
+
+    Example: podeval arena mirror my-lab/podeval-votes
+    """
+    from podeval.store.mirror import Mirror
+
+    with _open(database) as opened:
+        log = Mirror(opened.database, repo, private=private)
+        if read_only:
+            print(_told(log.read_back()))
+            return
+        done = log.push()
+    print(f"{repo}: {done.records} records in {len(done.files)} new files")
+    if done.others.votes:
+        print(
+            f"{done.others.votes} votes in {repo} were not of this database: another deployment writes there, or this "
+            "one did before it was restored; deployments that are not one arena need repos of their own",
+            file=sys.stderr,
+        )
+
+
+@arena.command()
+def verify(database: Place = DEFAULT) -> None:
+    """Check that the database keeps what it commits and is whole, and that no alarm stands. Exit code 1 otherwise.
+
+    Example: podeval arena verify
+    """
+    from podeval.store.database import sound
+
+    with _open(database) as opened:
+        wrong = sound(opened.database)
+        alarms = opened.status().alarms
+        name = opened.database.name
+    if wrong is not None:
+        print(f"{name} is damaged: {wrong}; restore the last backup, then read back the public log", file=sys.stderr)
+        raise typer.Exit(1)
+    print(f"{name}: whole, and every commit is synced")
+    _alarm(alarms)
+
+
+@contextmanager
+def _open(database: str, objects: Path | None = None) -> "Iterator[Arena]":
+    from podeval.arena import Arena
+    from podeval.store.database import Database
+    from podeval.store.vote_objects import VoteObjects
+
+    if "://" not in database and not Path(database).is_file():
+        raise BadInput(f"there is no database {database}; make one with `podeval arena init --database {database}`")
+    with Database(database) as opened:
+        yield Arena(opened, objects=VoteObjects(objects) if objects else None)
+
+
+def _alarm(alarms: list[str]) -> None:
+    for alarm in alarms:
+        print(f"ALARM: {alarm}", file=sys.stderr)
+    if alarms:
+        raise typer.Exit(1)
+
+
+def _told(done: Any) -> str:
+    return (
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.known} known, "
+        f"{done.erased} of erased voters and {done.orphans} without their vote left out"
+    )
+
+
+def _plain(part: "Standings") -> dict[str, Any]:
+    return {
+        "votes": part.ratings.votes,
+        "voters": part.ratings.voters,
+        "coverage": part.coverage,
+        "systems": [asdict(row) for row in part.ratings.systems],
+        "effects": [asdict(effect) for effect in part.ratings.effects],
+        "undecided": [asdict(pair) for pair in part.undecided],
+    }
+
+
+def _show(name: str, part: "Standings") -> None:
+    print(f"{name}: {part.ratings.votes} votes by {part.ratings.voters} voters, {part.coverage:.0%} of the pairs met")
+    width = max(len(row.system) for row in part.ratings.systems)
+    for row in part.ratings.systems:
+        rank = str(row.best) if row.best == row.worst else f"{row.best}-{row.worst}"
+        reach = (
+            f"{row.low:6.0f} to {row.high:.0f}" if row.low is not None and row.high is not None else "   no interval"
+        )
+        print(f"  {rank:>5}  {row.system:{width}}  {row.rating:6.0f}  {reach}  ({row.battles} battles)")
+    for effect in part.ratings.effects:
+        known = effect.low is not None and effect.high is not None
+        print(
+            f"  {effect.name}: {effect.points:+.0f}" + (f" ({effect.low:+.0f} to {effect.high:+.0f})" if known else "")
+        )
+    if len(part.islands) > 1:
+        print(
+            "  these groups have not met, so their ratings do not compare: " + "; ".join(map(", ".join, part.islands))
+        )

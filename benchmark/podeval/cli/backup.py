@@ -1,0 +1,174 @@
+"""`podeval backup`, `restore` and `retention`: so that nothing is lost, and the disk is not full."""
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.arena import AsJson
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.store.backup import Backup
+
+BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a folder, or a file named .tar, .tar.gz or .tgz")]
+Runs = Annotated[Path, typer.Option("--runs", help="folder of runs")]
+Database = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        envvar="DATABASE_URL",
+        help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
+    ),
+]
+
+
+def backup(
+    place: BackupPlace,
+    database: Database = "",
+    runs: Runs = Path("runs"),
+    verify: Annotated[bool, typer.Option("--verify", help="check a backup that is there, and make none")] = False,
+    with_secret: Annotated[
+        bool, typer.Option("--with-secret", help="with the secret that pseudonyms are made with; keep it as one")
+    ] = False,
+    without_audio: Annotated[
+        bool, typer.Option("--without-audio", help="judgements, submissions and results, no recordings")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Back up the database, the runs and the arena's recordings, while everything goes on; or check a backup.
+
+    Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
+    """
+    from podeval.store import backup as backups
+
+    if verify:
+        found = backups.verify(place)
+        _print(place, found, as_json, "is whole")
+        return
+    there = runs if runs.is_dir() or database == "" else None
+    found = backups.back_up(
+        place, database or runs / "podeval.db", there, with_secret=with_secret, with_audio=not without_audio
+    )
+    _print(place, found, as_json, "is made")
+    for path in found.absent:
+        _say(f"a recording of the arena is not there any more and so not in the backup: {path}")
+    if with_secret:
+        _say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
+    else:
+        _say(
+            "The secret is not in the backup: keep PODEVAL_SECRET, or the file podeval.db.secret, elsewhere. Without "
+            "it a restored site does not know its people again, and open battles end."
+        )
+
+
+def restore(
+    place: Annotated[Path | None, typer.Argument(metavar="[BACKUP]", help="made by `podeval backup`")] = None,
+    database: Database = "",
+    runs: Runs = Path("runs"),
+    force: Annotated[
+        bool, typer.Option("--force", help="replace what is there; files are kept under other names")
+    ] = False,
+    salvage: Annotated[
+        bool, typer.Option("--salvage", help="no backup: go on with what a damaged log leaves; the files are kept")
+    ] = False,
+) -> None:
+    """Put a backup back, after it was checked; an older one is brought to this version.
+
+    Stop the site and the workers first. The database may be of the other kind than the one backed up.
+
+    Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
+    """
+    from podeval.store.backup_database import salvage as salvaged
+    from podeval.store.backup_restoring import restore as put_back
+
+    if salvage == (place is not None):
+        raise BadInput("name a backup, or say --salvage where there is none")
+    if place is None:
+        rows, copies = salvaged(Path(database or runs / "podeval.db"))
+        print(f"{rows.get('votes', 0)} votes and {rows.get('submissions', 0)} submissions can be read")
+        for path in copies:
+            _say(f"the damaged file is kept as {path}")
+        _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
+        return
+    done = put_back(place, database or runs / "podeval.db", runs, force=force)
+    votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
+    print(
+        f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
+    )
+    if done.forgotten:
+        _say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
+    for path in done.kept:
+        _say(f"what was there is kept in {path}")
+    if done.secret is None:
+        _say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
+    elif not str(done.secret).endswith(".db.secret") and done.secret.name == "podeval.secret":
+        _say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
+    _say(
+        "What came after the backup: `podeval arena mirror REPO --read-back` takes it in, where there is a public log."
+    )
+
+
+def retention(
+    runs: Runs = Path("runs"),
+    database: Database = "",
+    gigabytes: Annotated[
+        float | None,
+        typer.Option("--budget", min=0, envvar="PODEVAL_RUNS_GB", help="GB for the recordings of all runs"),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be removed, and remove nothing")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove the oldest recordings of finished runs until the rest fits a budget; results and words are kept.
+
+    What battles and open listening tests play stays. Workers with a clock do this by themselves every hour where
+    PODEVAL_RUNS_GB is set.
+
+    Example: podeval retention --budget 200 --dry-run
+    """
+    from podeval.store.database import Database as Opened
+    from podeval.store.retention import look, needed_by, remove, told_short
+
+    if gigabytes is None:
+        raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")
+    if not runs.is_dir():
+        raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
+    place = database or str(runs / "podeval.db")
+    needed: set[Path] = set()
+    if "://" in place or Path(place).is_file():
+        with Opened(place) as opened:
+            needed = needed_by(opened, runs)
+    found = look(runs, int(gigabytes * 2**30), needed)
+    freed = 0 if dry_run else remove(found, runs)
+    lost = {removal.run.path.relative_to(runs).as_posix(): removal for removal in found.removals}
+    if as_json:
+        listed = [{"run": name, "items": len(r.files), "bytes": r.bytes, "made": r.made} for name, r in lost.items()]
+        told = {"budget": found.budget, "there": found.there, "freed": freed, "short": found.short, "kept": found.kept}
+        print(json.dumps({**told, "removed" if not dry_run else "would_remove": listed}, ensure_ascii=False))
+        return
+    verb = "would lose" if dry_run else "lost"
+    print(f"recordings take {found.there / 2**30:.2f} GB")
+    for name, removal in lost.items():
+        print(f"{name} {verb} the recordings of {len(removal.files)} items, {removal.bytes / 2**20:.1f} MB")
+    for name, reason in found.kept.items():
+        print(f"{name} keeps recordings: {reason}")
+    print(told_short(found) if not dry_run or not lost else f"then {told_short(found)}")
+
+
+def _print(place: Path, found: "Backup", as_json: bool, told: str) -> None:
+    if as_json:
+        print(json.dumps({"backup": str(place), **asdict(found)}, ensure_ascii=False))
+        return
+    votes, submissions = found.rows.get("votes", 0), found.rows.get("submissions", 0)
+    audio = "with" if found.audio else "without"
+    print(
+        f"{place} {told}: {votes} votes, {submissions} submissions, {found.runs} runs {audio} recordings; "
+        f"{found.files} files, {found.bytes / 1e6:.1f} MB, of {found.made_at}"
+    )
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

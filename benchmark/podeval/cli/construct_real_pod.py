@@ -1,0 +1,97 @@
+"""`podeval data construct real_pod`: topics suggested, episodes searched for, items."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.construct import AcceptAll, Into, JudgeName, MostCost, MostTokens, Workers, asking, at_work
+
+if TYPE_CHECKING:
+    from podeval.data.construction.rows import Report, Workshop
+
+real_pod = typer.Typer(
+    help="Topics of podcasts with a published episode each, as in Real-Pod.\n\n"
+    "Example: podeval data construct real_pod topics --into my_pod --judge MODEL@https://host/v1",
+    no_args_is_help=True,
+)
+
+
+@real_pod.command()
+def topics(
+    into: Into,
+    judge: JudgeName,
+    category: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
+    each: Annotated[int, typer.Option(min=1, help="topics of a category")] = 5,
+    workers: Workers = 4,
+    most_tokens: MostTokens = None,
+    most_cost: MostCost = None,
+) -> None:
+    """Have topics named for every category; write the table in which people keep some.
+
+    Example: podeval data construct real_pod topics --into my_pod --category Arts --judge judge.yaml
+    """
+    from podeval.benchmarks.real_pod import CATEGORIES
+    from podeval.data.construction import real_pod as steps
+
+    def work(workshop: "Workshop") -> "Report":
+        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
+            return steps.suggest(workshop, judging, category or CATEGORIES, each)
+
+    at_work(into, work)
+
+
+@real_pod.command()
+def search(
+    into: Into,
+    country: Annotated[str, typer.Option(help="of Apple's store, two letters")] = "us",
+    most: Annotated[int, typer.Option(min=1, max=200, help="episodes a topic")] = 8,
+    accept_all: AcceptAll = False,
+) -> None:
+    """Search Apple's directory for episodes on the topics that were kept; write the table of candidates.
+
+    One search at a time, with pauses, as Apple asks. Run again, it goes on.
+
+    Example: podeval data construct real_pod search --into my_pod
+    """
+    from podeval.data.construction import real_pod as steps
+    from podeval.data.feeds import ITUNES
+    from podeval.data.fetching import web_for
+
+    itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
+    web = web_for(itunes)
+
+    def work(workshop: "Workshop") -> "Report":
+        scratch = workshop.folder / ".searching"
+        read = lambda url, most_bytes: web.read(url, scratch, most_bytes)  # noqa: E731
+        return steps.search(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)
+
+    at_work(into, work)
+
+
+@real_pod.command()
+def finish(into: Into, accept_all: AcceptAll = False) -> None:
+    """Make items of the topics and the episode chosen for each, as a source of the dataset.
+
+    Example: podeval data construct real_pod finish --into my_pod && podeval data build real_pod --config topics
+    --source my_pod/finished
+    """
+    from podeval.data.construction import real_pod as steps
+
+    at_work(into, lambda workshop: steps.finish(workshop, accept_all=accept_all))
+
+
+@real_pod.command()
+def own(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of recordings of one's own")],
+    into: Into,
+    accept_all: AcceptAll = False,
+) -> None:
+    """Make items of recordings of one's own: the first call writes a table of them, a later one reads it.
+
+    Example: podeval data construct real_pod own ./shows --into my_pod
+    """
+    from podeval.data.construction import real_pod as steps
+
+    at_work(into, lambda workshop: steps.own(workshop, folder, accept_all=accept_all))

@@ -1,0 +1,178 @@
+"""`podeval data list|info|build|verify|push|fetch`: the benchmarks' datasets."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.cli.construct import construct
+from podeval.cli.construct_lfs import lfs_bench
+from podeval.cli.construct_mtalk import mtalk_bench
+from podeval.cli.construct_podbench import podbench
+from podeval.cli.construct_real_pod import real_pod
+from podeval.cli.data import data
+
+__all__ = ["data"]
+
+construct.add_typer(real_pod, name="real_pod")
+construct.add_typer(lfs_bench, name="lfs_bench")
+construct.add_typer(podbench, name="podbench")
+construct.add_typer(mtalk_bench, name="mtalk_bench")
+data.add_typer(construct, name="construct")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="its name; `podeval data list` shows all")]
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="made by `podeval data build`")]
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
+Source = Annotated[
+    str | None,
+    typer.Option(help="sample, another source's name, a folder, https://…, or hub:owner/name@revision"),
+]
+Configs = Annotated[list[str] | None, typer.Option("--config", help="only this config; may be repeated")]
+
+
+@data.command("list")
+def list_datasets(as_json: AsJson = False) -> None:
+    """Every dataset: what it is, its configs, its sources, and what may be done with it.
+
+    Example: podeval data list
+    """
+    from podeval.data import catalogue
+
+    for name in catalogue.NAMES:
+        record = catalogue.get(name).RECORD
+        if as_json:
+            print(json.dumps(record.model_dump(mode="json"), ensure_ascii=False))
+        else:
+            configs = ", ".join(config.name for config in record.configs)
+            print(f"{name:12} {record.summary}\n{'':12} configs {configs}; licence {record.licence}")
+
+
+@data.command()
+def info(name: Name, as_json: AsJson = False) -> None:
+    """One dataset's card: columns, provenance, known errors, licence, and where its rows come from.
+
+    Example: podeval data info lfs_bench
+    """
+    from podeval.data import card, catalogue
+
+    kind = catalogue.get(name)
+    if as_json:
+        print(json.dumps(kind.RECORD.model_dump(mode="json"), ensure_ascii=False))
+    else:
+        print(card.body(kind, {}), end="")
+
+
+@data.command()
+def build(
+    name: Name,
+    config: Configs = None,
+    source: Source = None,
+    out: Annotated[Path | None, typer.Option(help="the folder to make; ./NAME by default")] = None,
+) -> None:
+    """Make a dataset folder that `datasets.load_dataset` reads: Parquet files and the card.
+
+    Rows are checked first; where one breaks a rule, every such row is named and nothing is written.
+
+    Example: podeval data build lfs_bench --source ~/SwanBench-Speech/test_dataset/text_data
+
+    Example: podeval data build real_pod --source sample --out /tmp/real_pod_sample
+
+    Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
+    """
+    from podeval.cli.console import listening
+    from podeval.data.building import build as build_dataset
+    from podeval.data.rules import BrokenRules
+
+    to = out or Path(name)
+    try:
+        with listening(name):
+            made = build_dataset(name, to, source=source, configs=config or (), cache=_downloads(), progress=_say)
+    except BrokenRules as broken:
+        print(f"podeval: {broken}", file=sys.stderr)
+        raise typer.Exit(1) from None
+    if made["sample"]:
+        _say("these rows are a sample of podeval's own making, not the benchmark")
+    print(to)
+
+
+@data.command()
+def verify(name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="a dataset, or a folder of one")]) -> None:
+    """Check a built folder: hashes, columns, number of rows, and every row's rules. Exit code 1 where one is broken.
+
+    With a dataset's name, the folder of that name here is checked.
+
+    Example: podeval data verify ./lfs_bench
+    """
+    from podeval.data.verifying import verify as wrong_with
+
+    count = 0
+    for count, line in enumerate(wrong_with(Path(name)), 1):  # noqa: B007 - counted
+        print(line)
+    _say(f"{name}: " + (f"{count} problems" if count else "all right"))
+    raise typer.Exit(1 if count else 0)
+
+
+@data.command()
+def push(
+    folder: Folder,
+    repo: Annotated[str | None, typer.Option(help="owner/name; podeval/<dataset> by default")] = None,
+    private: Annotated[bool, typer.Option("--private", help="make the repo private")] = False,
+) -> None:
+    """Put a built dataset on the Hub: the Parquet files and the card, in one commit.
+
+    Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
+    """
+    from podeval.data.building import read_lock
+    from podeval.data.pushing import push as push_dataset
+
+    print(push_dataset(folder, repo or f"podeval/{read_lock(folder)['dataset']}", private=private, progress=_say))
+
+
+@data.command()
+def fetch(
+    name: Name,
+    topic: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="only this topic, by id or number; may be repeated")
+    ] = None,
+    into: Annotated[Path | None, typer.Option(metavar="DIR", help="the folder; ./NAME_episodes by default")] = None,
+    most_megabytes: Annotated[int, typer.Option(min=1, help="do not fetch larger episodes")] = 1024,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch the published episodes that a benchmark names, and say which are lost. Exit code 1 where one is.
+
+    Apple's lookup tells the audio's address or the show's feed; yt-dlp is asked last, where it is installed. One
+    request at a time, with pauses. Whole audio files come into DIR, what was found to DIR/episodes.jsonl; run again, it
+    goes on. Episodes belong to their makers: use them for your own evaluation, and do not pass them on.
+
+    Example: podeval data fetch real_pod --topic 4 --topic Arts_20 --into episodes
+    """
+    from dataclasses import asdict
+
+    from podeval.cli.console import listening
+    from podeval.data.feeds import ITUNES
+    from podeval.data.fetching import fetch_episodes, table, wanted_of, web_for
+
+    itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
+    wanted = wanted_of(name, topic or ())
+    to = into or Path(f"{name}_episodes")
+    with listening(name):
+        made = fetch_episodes(wanted, to, web_for(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say)
+    if as_json:
+        for one in made:
+            print(json.dumps(asdict(one), ensure_ascii=False))
+    else:
+        print("\n".join(table(made)))
+    raise typer.Exit(0 if all(one.status == "found" for one in made) else 1)
+
+
+def _downloads() -> Path:
+    from podeval.analysis.cache import default_cache
+
+    return default_cache().folder.parent / "downloads"
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

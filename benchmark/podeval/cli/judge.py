@@ -1,0 +1,289 @@
+"""`podeval judge …`: what a judge writes and a person approves, battles by a judge, scores from listeners' reasons."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import typer
+
+from podeval.errors import BadInput, PodevalError
+
+if TYPE_CHECKING:
+    from podeval.judges.conversation import Conversation
+    from podeval.judges.spoken_dialogue import SpokenDialogue
+    from podeval.metrics.judged import Asks
+
+T = TypeVar("T")
+
+judge = typer.Typer(
+    name="judge",
+    help="What a judge writes for a person to approve, and the arena's battles by a judge.\n\n"
+    "Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Judge = Annotated[
+    str,
+    typer.Option("--judge", help="MODEL@https://host/v1, gguf:FILE, transformers:REPO@COMMIT, records:FOLDER, or YAML"),
+]
+Records = Annotated[
+    Path | None, typer.Option("--records", help="folder for the judge's raw answers; in podeval's cache without it")
+]
+Dialogues = Annotated[list[Path], typer.Argument(metavar="DIALOGUE", help="spoken dialogues in JSON")]
+Requests = Annotated[list[Path], typer.Argument(metavar="REQUEST", help="requests for scripts, as text or in JSON")]
+To = Annotated[Path, typer.Option("--to", help="the review file to write")]
+
+
+@judge.command()
+def dialogues(
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="a submission file as MTalk-Bench has it")],
+    to: Annotated[Path, typer.Option("--to", help="folder for one JSON file a dialogue and system")],
+    system: Annotated[list[str] | None, typer.Option(help="only this system; may be repeated")] = None,
+) -> None:
+    """Turn a submission file of MTalk-Bench into dialogues that can be judged.
+
+    Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
+    """
+    from podeval.data.mtalk_answers import read_answers
+    from podeval.data.mtalk_turns import Taxonomy
+    from podeval.hub_sources import hub_source
+
+    read = read_answers(answers)
+    scenarios = Taxonomy(hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for answer in read.answers:
+        if system and answer.model not in system:
+            continue
+        one = found.setdefault(
+            (answer.dialogue, answer.model),
+            {"id": answer.dialogue, "dimension": answer.type, "system": answer.model, "turns": []},
+        )
+        if 0 < (number := int(answer.dialogue.split("-")[1])) <= len(scenarios):
+            one["scenario"] = scenarios[number - 1]
+        one["turns"].append(
+            {
+                "user": answer.question_transcript,
+                "answer": answer.answer_transcript,
+                "user_audio": str(answers.parent / answer.question),
+                "answer_audio": str(answers.parent / answer.answer),
+            }
+        )
+    if not found:
+        raise BadInput(f"{answers} has no answers of {', '.join(system or [])}")
+    to.mkdir(parents=True, exist_ok=True)
+    for (name, model), content in found.items():
+        path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
+        path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print(path)
+    for sentence in read.missing:
+        print(f"podeval: {sentence}", file=sys.stderr)
+
+
+@judge.command()
+def rubrics(
+    files: Dialogues,
+    to: To,
+    name: Judge,
+    records: Records = None,
+    turns: Annotated[bool, typer.Option("--turns", help="also for each dialogue cut off at an earlier turn")] = False,
+) -> None:
+    """Have a judge write criteria for dialogues; a person decides on each in the file before it is used.
+
+    Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
+    """
+    from podeval.judges.writing import WRITE, Review, save_review, write_criteria
+    from podeval.metrics.judged import Asks
+
+    _require_absent(to)
+    wanted = {one.id: one for one in _dialogues(files)}.values()
+    cuts = [(one, turn) for one in wanted for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
+    asks = Asks(prompts=lambda _: (WRITE,))
+    found, judge_id = _asked([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
+    if written := [item for item in found if not isinstance(item, PodevalError)]:
+        save_review(Review(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
+    _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], found, to)
+
+
+@judge.command()
+def checklists(files: Requests, to: To, name: Judge, records: Records = None) -> None:
+    """Have a judge write checklists for requests; a person decides on each item in the file before it is used.
+
+    Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
+    """
+    from podeval.cli.measure import read_text
+    from podeval.judges.instruction import DERIVE
+    from podeval.judges.writing import Review, save_review, write_checklist
+    from podeval.metrics.judged import Asks
+    from podeval.text.podcast_request import PodcastRequest
+
+    _require_absent(to)
+    requests = [(_named(path), PodcastRequest.parse(read_text(path))) for path in files]
+    asks = Asks(prompts=lambda _: (DERIVE,))
+    found, judge_id = _asked([write_checklist(*request) for request in requests], asks, name, records)
+    if written := [item for item in found if not isinstance(item, PodevalError)]:
+        save_review(Review(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
+    _end([request for request, _ in requests], found, to)
+
+
+@judge.command()
+def apply(
+    review: Annotated[Path, typer.Argument(metavar="REVIEW", help="the review file, every entry decided")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="the dialogues or requests it is about")],
+    to: Annotated[Path, typer.Option("--to", help="folder for the files with what was accepted")],
+) -> None:
+    """Put what a person accepted into dialogues or requests; refused while anything is open.
+
+    Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
+    """
+    from podeval.cli.measure import read_text
+    from podeval.judges.writing import load_review
+
+    decided = load_review(review)
+    decided.accepted("")
+    made: list[tuple[Path, dict[str, Any]]] = []
+    for path in files:
+        text = read_text(path)
+        data = _read(path, text)
+        name = str(data.get("id") or "dialogue") if decided.kind == "rubrics" else _named(path)
+        accepted = decided.accepted(name)
+        if not accepted:
+            raise BadInput(f"{review} accepts nothing for {name} ({path})")
+        if decided.kind == "checklists":
+            data["checklist"] = [{"requirement": entry.text, "kind": entry.kind or "explicit"} for entry in accepted]
+        else:
+            criteria = data.get("criteria") or {}
+            if not isinstance(criteria, dict):
+                raise BadInput(f"{path} has its criteria as a prompt; write them as lists under general, dimension")
+            data["criteria"] = {**criteria, "sample": [entry.text for entry in accepted]}
+            by_turn = {turn: decided.accepted(name, turn) for turn in range(1, len(data.get("turns", [])))}
+            if written := {str(turn): [entry.text for entry in found] for turn, found in by_turn.items() if found}:
+                data["turn_criteria"] = written
+        made.append((to / f"{path.stem}.json", data))
+    to.mkdir(parents=True, exist_ok=True)
+    for path, data in made:
+        path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        print(path)
+
+
+@judge.command()
+def battles(
+    files: Dialogues,
+    name: Judge,
+    records: Records = None,
+    variant: Annotated[
+        Literal["default", "mtalk"], typer.Option(help="both orders, or the paper's single random order")
+    ] = "default",
+    modality: Annotated[Literal["transcript", "audio"], typer.Option(help="whether it reads or hears")] = "transcript",
+    seed: Annotated[int, typer.Option(help="of the judge and of the paper's random order")] = 0,
+) -> None:
+    """Have a judge compare every two systems on every dialogue they share; one JSON line a battle.
+
+    Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
+    """
+    from podeval.judges.battle import SAMPLING, battle, prompts
+    from podeval.metrics.judged import Asks
+
+    pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
+    if not pairs:
+        raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
+    asks = Asks(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
+    found, judge_id = _asked(
+        [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
+    )
+    protocol = {"judge": judge_id, "prompt": prompts(modality)[0].id, "variant": variant, "modality": modality}
+    for (a, b), outcome in zip(pairs, found, strict=True):
+        if isinstance(outcome, PodevalError):
+            print(f"podeval: {a.id}, {a.system} and {b.system}: {outcome}", file=sys.stderr)
+        else:
+            print(json.dumps({**outcome.to_json(), "seed": seed, **protocol}, ensure_ascii=False))
+    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in found)))
+
+
+@judge.command()
+def reasons(
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="answers to the questionnaire, as JSON lines")],
+    name: Judge,
+    records: Records = None,
+) -> None:
+    """Score listeners' reasons, once a question over all systems: lines to add to the answers, from which `mos` has J.
+
+    Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
+    """
+    from podeval.judges.justification import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
+    from podeval.metrics.gathered import answers as read_answers
+    from podeval.metrics.judged import Asks
+
+    read = read_answers(answers)
+    asked = reasons_by_question(read.answers, read.clips)
+    if not asked:
+        raise BadInput(f"{answers}: there is no question about which every system was given a reason")
+    asks = Asks(prompts=lambda _: (SUMMARISE,))
+    conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in asked.items()]
+    found, judge_id = _asked(conversations, asks, name, records)
+    for question, outcome in zip(asked, found, strict=True):
+        if isinstance(outcome, PodevalError):
+            print(f"podeval: {question}: {outcome}", file=sys.stderr)
+            continue
+        for system, one in outcome.items():
+            line = {"system": system, "question": question, "judged": one.score, "summary": one.summary}
+            print(json.dumps({**line, "judge": judge_id, "record": one.record}, ensure_ascii=False))
+    raise typer.Exit(int(any(isinstance(outcome, PodevalError) for outcome in found)))
+
+
+def _asked(
+    conversations: "Sequence[Conversation[T]]", asks: "Asks", name: str, records: Path | None
+) -> tuple[list[T | PodevalError], str]:
+    """What each conversation found, and who was asked."""
+    from podeval.cli.console import listening
+    from podeval.judges.conversation import hold
+    from podeval.metrics.judged import Bench
+
+    judging = Bench(name, records).judging(asks, {})
+    if judging is None:
+        raise BadInput("name a judge with --judge")
+    with listening(judging.judge.model):
+        return hold(conversations, judging), judging.judge.id
+
+
+def _dialogues(files: list[Path]) -> "Iterator[SpokenDialogue]":
+    from podeval.cli.measure import read_text
+    from podeval.judges.spoken_dialogue import SpokenDialogue
+
+    for path in files:
+        try:
+            yield SpokenDialogue.parse(read_text(path))
+        except BadInput as refusal:
+            raise BadInput(f"{path}: {refusal}") from None
+
+
+def _read(path: Path, text: str) -> dict[str, Any]:
+    """A dialogue or request as data; plain text is a request."""
+    try:
+        data: Any = json.loads(text) if text.lstrip().startswith("{") else {"instruction": text}
+    except ValueError as error:
+        raise BadInput(f"{path} looks like JSON but cannot be read as such: {error}") from None
+    return dict(data)
+
+
+def _named(path: Path) -> str:
+    """What a request is called in a review file."""
+    return path.stem
+
+
+def _require_absent(path: Path) -> None:
+    if path.exists():
+        raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
+
+
+def _end(names: list[str], found: Sequence[Any], to: Path) -> None:
+    """Say what was not written, and where to go on."""
+    failed = [(name, error) for name, error in zip(names, found, strict=True) if isinstance(error, PodevalError)]
+    for name, error in failed:
+        print(f"podeval: {name}: {error}", file=sys.stderr)
+    if len(failed) < len(names):
+        print(f"{to}: decide on every entry, then `podeval judge apply {to} … --to FOLDER`", file=sys.stderr)
+    raise typer.Exit(int(bool(failed)))

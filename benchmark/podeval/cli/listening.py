@@ -1,0 +1,208 @@
+"""`podeval listening`: listening tests, from a design to results."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.human.designs import Design
+    from podeval.stats.marks import Mark
+    from podeval.store.database import Database
+
+listening = typer.Typer(help="Listening tests: check a design, take it in, see how far it has come, get its results.")
+
+Place = Annotated[
+    str, typer.Option("--database", envvar="DATABASE_URL", help="a file of SQLite, or postgresql://user@host/name")
+]
+Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
+DESIGN = Annotated[
+    Path, typer.Argument(metavar="DESIGN", help="a YAML file; docs/listening-tests.md says what is in it")
+]
+DEFAULT = "podeval.db"
+
+
+@listening.command()
+def check(
+    design: DESIGN,
+    webmushra: Annotated[bool, typer.Option("--webmushra", help="it is a configuration of webMUSHRA")] = False,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="print the design, with the seconds of every file")] = False,
+) -> None:
+    """Check a design, and say what a listener gets and how long it takes.
+
+    Example: podeval listening check naturalness.yaml
+    """
+    import yaml
+
+    for found in _designs(design, webmushra):
+        if as_yaml:
+            print(yaml.safe_dump(found.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
+            continue
+        print(
+            f"{found.id}: {found.kind}, {len(found.systems)} systems, {len(found.items)} items; "
+            f"{found.listeners} listeners with {found.each} items each, about {found.estimate(found.each):.0f} minutes"
+        )
+
+
+@listening.command()
+def add(
+    design: DESIGN,
+    database: Place = DEFAULT,
+    webmushra: Annotated[bool, typer.Option("--webmushra", help="it is a configuration of webMUSHRA")] = False,
+) -> None:
+    """Take a test in, so that listeners can begin.
+
+    Example: podeval listening add naturalness.yaml --database podeval.db
+    """
+    from podeval.human.designs import placed
+    from podeval.listening import Listening
+
+    with _open(database) as opened:
+        for found in _designs(design, webmushra):
+            print(Listening(opened).create(placed(found, design.parent)))
+
+
+@listening.command(name="list")
+def list_tests(database: Place = DEFAULT) -> None:
+    """Show all tests with their sessions.
+
+    Example: podeval listening list --database podeval.db
+    """
+    from podeval.listening import Listening, results
+
+    with _open(database) as opened:
+        for test in Listening(opened).tests():
+            found = results.overview(opened, test)
+            print(
+                f"{test}: {found.design.kind}, {found.finished} of {found.design.listeners} listeners finished, "
+                f"{found.unfinished} unfinished, {found.excluded} left out"
+            )
+
+
+@listening.command()
+def close(test: Test, database: Place = DEFAULT) -> None:
+    """Let nobody else begin; who began can finish.
+
+    Example: podeval listening close naturalness
+    """
+    from podeval.listening import Listening
+
+    with _open(database) as opened:
+        Listening(opened).close(test)
+
+
+@listening.command(name="results")
+def print_results(
+    test: Test,
+    database: Place = DEFAULT,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")] = False,
+    plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
+) -> None:
+    """Print means with intervals, agreement, and who was left out and why.
+
+    Example: podeval listening results naturalness --plots listeners.svg
+    """
+    from podeval.listening import results, summary
+    from podeval.store.files import write_whole
+
+    with _open(database) as opened:
+        design = results.overview(opened, test).design
+        found = summary.summarise(opened, test)
+        marks = results.marks(opened, test) if plots else []
+    if plots and design.kind != "mushra":
+        raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
+    if plots:
+        from podeval.human.box_plots import box_plots
+
+        write_whole(plots, box_plots(marks, found.screened, f"{design.title}: marks by listener").encode())
+    for row in found.rows:
+        print(json.dumps(row, ensure_ascii=False) if as_json else _said(row))
+    for line in found.remarks:
+        print(line, file=sys.stderr)
+
+
+@listening.command()
+def export(
+    test: Test,
+    database: Place = DEFAULT,
+    form: Annotated[str, typer.Option(help="jsonl, or webmushra for its CSV")] = "jsonl",
+) -> None:
+    """Print the marks and answers of a test, listeners by pseudonym.
+
+    Example: podeval listening export naturalness --form webmushra > results.csv
+    """
+    from podeval.human import webmushra
+    from podeval.listening import results
+
+    if form not in ("jsonl", "webmushra"):
+        raise BadInput(f"the form is jsonl or webmushra, not {form!r}")
+    with _open(database) as opened:
+        kind = results.overview(opened, test).design.kind
+        marks = results.marks(opened, test)
+        answers, clips = results.answers(opened, test) if kind == "questionnaire" else ([], {})
+    if form == "webmushra":
+        if kind != "mushra":
+            raise BadInput(f"webMUSHRA's CSV holds MUSHRA pages; {test} is a {kind} test, use --form jsonl")
+        print(webmushra.results(test, marks), end="")
+        return
+    if kind == "questionnaire":
+        for (item, system), clip in clips.items():
+            _line({"item": item, "system": system, "speakers": clip.speakers, "music": clip.music})
+        for answer in answers:
+            _line(vars(answer))
+    else:
+        _lines(marks)
+
+
+@listening.command(name="read")
+def read_results(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE", help="results of webMUSHRA, CSV")],
+) -> None:
+    """Print the marks of webMUSHRA's results as JSON lines, as `podeval/mushra` takes them.
+
+    Example: podeval listening read results/dialogue/*.csv > marks.jsonl
+    """
+    from podeval.human import webmushra
+
+    for file in files:
+        _lines(webmushra.read_results(file))
+
+
+def _lines(marks: "list[Mark]") -> None:
+    for mark in marks:
+        _line(vars(mark))
+
+
+def _line(content: dict[str, Any]) -> None:
+    print(json.dumps(content, ensure_ascii=False))
+
+
+def _designs(path: Path, webmushra: bool) -> "list[Design]":
+    from podeval.human import designs
+    from podeval.human import webmushra as files
+
+    if not webmushra:
+        return [designs.with_durations(designs.read_design(path), path.parent)]
+    found = files.read_configuration(path)
+    for note in found.notes:
+        print(note, file=sys.stderr)
+    return list(found.designs)
+
+
+def _open(place: str) -> "Database":
+    try:
+        from podeval.store.database import Database
+    except ModuleNotFoundError as missing:
+        raise BadInput(f"listening tests need the package {missing.name}; pip install 'podeval[space]'") from None
+    return Database(place)
+
+
+def _said(row: dict[str, Any]) -> str:
+    interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
+    ranks = f", rank {row['best']} to {row['worst']}" if row.get("best") else ""
+    scale = f" · {row['scale']}" if row["scale"] else ""
+    return f"{row['stimulus']}{scale}: {row['mean']:.2f}{interval}, {row['marks']} marks of {row['listeners']}{ranks}"

@@ -1,0 +1,37 @@
+"""`podeval report system`: what is known of a system, as one file to read and to print."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+
+def system(
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="RUN_FOLDER", help="runs: <runs>/<benchmark>/<split>/<system>")
+    ],
+    out: Annotated[Path, typer.Option(help="the HTML file to write")] = Path("report.html"),
+    profile: Annotated[str | None, typer.Option(help="only what was measured under this profile")] = None,
+    language: Annotated[str, typer.Option(help="en or zh")] = "en",
+) -> None:
+    """Write a system's analysis report: one self-contained HTML file that prints well.
+
+    By dimension, against the median of the other systems in the same folder of runs and against recordings of people;
+    radar, distributions, drift over the recordings, every item, what was not scored and why, protocols, how to cite.
+    Runs of one system become chapters of one report, several systems several reports in the file. The runs are left as
+    they are.
+
+    Example: podeval report system .demo/runs/real_pod/demo/espeak_ng --out espeak.html
+    """
+    from podeval.leaderboard.report_page import document
+    from podeval.leaderboard.report_runs import reports_of_runs
+
+    text = document(reports_of_runs(folders, profile), language)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot write {out}: {error.strerror}; name another file with --out") from None
+    print(f"{out}: {len(text.encode()) / 1024:.0f} kB, nothing in it is fetched from elsewhere", file=sys.stderr)

@@ -1,0 +1,392 @@
+"""`podeval submit`, `submissions` and `queue`: from a document to a row of the board."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podeval.cli.arena import DEFAULT, AsJson, Place
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+    from podeval.store.submission_tables import HubJob, SubmissionRow
+    from podeval.submissions.document import Submission
+    from podeval.submissions.queue import Queue
+
+submissions = typer.Typer(
+    help="Submissions: where they stand, what became of them.\n\nExample: podeval submissions list",
+    no_args_is_help=True,
+)
+Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
+By = Annotated[str, typer.Option(help="who decides; part of the history")]
+Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
+Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where a benchmark needs one")]
+
+
+def submit(
+    document: Annotated[Path, typer.Argument(help="submission.yaml, or the folder it lies in")],
+    database: Place = DEFAULT,
+    check: Annotated[bool, typer.Option("--check", help="look it over and queue nothing")] = False,
+    profile: Annotated[str, typer.Option(help="whose models measure it: embedded or reference")] = "embedded",
+    priority: Annotated[int, typer.Option(help="higher ones are worked on first")] = 0,
+    as_me: Annotated[bool, typer.Option("--as-me", help="under your name on the Hub, with its quotas")] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
+    ] = False,
+    image: Annotated[str, typer.Option(help="of the jobs, with its digest; PODEVAL_JOBS_IMAGE")] = "",
+    flavor: Annotated[str, typer.Option(help="machine of the jobs; PODEVAL_JOBS_FLAVOR")] = "",
+    timeout: Annotated[str, typer.Option(help="longest time of a job; PODEVAL_JOBS_TIMEOUT")] = "",
+    data: Data = None,
+) -> None:
+    """Submit a system: it is looked over at once, and queued or refused with what to change.
+
+    Example: podeval submit submissions/my_tts
+    """
+    from podeval.submissions.gate import Gate
+    from podeval.submissions.reading import load
+    from podeval.submissions.service import OPERATOR, Desk, hub_submitter
+
+    file = document / "submission.yaml" if document.is_dir() else document
+    found, gate = load(file), Gate(data=data)
+    if estimate:
+        _estimate(found, database, image=image, flavor=flavor, timeout=timeout)
+        return
+    if check:
+        pinned = gate.check(found, file.parent)
+        size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
+        print(f"{found.system.name} passes the gate{size}")
+        return
+    with opened(database) as queue:
+        submitter = hub_submitter() if as_me else OPERATOR
+        row = Desk(queue, gate).submit(found, submitter, place=file.parent, profile=profile, priority=priority)
+        print(f"{row.id}: {row.state}{_standing(queue, row)}")
+        if row.state == "received":
+            say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
+
+
+def _estimate(document: "Submission", database: str, **settings: str) -> None:
+    """What a submission costs at most, and what is spent so far."""
+    from podeval.runs.hf_jobs import configured
+    from podeval.submissions.spending import Ledger, estimate
+
+    jobs = configured(namespace="me", **settings)
+    if jobs is None:
+        raise BadInput("say with which image jobs would run, with --image or PODEVAL_JOBS_IMAGE")
+    found = estimate(document, jobs)
+    if not found.runs:
+        print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
+        return
+    print(f"{document.system.name}: at most {found.total:.2f} USD, as {len(found.runs)} jobs on {jobs.flavour}")
+    for run in found.runs:
+        print(f"  {run}: at most {found.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
+    print("A job that falls is followed by another for what is missing, while the budget lasts.")
+    with opened(database) as queue:
+        print(f"Spent or set aside so far by all submissions: {Ledger(queue.database, 0.0).committed():.2f} USD")
+
+
+@submissions.command("list")
+def list_(
+    database: Place = DEFAULT,
+    owner: Annotated[str | None, typer.Option(help="only of this owner")] = None,
+    state: Annotated[str | None, typer.Option(help="only in this state, such as queued or failed")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List submissions, newest first.
+
+    Example: podeval submissions list --state failed
+    """
+    from podeval.store.submission_tables import STATES
+
+    if state is not None and state not in STATES:
+        raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
+    with opened(database) as queue:
+        _print(queue, queue.all(owner=owner, states=(state,) if state else ()), as_json)
+
+
+@submissions.command()
+def show(id: Id, database: Place = DEFAULT, as_json: AsJson = False) -> None:
+    """Show a submission with its history.
+
+    Example: podeval submissions show s0123456789ab
+    """
+    from podeval.submissions.proposing import Proposals
+    from podeval.submissions.spending import Ledger
+
+    with opened(database) as queue:
+        row, history = queue.get(id), queue.history(id)
+        if as_json:
+            steps = [_plain(step) for step in history]
+            print(json.dumps({**_plain(row), "history": steps}, ensure_ascii=False))
+            return
+        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{_standing(queue, row)}")
+        for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
+            if row.pinned.get(name):
+                print(f"  {name}: {row.pinned[name]}")
+        for job in Ledger(queue.database, 0.0).of(row.id):
+            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_cost(job)}")
+        for proposal in Proposals(queue, Path()).of(row.id):
+            came = f"{proposal.state}{_told(proposal.url or proposal.reason)}"
+            print(f"  {proposal.form} proposed to the model's repo: {came}")
+        for step in history:
+            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {step.after} by {step.made_by}{_told(step.reason)}")
+
+
+@submissions.command()
+def cancel(id: Id, database: Place = DEFAULT, by: By = "operator") -> None:
+    """Stop a submission that is not published; what it made is kept.
+
+    Example: podeval submissions cancel s0123456789ab
+    """
+    with opened(database) as queue:
+        print(f"{id}: {queue.cancel(id, by, also=_noted('submission cancelled', id, by)).state}")
+
+
+@submissions.command()
+def retry(id: Id, database: Place = DEFAULT, by: By = "operator") -> None:
+    """Queue a failed or cancelled submission again; it goes on from its finished items.
+
+    Example: podeval submissions retry s0123456789ab
+    """
+    with opened(database) as queue:
+        row = queue.retry(id, by, also=_noted("submission requeued", id, by))
+        print(f"{id}: {row.state}{_standing(queue, row)}")
+
+
+@submissions.command()
+def withdraw(id: Id, database: Place = DEFAULT, board: Board = Path("runs"), by: By = "operator") -> None:
+    """Take a published submission off the board.
+
+    Example: podeval submissions withdraw s0123456789ab
+    """
+    from podeval.leaderboard.build import build
+    from podeval.submissions import service
+
+    with opened(database) as queue:
+        taken = service.withdraw(queue, id, by, board, also=_noted("submission withdrawn", id, by))
+        if taken:
+            build(board)
+        print(f"{id}: withdrawn, {len(taken)} runs taken off the board")
+
+
+@submissions.command()
+def publish(
+    id: Id,
+    eval_results: Annotated[
+        bool, typer.Option("--eval-results", help="as .eval_results/podeval.yaml, where the owner wants that")
+    ] = False,
+    model_index: Annotated[
+        bool, typer.Option("--model-index", help="in the model's card, where the owner wants that")
+    ] = False,
+    database: Place = DEFAULT,
+    board: Board = Path("runs"),
+) -> None:
+    """Propose published results to the model's repo, as a pull request; once, however often it is said.
+
+    Example: podeval submissions publish s0123456789ab --eval-results
+    """
+    from podeval.submissions.document import Submission
+    from podeval.submissions.proposing import Proposals, forms_of
+
+    with opened(database) as queue:
+        asked = {"eval_results": eval_results, "model_index": model_index}
+        document = Submission.model_validate(queue.get(id).document)
+        forms = [form for form, wanted in asked.items() if wanted] or list(forms_of(document))
+        for proposal in Proposals(queue, board).again(id, forms):
+            print(f"{proposal.form}: {proposal.state}{_told(proposal.url or proposal.reason)}")
+
+
+@submissions.command("spot-check")
+def spot_check(
+    id: Id,
+    items: Annotated[int, typer.Option(min=1, help="how many are drawn of each run")] = 3,
+    seed: Annotated[int, typer.Option(help="of the draw")] = 0,
+    times: Annotated[int, typer.Option(min=2, help="seeds that each is generated with")] = 3,
+    database: Place = DEFAULT,
+    board: Board = Path("runs"),
+    work: Annotated[Path, typer.Option(help="folder for what is generated, on a local disk")] = Path("work"),
+    gpu: Annotated[bool, typer.Option("--gpu", help="let the model use the GPU")] = False,
+    trust_models: Annotated[
+        bool, typer.Option("--trust-models", help="run the model without isolation; only one you vouch for")
+    ] = False,
+    data: Data = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make some supplied outputs again with the public model that is said to have made them, and compare.
+
+    Example: podeval submissions spot-check s0123456789ab --items 5
+    """
+    from podeval import sandbox
+    from podeval.leaderboard.build import build
+    from podeval.submissions.fetching import fetch
+    from podeval.submissions.gate import Gate
+    from podeval.submissions.generation import Making
+    from podeval.submissions.spot_check import SpotCheck
+
+    if not trust_models:
+        sandbox.require()
+    making, seeds = Making(trusted=trust_models, gpu=gpu), tuple(range(times))
+    with opened(database) as queue:
+        found = SpotCheck(board, work, fetch, Gate(data=data), making, data, seeds, say)
+        reports = found.check(queue.get(id), items=items, seed=seed)
+    build(board)
+    for report in reports:
+        if as_json:
+            print(json.dumps({**report.model_dump(mode="json"), "verdict": report.verdict}, ensure_ascii=False))
+            continue
+        print(f"{', '.join(report.items)}: the supplied outputs {_VERDICTS[report.verdict]}")
+        for each in report.comparisons:
+            figures = f"{each.supplied:.4g} supplied, {each.generated:.4g} generated, spread {each.spread:.2g}"
+            print(f"  {each.metric}.{each.key}: {figures}, p = {each.p:.2g}{' DIFFERS' if each.differs else ''}")
+        for place, reason in report.failed.items():
+            print(f"  {place} could not be made again: {reason.splitlines()[0][:200]}")
+
+
+_VERDICTS = {
+    "agrees": "agree with what the model makes",
+    "differs": "differ from what the model makes by more than it does from itself",
+    "not told": "could not be compared",
+}
+
+
+@submissions.command()
+def jobs(
+    id: Annotated[str | None, typer.Argument(metavar="[ID]", help="only of this submission")] = None,
+    database: Place = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """List jobs on the Hub with what they cost.
+
+    Example: podeval submissions jobs s0123456789ab
+    """
+    from podeval.submissions.spending import Ledger
+
+    with opened(database) as queue:
+        ledger = Ledger(queue.database, 0.0)
+        rows = [row for each in ([queue.get(id)] if id else queue.all()) for row in ledger.of(each.id)]
+        for row in rows:
+            if as_json:
+                print(json.dumps(_plain(row), ensure_ascii=False))
+                continue
+            cost = f"at most {row.reserved:.2f} USD" if row.spent is None else f"{row.spent:.2f} USD"
+            told = f": {row.message}" if row.message else ""
+            print(
+                f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {cost}{told}"
+            )
+        if not as_json:
+            print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
+
+
+@submissions.command()
+def mirror(
+    requests: Annotated[str, typer.Option(help="dataset repo of the changes of state, as owner/name")],
+    results: Annotated[str, typer.Option(help="dataset repo of the results, as owner/name")],
+    read_back: Annotated[
+        bool, typer.Option("--read-back", help="first take in what the Hub has and we have not")
+    ] = False,
+    database: Place = DEFAULT,
+    board: Board = Path("runs"),
+    private: Annotated[bool, typer.Option("--private", help="make the repos private where they are made")] = False,
+) -> None:
+    """Keep submissions and results on the Hub: added to, never changed; a new server starts from them.
+
+    Example: podeval submissions mirror --requests podeval/requests --results podeval/results --read-back
+    """
+    from podeval.hub.commits import AppendOnly
+    from podeval.leaderboard.build import build
+    from podeval.submissions.mirror import Mirror
+
+    with opened(database) as queue:
+        found = Mirror(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
+        if read_back:
+            taken, files = found.read_back(), found.read_back_results(board)
+            if files:
+                build(board)
+            print(f"{taken} submissions and {files} files of results taken in")
+        print(f"{found.push()} changes of state and {found.push_results(board)} runs sent")
+
+
+def queue(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+    """Show what is worked on and what waits, in the order in which it will be.
+
+    Example: podeval queue
+    """
+    with opened(database) as found:
+        order = found.standings()
+        working = found.all(states=("running", "measured"))
+        waiting = {row.id: row for row in found.all(states=("queued",))}
+        rows = [*working, *(waiting[id] for id in order if id in waiting), *found.all(states=("received", "checked"))]
+        if not as_json:
+            for lease in found.leases():
+                print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
+        _print(found, rows, as_json)
+
+
+@contextmanager
+def opened(place: str) -> Iterator["Queue"]:
+    """The queue in a database."""
+    from podeval.store.database import Database
+    from podeval.submissions.queue import Queue
+
+    with Database(place) as database:
+        yield Queue(database)
+
+
+def _print(queue: "Queue", rows: list["SubmissionRow"], as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            print(json.dumps(_plain(row), ensure_ascii=False))
+        return
+    if not rows:
+        print("there are no submissions here")
+    for row in rows:
+        told = f": {row.reason.splitlines()[0][:160]}" if row.reason and row.state not in ("queued", "running") else ""
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(queue, row)}{told}")
+
+
+def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
+    """What an operator did here, for the trail that `podeval admin trail` shows."""
+    from datetime import UTC
+
+    from podeval.store.moderation import note
+
+    now = datetime.now(UTC)
+    return lambda session: note(session, action, id, "on the command line", by, now)
+
+
+def _standing(queue: "Queue", row: "SubmissionRow") -> str:
+    """Position and estimate, or how far it is."""
+    if row.state in ("running", "measured"):
+        return f", {row.items_done} of {row.items_total} items done"
+    if row.state != "queued" or (found := queue.standings().get(row.id)) is None:
+        return ""
+    left = f", done in about {_time(found.seconds)}" if found.seconds is not None else ""
+    return f", number {found.position} in the queue{left}"
+
+
+def _told(text: str) -> str:
+    return f": {text}" if text else ""
+
+
+def _cost(job: "HubJob") -> str:
+    return f"at most {job.reserved:.2f} USD" if job.spent is None else f"{job.spent:.2f} USD"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{max(1, round(seconds / 60))} minutes"
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    values = {column.key: getattr(row, column.key) for column in row.__table__.columns}
+    return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}
+
+
+def say(text: str) -> None:
+    """Tell whoever is there, beside what is printed as a result."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,169 @@
+"""`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from podeval.cli.arena import DEFAULT, Place
+from podeval.cli.submissions import Board, Data, opened, say
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.store.database import Database
+    from podeval.submissions.hub_generation import OnTheHub
+    from podeval.submissions.queue import Queue
+    from podeval.submissions.service import Desk
+    from podeval.submissions.worker import Worker
+
+EXECUTORS = ("local", "hf-jobs")
+
+
+def worker(
+    once: Annotated[bool, typer.Option("--once", help="work on one submission, then end")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="work until stopped")] = False,
+    database: Place = DEFAULT,
+    board: Board = Path("runs"),
+    work: Annotated[Path, typer.Option(help="folder for submissions at work, on a local disk")] = Path("work"),
+    workers: Annotated[int, typer.Option(help="measuring processes; 0 measures in this one")] = 0,
+    gpu: Annotated[bool, typer.Option("--gpu", help="let models use the GPU")] = False,
+    memory: Annotated[float, typer.Option(help="GiB that a model may use")] = 16.0,
+    item_minutes: Annotated[float, typer.Option(help="an item that takes longer has failed")] = 30.0,
+    trust_models: Annotated[
+        bool, typer.Option("--trust-models", help="run models without isolation; only for models you vouch for")
+    ] = False,
+    voices: Annotated[
+        Path | None, typer.Option(help="folder of reference voices for benchmarks whose settings give models voices")
+    ] = None,
+    data: Data = None,
+    pause: Annotated[float, typer.Option(help="seconds between two looks at an empty queue")] = 10.0,
+    dispatch: Annotated[
+        bool, typer.Option("--dispatch", help="with --watch on PostgreSQL: be woken by procrastinate")
+    ] = False,
+    executor: Annotated[
+        str, typer.Option(envvar="PODEVAL_EXECUTOR", help="where models run: local, or hf-jobs")
+    ] = "local",
+    image: Annotated[str, typer.Option(help="hf-jobs: image with its digest; PODEVAL_JOBS_IMAGE")] = "",
+    flavor: Annotated[str, typer.Option(help="hf-jobs: machine, a10g-large by default; PODEVAL_JOBS_FLAVOR")] = "",
+    timeout: Annotated[str, typer.Option(help="hf-jobs: longest time of a job, 2h; PODEVAL_JOBS_TIMEOUT")] = "",
+    attempts: Annotated[int, typer.Option(help="hf-jobs: starts of a job by the Hub; PODEVAL_JOBS_ATTEMPTS")] = 0,
+    budget: Annotated[
+        float, typer.Option(envvar="PODEVAL_JOBS_BUDGET", help="hf-jobs: USD that all jobs together may cost, ever")
+    ] = 0.0,
+    namespace: Annotated[str, typer.Option(help="hf-jobs: who pays; PODEVAL_JOBS_NAMESPACE")] = "",
+    bucket: Annotated[str, typer.Option(help="hf-jobs: bucket for outputs; PODEVAL_JOBS_BUCKET")] = "",
+    asked: Annotated[str, typer.Option(help="hf-jobs: private dataset of what is asked; PODEVAL_JOBS_ASKED")] = "",
+) -> None:
+    """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
+
+    It may be killed at any time; the next worker goes on. Several may work on one queue.
+
+    Example: podeval worker --once
+
+    Example: podeval worker --watch --executor hf-jobs --image ghcr.io/me/podeval@sha256:… --namespace me --budget 50
+    """
+    from podeval import sandbox
+    from podeval.leaderboard.build import build
+    from podeval.runs.executor import InProcess, Workers
+    from podeval.sandbox import Limits
+    from podeval.submissions.clock import housekeeping, ticking
+    from podeval.submissions.gate import Gate
+    from podeval.submissions.generation import Making
+    from podeval.submissions.proposing import Proposals
+    from podeval.submissions.service import Desk
+    from podeval.submissions.worker import Worker
+
+    if once == watch:
+        raise BadInput("say either --once or --watch")
+    if executor not in EXECUTORS:
+        raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
+    if not trust_models:
+        sandbox.require()
+    limits = Limits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
+    making = Making(
+        limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=_voices(voices)
+    )
+    jobs = {"image": image, "flavor": flavor, "timeout": timeout, "namespace": namespace, "bucket": bucket}
+    jobs |= {"asked": asked, "attempts": str(attempts or "")}
+    stop: list[int] = []
+    with opened(database) as queue, _executor(Workers, InProcess, workers) as measuring:
+        hub = _on_the_hub(queue.database, budget, jobs) if executor == "hf-jobs" else None
+        desk = Desk(queue, Gate(data=data))
+        look = desk.look_over_all
+        found = Worker(queue, work, board, build, making, measuring, data=data, log=say, look_over=look)
+        found.hub, found.proposals = hub, Proposals(queue, board)
+        look()
+        found.catch_up()
+        if once:
+            print("nothing to do" if (id := found.once()) is None else f"{id}: {queue.get(id).state}")
+            found.catch_up()
+            return
+        if dispatch:
+            _dispatched(queue, found, desk, board, pause)
+            return
+        signal.signal(signal.SIGTERM, lambda number, frame: stop.append(number))
+        say(f"{found.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
+        with ticking(housekeeping(queue.database, board, say), say):
+            found.watch(pause, lambda: bool(stop))
+
+
+def _voices(folder: Path | None) -> Path | None:
+    """The folder of reference voices, looked at before anything is claimed."""
+    from podeval.systems.adapters.presets import require_voices
+
+    given = folder or (Path(os.environ["PODEVAL_VOICES"]) if os.environ.get("PODEVAL_VOICES") else None)
+    return None if given is None else require_voices(given)
+
+
+def _on_the_hub(database: "Database", budget: float, settings: dict[str, str]) -> "OnTheHub":
+    """How models run on the Hub; says what is spent, and what a job costs at most.
+
+    Raises:
+        BadInput: a setting is missing or cannot be used.
+        HubUnavailable: the Hub does not answer.
+    """
+    from podeval.runs.hf_jobs import configured
+    from podeval.submissions.hub_generation import OnTheHub
+    from podeval.submissions.spending import Ledger
+
+    jobs = configured(**settings)
+    if jobs is None:
+        raise BadInput("say which image jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
+    if budget <= 0:
+        raise BadInput("say what all jobs together may cost, with --budget or PODEVAL_JOBS_BUDGET, in US dollars")
+    ledger = Ledger(database, budget)
+    each = jobs.at_most(jobs.per_minute())
+    say(f"a job costs at most {each:.2f} USD on {jobs.flavour}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
+    return OnTheHub(jobs, ledger, log=say)
+
+
+def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pause: float) -> None:
+    """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
+    from podeval.submissions.clock import housekeeping, ticking
+    from podeval.submissions.dispatch import Dispatch
+
+    found = Dispatch(queue)
+    works = {
+        "sweep": (30.0, queue.sweep),
+        "gate": (60.0, desk.look_over_all),
+        "announce": (pause, found.announce),
+        "catch up": (60.0, worker.catch_up),
+        **housekeeping(queue.database, board, say),
+    }
+    with ticking(works, say):
+        found.announce()
+        say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
+        found.work(worker)
+
+
+@contextmanager
+def _executor(many: Any, one: Any, count: int) -> Iterator[Any]:
+    if not count:
+        yield one()
+        return
+    with many(count) as executor:
+        yield executor

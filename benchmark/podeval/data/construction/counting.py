@@ -1,0 +1,24 @@
+"""Counting tokens by a tokenizer of one's own, from its `tokenizer.json`."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from podeval.errors import BadInput, ModelMissing
+
+
+def tokens_by(path: Path) -> Callable[[str], int]:
+    """A function that counts the tokens of a text, without any that a tokenizer adds around it.
+
+    Raises:
+        BadInput: the file is no tokenizer.
+        ModelMissing: the library that reads it is not installed.
+    """
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ModelMissing("tokenizers is not installed; run `pip install 'podeval[judges]'`") from None
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain exceptions for whatever it cannot read
+        raise BadInput(f"{path} is no tokenizer.json that can be read ({error})") from None
+    return lambda text: len(tokenizer.encode(text, add_special_tokens=False).ids)

@@ -1,0 +1,74 @@
+"""Rows that say the same: by the cosine of sentence embeddings, the earliest of those that are alike stays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadInput
+
+THRESHOLD = 0.8
+"""LFS-Bench, appendix A.3."""
+
+_BLOCK = 512
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """A row that is alike one that stays: their numbers, and the cosine."""
+
+    row: int
+    of: int
+    cosine: float
+
+
+def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
+    """The rows to take out, so that no two that stay are alike.
+
+    Rows are taken in order; one goes where its cosine with a row that stays reaches the threshold, and is told the row
+    that it is most like. What goes makes no other row go.
+
+    Args:
+        embeddings: shape (rows, dimensions), of any length.
+        threshold: cosine from which rows are alike.
+
+    Raises:
+        BadInput: an embedding without direction.
+    """
+    if not len(embeddings):
+        return []
+    units = units_of(embeddings)
+    kept = np.empty(0, dtype=np.int64)
+    found: list[Duplicate] = []
+    for start in range(0, len(units), _BLOCK):
+        block = units[start : start + _BLOCK]
+        before = block @ units[kept].T if len(kept) else np.full((len(block), 1), -2.0)
+        nearest, best = before.argmax(axis=1), before.max(axis=1)
+        inside = block @ block.T
+        stays = np.zeros(len(block), dtype=bool)
+        for row in range(len(block)):
+            cosine, of = float(best[row]), int(kept[nearest[row]]) if len(kept) else -1
+            if stays[:row].any():
+                among = np.where(stays[:row], inside[row, :row], -2.0)
+                if among.max() > cosine:
+                    cosine, of = float(among.max()), start + int(among.argmax())
+            # Equal texts may come out a rounding error below 1.
+            if cosine >= threshold - 1e-6:
+                found.append(Duplicate(start + row, of, min(cosine, 1.0)))
+            else:
+                stays[row] = True
+        kept = np.concatenate([kept, start + np.flatnonzero(stays)])
+    return found
+
+
+def units_of(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Each row brought to length 1.
+
+    Raises:
+        BadInput: a row is no direction (zero, or no number).
+    """
+    lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        number = int(np.argmin((np.isfinite(lengths) & (lengths > 0)).ravel())) + 1
+        raise BadInput(f"the embedding of row {number} has no direction; is its text empty?")
+    return np.asarray(embeddings / lengths, dtype=np.float32)

@@ -1,0 +1,85 @@
+"""Programs of one's own in the chain: an enhancer, a voice converter; any command that reads a WAV and writes one.
+
+podeval ships neither. A command is written with the places `{input}` and `{output}`, a converter's with `{reference}`
+too, as in `my-enhancer --in {input} --out {output}`. It is run without a shell, a file at a time.
+"""
+
+import shlex
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.errors import BadAudio, BadInput
+
+_TIMEOUT = 3600.0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command with places for files.
+
+    Args:
+        command: as on a command line.
+        job: what it does, for messages.
+        reference: whether it also takes a reference recording.
+
+    Raises:
+        BadInput: a place is missing, or the program is not there.
+    """
+
+    command: str
+    job: str
+    reference: bool = False
+
+    def __post_init__(self) -> None:
+        places = ("{input}", "{output}", *(("{reference}",) if self.reference else ()))
+        if missing := [place for place in places if place not in self.command]:
+            raise BadInput(f"the {self.job} {self.command!r} has no {' and '.join(missing)}; write where the files go")
+        self._words()
+
+    def run(self, samples: NDArray[np.float32], rate: int, reference: Path | None = None) -> NDArray[np.float32]:
+        """The samples as the program gives them back, at the same rate; shape (frames,) or (frames, channels).
+
+        Raises:
+            BadInput: the program failed, or wrote nothing that can be used; says what it said.
+        """
+        import soundfile
+
+        from podeval.audio.decode import decode
+        from podeval.audio.resample import resample
+
+        with tempfile.TemporaryDirectory(prefix="podeval-") as folder:
+            given, made = Path(folder) / "input.wav", Path(folder) / "output.wav"
+            soundfile.write(given, samples, rate, subtype="FLOAT")
+            files = {"{input}": str(given), "{output}": str(made), "{reference}": str(reference or "")}
+            words = [_filled(word, files) for word in self._words()]
+            try:
+                done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise BadInput(f"the {self.job} {words[0]} could not be run ({error})") from None
+            if done.returncode:
+                said = (done.stderr or done.stdout).strip()[-300:]
+                raise BadInput(f"the {self.job} {words[0]} failed with exit code {done.returncode}: {said}")
+            try:
+                found = decode(made)
+            except BadAudio as refusal:
+                raise BadInput(f"the {self.job} {words[0]} wrote nothing that can be used: {refusal}") from None
+            again = found.samples if samples.ndim > 1 else found.samples.mean(axis=1, dtype=np.float32)
+            return resample(again, found.rate, rate)
+
+    def _words(self) -> list[str]:
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise BadInput(f"the {self.job} {self.command!r} cannot be read as a command ({error})") from None
+        return words
+
+
+def _filled(word: str, files: dict[str, str]) -> str:
+    for place, path in files.items():
+        word = word.replace(place, path)
+    return word

@@ -1,0 +1,184 @@
+"""MTalk-Bench's submission file: what models answered, turn by turn, as the authors' `data/sample.json` has it.
+
+    {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
+                                "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
+
+The dialogue is known by `record_<number>` in the path of its question, a turn by its place in its dialogue.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+
+SECTIONS = {
+    "Semantic information": "semantic",
+    "Paralinguistic information": "paralinguistic",
+    "Ambient sound": "ambient",
+}
+"""The dimension of each section of the file."""
+
+_SUFFIXES = {"semantic": "sem", "paralinguistic": "para", "ambient": "amb"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one model answered in one turn; paths as the file has them, transcripts "" where it has none.
+
+    Attributes:
+        dialogue: id as in the dataset `mtalk_bench`, such as `semantic-1-1`.
+        type: semantic, paralinguistic or ambient.
+        model: as the file names it.
+        turn: from 1.
+        question: path of what the user says.
+        answer: path of what the model answers.
+        question_transcript: the user's words.
+        answer_transcript: the model's words.
+    """
+
+    dialogue: str
+    type: str
+    model: str
+    turn: int
+    question: str
+    answer: str
+    question_transcript: str
+    answer_transcript: str
+
+    @property
+    def turn_id(self) -> str:
+        """Id of the turn that it answers, as in the dataset `mtalk_bench`."""
+        return f"{self.dialogue}-{self.turn}"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All answers of a file in its order, and what is missing or odd in it, as sentences."""
+
+    answers: tuple[Answer, ...]
+    missing: tuple[str, ...]
+
+
+def read_answers(path: Path) -> Answers:
+    """Read a submission file.
+
+    What cannot be used is left out and named in `missing`, so is a transcript that is not there, and a model that
+    answers some turns of a dialogue only.
+
+    Raises:
+        BadInput: the file is not JSON, has no section of answers, or nothing in it can be used.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read as JSON ({error})") from None
+    known = ", ".join(SECTIONS)
+    if not isinstance(content, Mapping) or not any(section in content for section in SECTIONS):
+        raise BadInput(f"{path} has no section of answers; it must be an object with one or more of {known}")
+    missing = [
+        f"section {name!r} is not known and is left out; known are {known}" for name in content.keys() - SECTIONS
+    ]
+    answers: list[Answer] = []
+    for section, kind in SECTIONS.items():
+        dialogues = content.get(section, [])
+        if not isinstance(dialogues, list):
+            missing.append(f"{section}: must be a list of dialogues, is {_kind(dialogues)}")
+            continue
+        read: dict[str, int] = {}
+        for number, turns in enumerate(dialogues, 1):
+            where = f"{section}, dialogue {number}"
+            dialogue = _dialogue_id(turns, kind, where, missing)
+            if dialogue is None:
+                continue
+            if dialogue in read:
+                missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
+                continue
+            read[dialogue] = number
+            found = list(_of_dialogue(turns, dialogue, kind, missing))
+            missing += _unanswered(found, dialogue, len(turns))
+            answers += found
+    if not answers:
+        raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
+    return Answers(tuple(answers), tuple(missing))
+
+
+def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
+    """The dialogue's id, from the first question that tells it."""
+    if not isinstance(turns, list) or not turns:
+        missing.append(f"{where}: must be a list of turns, is {_kind(turns)}")
+        return None
+    for turn in turns:
+        question = turn.get("question") if isinstance(turn, Mapping) else None
+        if found := re.search(r"record_(\d+-\d+)", str(question)):
+            return f"{kind}-{found[1]}"
+    missing.append(f"{where}: no question's path holds record_<number>, so which dialogue it is cannot be told")
+    return None
+
+
+def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[Answer]:
+    """The answers of a dialogue; adds to `missing` what is not there."""
+    for number, turn in enumerate(turns, 1):
+        where = f"{dialogue}-{number}"
+        if not isinstance(turn, Mapping):
+            missing.append(f"{where}: a turn must be an object, is {_kind(turn)}")
+            continue
+        question = _text(turn, "question", where, missing)
+        missing += _disagreements(question, dialogue, kind, number)
+        asked = _text(turn, "question_transcription", where, missing)
+        paths = _object(turn, "dialogue", where, missing)
+        words = _object(turn, "dialogue_transcription", where, missing)
+        if lonely := sorted(words.keys() - paths.keys()):
+            missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
+        for model, path in paths.items():
+            if not isinstance(path, str) or not path.strip():
+                missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
+                continue
+            said = words.get(model)
+            if not isinstance(said, str) or not said.strip():
+                missing.append(f"{where}: {model} has no transcript")
+                said = ""
+            yield Answer(dialogue, kind, model, number, question, path, asked, said)
+
+
+def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
+    """Where the path of a question names another dialogue, turn or dimension than its place in the file."""
+    if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
+        yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
+    if named := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
+        if int(named[1]) != number:
+            yield f"{dialogue}-{number}: its question is of turn {named[1]} by its path; its place in the file counts"
+        if named[2] in _SUFFIXES.values() and named[2] != _SUFFIXES[kind]:
+            yield f"{dialogue}-{number}: its question is {named[2]} by its path; its section in the file counts"
+
+
+def _unanswered(answers: list[Answer], dialogue: str, turns: int) -> Iterator[str]:
+    for model in dict.fromkeys(answer.model for answer in answers):
+        there = {answer.turn for answer in answers if answer.model == model}
+        if absent := [str(turn) for turn in range(1, turns + 1) if turn not in there]:
+            yield f"{dialogue}: {model} does not answer turn {', '.join(absent)}"
+
+
+def _text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
+    value = turn.get(key)
+    if isinstance(value, str) and value.strip():
+        return value
+    missing.append(f"{where}: has no {key}")
+    return ""
+
+
+def _object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
+    value = turn.get(key)
+    if isinstance(value, Mapping) and value:
+        return value
+    missing.append(
+        f"{where}: has no {key}, which gives a model's name its " + ("path" if key == "dialogue" else "words")
+    )
+    return {}
+
+
+def _kind(value: Any) -> str:
+    return "empty" if value in ([], {}, "", None) else f"a {type(value).__name__}"

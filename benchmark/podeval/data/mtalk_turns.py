@@ -1,0 +1,105 @@
+"""What the rows of MTalk-Bench's source mean: where a turn belongs, what its dialogue asks about, words and tags."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+TYPES = {"sem": "semantic", "para": "paralinguistic", "amb": "ambient"}
+"""The paper's three dimensions, by their names in the source."""
+
+_TAG = re.compile(r"\s*[(（]([^()（）]*)[)）]")
+
+
+class Taxonomy:
+    """Scenarios and capabilities, and the map of arena prompts to capabilities: a file with a version."""
+
+    def __init__(self, path: Path) -> None:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        self.version: str = content["version"]
+        self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
+        """In the paper's order: the first number of a dialogue counts from 1."""
+        self.capabilities = {str(found["name"]): str(found["type"]) for found in content["capabilities"]}
+        """Which dimension a capability belongs to."""
+        prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
+        self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
+
+    def capability_of(self, prompt: Any) -> str | None:
+        """The capability that an arena prompt asks about; None where the map does not know it."""
+        return self._prompts.get(prompt_key(prompt)) if isinstance(prompt, str) else None
+
+
+def prompt_key(prompt: str) -> str:
+    """What the map knows a prompt by: 16 hexadecimal digits of its SHA-256, however its white space is set."""
+    return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A user's turn: where it belongs, and the row of the source it stands in; what cannot be read stays as it is."""
+
+    dialogue: str
+    type: Any
+    scenario: Any
+    turn: Any
+    row: int
+    capability: str | None
+
+    @property
+    def id(self) -> str:
+        """`<type>-<number>-<turn>`."""
+        return f"{self.dialogue}-{self.turn}"
+
+
+def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Turn]:
+    """The turns by dimension, scenario, dialogue and number, whatever their order in the source.
+
+    Args:
+        raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
+        taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
+    """
+    read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_order)
+    found: list[Turn] = []
+    for _, group in groupby(read, key=lambda turn: turn.dialogue):
+        turns = list(group)
+        found += [Turn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
+    return found
+
+
+def dialogues_of(turns: Iterable[Turn]) -> dict[str, Sequence[Turn]]:
+    """Turns that are in order, by dialogue."""
+    return {dialogue: list(group) for dialogue, group in groupby(turns, key=lambda turn: turn.dialogue)}
+
+
+def words_and_tags(transcript: str) -> tuple[str, list[str]]:
+    """A transcript's plain words, and what stands in parentheses: sounds, tones and who else speaks."""
+
+    def gap(tag: re.Match[str]) -> str:
+        return "" if transcript[tag.end() : tag.end() + 1] in ",.;:!?" else " "
+
+    return " ".join(_TAG.sub(gap, transcript).split()), [tag.strip() for tag in _TAG.findall(transcript)]
+
+
+def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> Turn:
+    kind = TYPES.get(str(raw["type"]), raw["type"])
+    scene = re.fullmatch(r"([1-9])-[1-9]\d*", str(raw["number"]))
+    turn = re.fullmatch(r"turn([1-9]\d*)", str(raw["turn"]))
+    return Turn(
+        dialogue=f"{kind}-{raw['number']}",
+        type=kind,
+        scenario=taxonomy.scenarios[int(scene[1]) - 1] if scene else raw["number"],
+        turn=int(turn[1]) if turn else raw["turn"],
+        row=row,
+        capability=taxonomy.capability_of(raw["arena_prompt"]),
+    )
+
+
+def _order(turn: Turn) -> tuple[Any, ...]:
+    types = list(TYPES.values())
+    known = types.index(turn.type) if turn.type in types else len(types)
+    numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]
+    return known, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row

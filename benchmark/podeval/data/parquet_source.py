@@ -1,0 +1,39 @@
+"""Reading a source that is Parquet files, as `datasets` pushes them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from podeval.errors import BadInput
+
+
+def parquet_table(folder: Path, pattern: str, columns: Sequence[str], wanted: Sequence[str] = ()) -> pa.Table:
+    """Columns of all files of a folder that fit a pattern, one below the other in the order of their names.
+
+    Args:
+        folder: the source's.
+        pattern: as in `Path.glob`.
+        columns: that every file must have.
+        wanted: those to read; all of `columns` by default.
+
+    Raises:
+        BadInput: no file fits, one is not Parquet, or lacks a column; says which.
+    """
+    paths = sorted(folder.glob(pattern))
+    if not paths:
+        raise BadInput(f"{folder} has no {pattern}; get the source again")
+    tables = []
+    for path in paths:
+        try:
+            there = pq.read_schema(path).names
+            if missing := [column for column in columns if column not in there]:
+                raise BadInput(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(there)}")
+            tables.append(pq.read_table(path, columns=list(wanted or columns)))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise BadInput(f"{path} cannot be read as Parquet ({error}); get it again") from None
+    try:
+        return pa.concat_tables(tables)
+    except pa.ArrowInvalid as error:
+        raise BadInput(f"the files {pattern} of {folder} have different columns ({error}); get them again") from None

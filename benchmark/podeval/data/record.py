@@ -1,0 +1,91 @@
+"""The record of a dataset: everything its card, its build and its push need to know, said once, as data."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Sentence = Annotated[str, Field(min_length=10)]
+
+SAMPLE = "sample"
+"""The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
+
+
+class Record(BaseModel):
+    """A fact sheet: immutable, with no field that is not declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Record):
+    """Where rows come from, pinned.
+
+    `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one
+    in a package); a source of kind `folder` is a user's own, named by its path. `revision` is the commit it is pinned
+    to, or "" where none could be looked up, so that whoever builds has to name one; `files` the files that are read,
+    with their SHA-256 where it is known ("" where it could not be had). A file's name may be a pattern of the Hub's
+    client, and `a|b` means either.
+    """
+
+    name: Name
+    kind: Literal["hub", "url", "package", "folder"]
+    location: str
+    revision: str = ""
+    files: dict[str, str]
+    licence: str
+    redistributable: bool
+    about: Sentence
+
+
+class Config(Record):
+    """One table of the dataset: its splits, what a row is, and the sources it can be made from (all, where empty)."""
+
+    name: Name
+    description: Sentence
+    splits: tuple[Name, ...] = Field(min_length=1)
+    sources: tuple[Name, ...] = ()
+
+
+class DatasetRecord(Record):
+    """The whole record of a dataset repo `podeval/<name>`."""
+
+    name: Name
+    title: str
+    summary: Sentence
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$")
+    paper: str = Field(pattern=r"^https://")
+    citation: str = Field(pattern=r"^@\w+\{")
+    licence: str
+    licence_details: Sentence
+    languages: tuple[Literal["en", "zh"], ...] = Field(min_length=1)
+    tasks: tuple[str, ...] = Field(min_length=1)
+    tags: tuple[str, ...] = ()
+    size: str
+    configs: tuple[Config, ...] = Field(min_length=1)
+    sources: tuple[Source, ...] = Field(min_length=1)
+    gated: bool = False
+    gate_prompt: str = ""
+    provenance: Sentence
+    known_errors: tuple[Sentence, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        for parts in (self.configs, self.sources):
+            names = [part.name for part in parts]
+            if len(set(names)) < len(names):
+                raise ValueError(f"{self.name} names something twice: {', '.join(names)}")
+        if SAMPLE not in {source.name for source in self.sources}:
+            raise ValueError(f"{self.name} ships no sample")
+        return self
+
+    def config(self, name: str) -> Config | None:
+        """The config of that name, if there is one."""
+        return next((config for config in self.configs if config.name == name), None)
+
+    def configs_of(self, source: str) -> tuple[str, ...]:
+        """The configs that can be made from a source."""
+        return tuple(config.name for config in self.configs if not config.sources or source in config.sources)
+
+    def source(self, name: str) -> Source | None:
+        """The source of that name, if there is one."""
+        return next((source for source in self.sources if source.name == name), None)

@@ -1,0 +1,145 @@
+"""An operator's way through an arena, by the real command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from podeval.arena import Arena, Ballot, Settings
+from podeval.store.database import Database
+
+Podeval = Any
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    time = np.arange(16_000 * 2) / 16_000
+    for number in range(3):
+        soundfile.write(tmp_path / f"s{number}.wav", 0.1 * np.sin(2 * np.pi * 220 * (number + 1) * time), 16_000)
+    (tmp_path / "battles.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "systems": [{"id": f"s{n}", "title": f"System {n}"} for n in range(3)],
+                "items": [{"id": "talk", "dimension": "semantic", "turns": [{"text": "Why?"}]}],
+                "outputs": [{"system": f"s{n}", "item": "talk", "audio": f"s{n}.wav"} for n in range(3)],
+            }
+        )
+    )
+    return tmp_path / "battles.yaml"
+
+
+@pytest.fixture
+def database(podeval: Podeval, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "arena.db"
+    monkeypatch.setenv("DATABASE_URL", str(place))
+    assert podeval("arena", "init").code == 0
+    assert podeval("arena", "add", manifest).out == "3 new systems, 1 new items, 3 new outputs\n"
+    return place
+
+
+def judged(database: Path, voters: int = 8) -> list[str]:
+    """Votes of voters for the system with the higher number, but for one."""
+    done = []
+    with Database(database) as opened:
+        arena = Arena(opened, Settings(heard_share=0.0))
+        for voter in range(voters):
+            for number in range(3):
+                battle = arena.serve(f"voter{voter}", seed=voter * 10 + number)
+                a, b = (arena.audio(side.whole).path for side in (battle.a, battle.b))
+                better = "a" if (a > b) != (voter == 0) else "b"
+                ballot = Ballot(f"vote-{voter}-{number}", battle.token, better, f"reason {voter} {number} of many")
+                done.append(arena.vote(f"voter{voter}", ballot).vote)
+    return done
+
+
+def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Path, tmp_path: Path) -> None:
+    judged(database)
+    assert podeval("arena", "add", manifest).out == "0 new systems, 0 new items, 0 new outputs\n"
+    found = json.loads(podeval("arena", "status", "--json").out)
+    assert (found["votes"], found["voters"], found["excluded"]) == (24, 8, 0)
+    rated = json.loads(podeval("arena", "ratings", "--json", "--position").out)
+    assert [row["system"] for row in rated["semantic"]["systems"]] == ["s2", "s1", "s0"]
+    assert "24 votes by 8 voters" in podeval("arena", "ratings").out
+    alike = podeval("arena", "ratings", "--covariate", "length")
+    assert (alike.code, "the same length, so its effect cannot be told" in alike.err) == (2, True)
+    assert podeval("arena", "verify").code == 0
+    assert podeval("arena", "export", tmp_path / "out", "--format", "jsonl").code == 0
+    other = tmp_path / "other.db"
+    assert podeval("arena", "init", "--database", other).code == 0
+    assert "24 new votes" in podeval("arena", "import", tmp_path / "out", "--database", other).out
+    assert "24 known" in podeval("arena", "import", tmp_path / "out", "--database", other).out
+    again = json.loads(podeval("arena", "ratings", "--json", "--position", "--database", other).out)
+    assert again == rated
+
+
+def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path) -> None:
+    vote, *_ = judged(database)
+    assert podeval("arena", "exclude", vote, "--reason", "our own test", "--by", "ada").code == 0
+    assert "excluded by ada  our own test" in podeval("arena", "flags", "--vote", vote).out
+    assert json.loads(podeval("arena", "status", "--json").out)["excluded"] == 1
+    assert podeval("arena", "restore", vote, "--reason", "it was none", "--by", "ada").code == 0
+    assert json.loads(podeval("arena", "status", "--json").out)["excluded"] == 0
+    assert "3 votes" in podeval("arena", "erase", "--pseudonym", "voter0").out
+    assert podeval("arena", "erase", "--identity", "hf:nobody").code == 2
+
+
+def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
+    """Voted at once, as if the share that has to be heard had been nothing: the rules exclude all of it."""
+    judged(database)
+    done = podeval("arena", "sweep")
+    assert done.code == 1
+    assert "24 of 24 (100 %)" in done.err
+    assert podeval("arena", "status").code == 1
+    assert podeval("arena", "verify").code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("status", "--database", "absent.db"), "arena init"),
+        (("ratings",), "no votes"),
+        (("exclude", "none", "--reason", "x", "--by", "y"), "no vote none"),
+        (("erase",), "--identity or --pseudonym"),
+        (("export", "out", "--format", "csv"), "parquet, jsonl"),
+        (("import", "absent"), "cannot read absent"),
+        (("add", "absent.yaml"), "cannot read absent.yaml"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, database: Path, arguments: Any, says: str) -> None:
+    done = podeval("arena", *arguments)
+    assert done.code == 2
+    assert says in done.err
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"outputs": [{"system": "ghost", "item": "talk", "audio": "s0.wav"}]}, "system ghost, which is not there"),
+        ({"outputs": [{"system": "s0", "item": "talk", "audio": "none.wav"}]}, "none.wav"),
+        ({"outputs": [{"system": "s0", "item": "talk", "audio": "s0.wav", "turns": [[0, 9]]}]}, "does not lie in"),
+        ({"systems": [{"id": "x", "kind": "robot"}]}, "systems.0.kind"),
+        ({"system": []}, "system"),
+        ({"items": [{"id": "x"}]}, "items.0.dimension"),
+    ],
+)
+def test_a_wrong_manifest_changes_nothing(
+    podeval: Podeval, database: Path, manifest: Path, change: Any, says: str
+) -> None:
+    wrong = manifest.with_name("wrong.yaml")
+    wrong.write_text(yaml.safe_dump({"systems": [{"id": "new"}]} | change))
+    done = podeval("arena", "add", wrong)
+    assert done.code == 2
+    assert says in done.err
+    assert json.loads(podeval("arena", "status", "--json").out)["systems"] == 3
+
+
+def test_what_listeners_heard_is_not_exchanged(podeval: Podeval, database: Path, manifest: Path) -> None:
+    judged(database, voters=1)
+    soundfile.write(manifest.with_name("s0.wav"), np.zeros(16_000), 16_000)
+    done = podeval("arena", "add", manifest)
+    assert done.code == 2
+    assert "another id" in done.err

@@ -1,0 +1,221 @@
+"""Every metric of the catalogue that asks no judge, on what cannot be scored: a sentence for each file, the right exit
+code, never a traceback."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.metrics import catalogue
+from podeval.models import registry
+from podeval.models.jobs import SpeakerTurn
+from podeval.systems.espeak_ng import EspeakNg
+from podeval.text.script import Script
+
+RATE = 16_000
+WORDS = "the mill stands in the shade"
+Podeval = Callable[..., Any]
+
+MEASURED = [metric for metric in catalogue.all_metrics() if metric.asks is None]
+OF_AUDIO = [metric.name for metric in MEASURED if metric.inputs[0] == "recording"]
+OF_TEXT = [metric.name for metric in MEASURED if metric.inputs[0] in ("text", "passage")]
+OF_VOICES = [metric.name for metric in MEASURED if metric.reference == "reference_voices"]
+
+REFUSED = {
+    "nowhere.wav": "does not exist: check the path",
+    "folder": "is a directory, not an audio file",
+    "empty.wav": "is empty (0 bytes)",
+    "text.wav": "is a text file, not audio",
+    "truncated.flac": "of about 3.00 s could be read: export or download the file again",
+}
+UNSCORED = {
+    "silence.wav": "digital silence from beginning to end; check how it was exported",
+    "nan.wav": "samples that are not numbers (NaN or infinity); export it again",
+}
+"""For every metric of audio; `blip.wav` has a sentence with the metric's own shortest duration."""
+
+NO_SPEECH = {
+    "reverb_consistency": "no speech is heard, and only speech tells how much a room reverberates",
+    "sim": "no speech is heard in the recording",
+    "wsim": "no speech is heard in the recording",
+    "timbre_similarity": "no speech is heard in the recording",
+    "distillmos": "no speech is heard in the recording",
+    "smr": "no music is heard under speech",
+}
+ONLY_MUSIC = ("wer", "dnsmos", "reverb_consistency", "sim", "smr")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    noise = 0.1 * np.random.default_rng(0).standard_normal(6 * RATE)
+    (folder / "folder").mkdir()
+    for name in ("empty.wav", "empty.txt"):
+        (folder / name).touch()
+    (folder / "text.wav").write_text("These are words, not a recording. " * 20)
+    soundfile.write(folder / "whole.flac", noise[: 3 * RATE], RATE)
+    content = (folder / "whole.flac").read_bytes()
+    (folder / "truncated.flac").write_bytes(content[: len(content) // 2])
+    soundfile.write(folder / "silence.wav", np.zeros(4 * RATE), RATE)
+    broken = noise.copy()
+    broken[77] = np.nan
+    soundfile.write(folder / "nan.wav", broken, RATE, subtype="FLOAT")
+    soundfile.write(folder / "blip.wav", noise[:800], RATE)
+    soundfile.write(folder / "noise.wav", noise, RATE)
+    time = np.arange(6 * RATE) / RATE
+    tones = [np.sin(2 * np.pi * note * part * time) / part for note in (220, 277.18, 329.63) for part in (1, 2, 3)]
+    soundfile.write(folder / "music.wav", 0.05 * np.sum(tones, axis=0), RATE)
+    speech = EspeakNg().speak(Script.parse([{"speaker": "A", "text": WORDS}]))
+    soundfile.write(folder / "voice.wav", speech.samples, speech.rate)
+    (folder / "words.txt").write_text(WORDS)
+    (folder / "dots.txt").write_text("... !!! — … " * 100)
+    (folder / "turns.json").write_text(json.dumps([{"speaker": "A", "text": "…"}, {"speaker": "B", "text": "?!"}]))
+    (folder / "latin1.txt").write_bytes("déjà vu".encode("latin-1"))
+    return folder
+
+
+def given(name: str, folder: Path) -> list[object]:
+    """What a metric of audio needs beside it."""
+    reference = catalogue.get(name).reference
+    if reference == "reference_text":
+        return ["--text", folder / "words.txt"]
+    return ["--reference", folder / "voice.wav"] if reference == "reference_voices" else []
+
+
+def lines(said: Any) -> dict[str, dict[str, Any]]:
+    return {Path(line["file"]).name: line for line in map(json.loads, said.out.splitlines())}
+
+
+@pytest.mark.parametrize("name", OF_AUDIO)
+def test_audio_that_cannot_be_read_or_holds_nothing(podeval: Podeval, files: Path, name: str) -> None:
+    beside = given(name, files)
+    bad = lines(refused := podeval("measure", name, *(files / file for file in REFUSED), *beside, "--json"))
+    assert refused.code == 2
+    for file, sentence in REFUSED.items():
+        assert sentence in bad[file]["unscored"]
+        assert bad[file]["cause"] == "system"
+    assert refused.err == ""
+    empty = lines(hollow := podeval("measure", name, *(files / file for file in UNSCORED), *beside, "--json"))
+    assert hollow.code == 1
+    for file, sentence in UNSCORED.items():
+        assert sentence in empty[file]["unscored"]
+        assert empty[file]["cause"] == "system"
+
+
+@pytest.mark.parametrize("name", sorted({*OF_AUDIO} - {"wer", "sptd"}))
+def test_a_blip_is_too_short_and_told_how_long_is_enough(podeval: Podeval, files: Path, name: str) -> None:
+    said = podeval("measure", name, files / "blip.wav", *given(name, files))
+    assert said.code == 1
+    assert "the recording lasts 0.05 s; at least" in said.out
+
+
+@pytest.mark.parametrize("name", NO_SPEECH)
+def test_no_speech(podeval: Podeval, files: Path, name: str) -> None:
+    said = podeval("measure", name, files / "noise.wav", *given(name, files), "--json")
+    assert said.code == 1
+    assert lines(said)["noise.wav"]["unscored"] == NO_SPEECH[name]
+
+
+@pytest.mark.parametrize("name", ONLY_MUSIC)
+def test_music_only(podeval: Podeval, files: Path, name: str) -> None:
+    said = podeval("measure", name, files / "music.wav", *given(name, files))
+    assert said.code == 1
+    assert "unscored: no speech is heard in the recording, only 6.0 s of music" in said.out
+
+
+@pytest.mark.parametrize("found", [0, 1])
+def test_one_speaker_only(podeval: Podeval, files: Path, monkeypatch: pytest.MonkeyPatch, found: int) -> None:
+    turns = (SpeakerTurn("SPEAKER_01", 0.0, 6.0),)[:found]
+    load = registry.load
+    diarizer = SimpleNamespace(diarize=lambda samples: turns)
+    monkeypatch.setattr(registry, "load", lambda job, profile: diarizer if job == "diarizer" else load(job, profile))
+    said = podeval("measure", "sptd", files / "noise.wav")
+    assert said.code == 1
+    assert f"needs at least two speakers, found {'one speaker' if found else 'no speaker'}" in said.out
+    two = [argument for name in "AB" for argument in ("--reference", f"{name}={files / 'voice.wav'}")]
+    for name in OF_VOICES:
+        # The reference voices are looked at when there is someone to compare them with.
+        said = podeval("measure", name, files / "noise.wav", *two)
+        assert said.code == 1
+        assert (
+            f"there are 2 reference voices, {'one' if found else 'no'} speaker was found in the recording" in said.out
+        )
+
+
+@pytest.mark.parametrize("name", OF_VOICES)
+def test_a_reference_voice_that_is_missing_or_cannot_be_used(podeval: Podeval, files: Path, name: str) -> None:
+    missing = podeval("measure", name, files / "voice.wav")
+    assert (missing.code, missing.out) == (2, "")
+    assert f"{name} needs the voice to compare with: add --reference FILE, or SPEAKER=FILE for each" in missing.err
+    for file, sentence in REFUSED.items():
+        said = podeval("measure", name, files / "voice.wav", "--reference", files / file)
+        assert (said.code, said.out) == (2, "")
+        assert sentence in said.err
+    for file, sentence in {
+        **UNSCORED,
+        "noise.wav": "the reference voice cannot be used: no speech is heard in it",
+        "blip.wav": "the reference voice lasts 0.05 s; at least 0.5 s are needed",
+    }.items():
+        said = podeval("measure", name, files / "voice.wav", "--reference", files / file)
+        assert said.code == 1
+        assert sentence in said.out
+
+
+def test_words_that_should_be_heard_and_are_none(podeval: Podeval, files: Path) -> None:
+    for text in ("dots.txt", "turns.json"):
+        said = podeval("measure", "wer", files / "silence.wav", "--text", files / text)
+        assert said.code == 1
+    for text, sentence in {
+        "nowhere.txt": "does not exist; check the path",
+        "folder": "is a directory; name the files in it",
+        "empty.txt": "is empty; it should hold a text or a script",
+        "latin1.txt": "cannot be read as UTF-8 text",
+    }.items():
+        said = podeval("measure", "wer", files / "voice.wav", "--text", files / text)
+        assert said.code == 2
+        assert sentence in said.out
+
+
+@pytest.mark.parametrize("name", OF_TEXT)
+def test_texts_that_cannot_be_read_and_texts_without_words(podeval: Podeval, files: Path, name: str) -> None:
+    for file, sentence in {
+        "nowhere.txt": "does not exist; check the path",
+        "folder": "is a directory; name the files in it",
+        "empty.txt": "is empty; it should hold a text or a script",
+        "latin1.txt": "cannot be read as UTF-8 text",
+        "noise.wav": "cannot be read as UTF-8 text",
+    }.items():
+        said = podeval("measure", name, files / file)
+        assert said.code == 2
+        assert sentence in said.out
+    for file in ("dots.txt", "turns.json"):
+        said = podeval("measure", name, files / file)
+        assert said.code == 1
+        assert "the text holds no words, only punctuation; give the words of the script" in said.out
+
+
+def test_a_language_that_is_none_is_told_with_those_that_are(podeval: Podeval, files: Path) -> None:
+    for name in (*OF_TEXT, "wer"):
+        beside = given(name, files) if name in OF_AUDIO else []
+        file = files / ("voice.wav" if name in OF_AUDIO else "words.txt")
+        said = podeval("measure", name, file, *beside, "--set", "language=klingon")
+        assert (said.code, said.out) == (2, "")
+        assert "language must be one of auto, en, zh" in said.err
+        assert "'klingon'" in said.err
+
+
+def test_a_generation_log_that_is_none(podeval: Podeval, files: Path) -> None:
+    for file, sentence in {
+        "nowhere.json": "does not exist; check the path",
+        "empty.txt": "is empty",
+        "words.txt": "the generation log is neither JSON nor JSON lines",
+        "turns.json": "piece 1 of the generation log needs wall_seconds in seconds",
+    }.items():
+        said = podeval("measure", "rtf", files / file)
+        assert said.code == 2
+        assert sentence in said.out

@@ -1,0 +1,99 @@
+"""`podeval listening` and `podeval report validity` as an operator uses them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podeval.listening import Listening
+from podeval.store.database import Database
+from podeval.store.secret import Secret
+from podeval.store.tables import ListeningSession
+
+
+def design(folder: Path) -> Path:
+    """A MUSHRA test of two systems on four items, as a file."""
+    clip = {"audio": "x.wav", "seconds": 10}
+    items = [
+        {"id": f"i{n}", "reference": clip, "high": clip, "low": clip, "stimuli": {"aria": clip, "basso": clip}}
+        for n in range(4)
+    ]
+    content = {"kind": "mushra", "id": "small", "title": "Small", "systems": ["aria", "basso"], "items": items}
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def place(tmp_path: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database in which three listeners finished the test, one of whom marked all alike, and one did not finish."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    place = tmp_path / "listening.db"
+    assert podeval("listening", "add", design(tmp_path), "--database", place).out == "small\n"
+    marks = {"aria": 70, "basso": 40, "HQ": 95, "LQ": 2}
+    with Database(place) as database:
+        service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
+        for who in ("p1", "p2", "alike", "gone"):
+            begun = service.start("small", who)
+            for number in range(begun.pages):
+                with database.reading() as session:
+                    page = session.get_one(ListeningSession, begun.session).pages[number]
+                letters = list(service.show(begun.session, number).stimuli)
+                given = {
+                    letter: 50 if who == "alike" else marks[name] + number
+                    for letter, name in zip(letters, page["stimuli"], strict=True)
+                }
+                service.save(begun.session, number, given, seconds=30)
+                if who == "gone":
+                    break
+            else:
+                service.finish(begun.session)
+    return place
+
+
+def test_a_design_is_checked_with_its_duration(podeval: Any, tmp_path: Path) -> None:
+    said = podeval("listening", "check", design(tmp_path))
+    assert said.out == "small: mushra, 2 systems, 4 items; 20 listeners with 4 items each, about 5 minutes\n"
+    assert podeval("listening", "check", tmp_path / "none.yaml").code == 2
+
+
+def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Path, tmp_path: Path) -> None:
+    said = podeval("listening", "list", "--database", place)
+    assert said.out == "small: mushra, 3 of 20 listeners finished, 1 unfinished, 0 left out\n"
+    picture = tmp_path / "listeners.svg"
+    said = podeval("listening", "results", "small", "--database", place, "--json", "--plots", picture)
+    rows = {row["stimulus"]: row for row in map(json.loads, said.out.splitlines())}
+    assert rows["aria"]["mean"] == 71.5
+    assert (rows["aria"]["listeners"], rows["aria"]["marks"]) == (2, 8)
+    assert rows["aria"]["best"] == rows["aria"]["worst"] == 1
+    assert rows["HQ"]["best"] is None
+    assert "all but the low anchor have one mark on 100.0% of 4 pages" in said.err
+    assert "1 did not" in said.err
+    assert "Krippendorff's alpha 1.00" in said.err
+    assert picture.read_text().startswith("<svg")
+
+
+def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Path, tmp_path: Path) -> None:
+    out = podeval("listening", "export", "small", "--database", place, "--form", "webmushra").out
+    path = tmp_path / "ours.csv"
+    path.write_text(out, encoding="utf-8")
+    again = [json.loads(line) for line in podeval("listening", "read", path).out.splitlines()]
+    ours = [json.loads(line) for line in podeval("listening", "export", "small", "--database", place).out.splitlines()]
+    assert len(again) == 3 * 4 * 4
+    assert {(m["rater"], m["page"], m["stimulus"], m["value"]) for m in again} == {
+        (m["rater"], m["page"], m["stimulus"], m["value"]) for m in ours
+    }
+
+
+def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
+    assert "needs what people said" in podeval("report", "validity").err
+    said = podeval("report", "validity", "--database", place, "--runs", tmp_path)
+    assert said.code == 2
+    assert "no runs" in said.err
+
+
+def test_unknown_tests_and_forms_are_sentences(podeval: Any, place: Path) -> None:
+    assert "no listening test 'nope'" in podeval("listening", "results", "nope", "--database", place).err
+    assert "jsonl or webmushra" in podeval("listening", "export", "small", "--database", place, "--form", "xml").err
