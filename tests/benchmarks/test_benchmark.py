@@ -1,12 +1,14 @@
 """Records are complete, their data is what they pin, and mistakes are told in words."""
 
 import json
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from podeval import benchmarks
-from podeval.benchmarks.benchmark import Benchmark, Item, content_revision
+from podeval.benchmarks.benchmark import Benchmark, Item, Split, content_revision
+from podeval.data.items import items_of
 from podeval.errors import BadInput, PodevalError
 
 EVERY = [benchmarks.get(name) for name in benchmarks.names()]
@@ -31,34 +33,56 @@ def test_no_text_of_a_record_is_empty(benchmark: Benchmark) -> None:
     assert all(text.strip() for text in found)
 
 
+def at_hand(benchmark: Benchmark) -> list[tuple[Split, tuple[Item, ...]]]:
+    """The splits that need nothing from elsewhere, with their items."""
+    return [
+        (split, items_of(benchmark, split.name).items)
+        for split in benchmark.splits
+        if split.file is not None or split.sample
+    ]
+
+
 @each
-def test_every_split_has_the_items_it_pins(benchmark: Benchmark) -> None:
-    for split in benchmark.splits:
-        items = benchmark.items(split.name)
+def test_every_benchmark_can_be_tried_with_what_is_pinned_and_ships_with_podeval(benchmark: Benchmark) -> None:
+    splits = at_hand(benchmark)
+    assert splits
+    for split, items in splits:
         assert items
-        assert split.revision == content_revision(split.file)
+        assert split.revision == (
+            content_revision(split.file) if split.file else items_of(benchmark, split.name).revision
+        )
         assert len({item.id for item in items}) == len(items)
 
 
 @each
 def test_items_fit_the_breakdowns_and_languages_of_their_benchmark(benchmark: Benchmark) -> None:
-    groups = {breakdown.name: set(breakdown.groups) for breakdown in benchmark.breakdowns}
-    for split in benchmark.splits:
-        for item in benchmark.items(split.name):
+    for split, items in at_hand(benchmark):
+        for item in items:
             assert item.language in benchmark.languages
-            assert item.category in groups.get("category", {item.category})
             assert benchmark.cluster(item)
+            for breakdown in benchmark.breakdowns:
+                assert not breakdown.groups or item.group(breakdown.name) in breakdown.groups, (split.name, item.id)
 
 
 @each
-def test_a_split_that_serves_the_voice_track_has_scripts_with_the_voices_asked_for(
-    benchmark: Benchmark,
-) -> None:
-    for split in benchmark.splits:
-        if "voice" in split.tracks:
-            for item in benchmark.items(split.name):
+def test_a_split_holds_what_its_tracks_need(benchmark: Benchmark) -> None:
+    for split, items in at_hand(benchmark):
+        for item in items:
+            if "voice" in split.tracks:
                 assert item.script is not None
                 assert len(item.script.speakers) == item.voices
+            if "write" in split.tracks:
+                assert item.topic
+            if "respond" in split.tracks:
+                assert all(turn.words and turn.audio and Path(turn.audio).is_file() for turn in item.user)
+                assert item.user[-1].criteria
+
+
+@each
+def test_a_composite_is_made_of_columns_of_its_track(benchmark: Benchmark) -> None:
+    for composite in benchmark.composites:
+        measured = {use.name for use in benchmark.metrics(composite.track)}
+        assert {column.partition(".")[0] for column in composite.columns} <= measured
 
 
 @each
@@ -84,7 +108,7 @@ def test_an_unknown_benchmark_is_answered_with_the_closest_name() -> None:
 
 
 def test_an_unknown_split_is_answered_with_the_splits_there_are() -> None:
-    with pytest.raises(BadInput, match="no split 'test'; choose one of demo, topics"):
+    with pytest.raises(BadInput, match="no split 'test'; choose one of demo, topics, spontaneous"):
         benchmarks.get("real_pod").items("test")
 
 
@@ -121,6 +145,24 @@ def test_items_resample_by_what_the_record_says() -> None:
 
 def test_metrics_are_listed_once_and_by_track() -> None:
     real_pod = benchmarks.get("real_pod")
-    assert [use.name for use in real_pod.metrics("write")] == ["distinct_n", "mattr", "info_dens"]
+    assert [use.name for use in real_pod.metrics("write")] == [
+        "distinct_n",
+        "mattr",
+        "info_dens",
+        "semantic_div",
+        "dialogue_judge",
+    ]
     everything = [use.name for use in real_pod.metrics()]
-    assert len(everything) == len(set(everything)) == 8
+    assert len(everything) == len(set(everything)) == 12
+
+
+def test_a_dimension_is_measured_in_the_splits_it_names() -> None:
+    real_pod = benchmarks.get("real_pod")
+    by_split = {
+        split: {use.name for use in real_pod.metrics("voice", split)} for split in ("demo", "topics", "spontaneous")
+    }
+    assert by_split["topics"] - by_split["demo"] == {"sim", "wsim"}
+    assert by_split["spontaneous"] == {"loudness"}
+    dimensions = [dimension.model_dump() for dimension in real_pod.dimensions]
+    with pytest.raises(ValidationError, match="splits that are not declared: nowhere"):
+        changed(real_pod, dimensions=[{**dimensions[0], "splits": ["nowhere"]}])

@@ -1,4 +1,4 @@
-"""Real-Pod holds the paper's topics, and demo scripts that fit a minute."""
+"""Real-Pod holds the paper's topics, a script with voices for each, and demo scripts that fit a minute."""
 
 import json
 from collections import Counter
@@ -8,6 +8,11 @@ from pathlib import Path
 import pytest
 
 from podeval import benchmarks
+from podeval.analysis import Recording
+from podeval.benchmarks import spoken
+from podeval.benchmarks.real_pod import VOICES
+from podeval.benchmarks.records import Pinned
+from podeval.errors import PodevalError
 
 SHARED = Path(__file__).parents[2] / "../shared/data/podeval/real_pod/Podcast_51topics.json"
 REAL_POD = benchmarks.get("real_pod")
@@ -20,10 +25,51 @@ def test_there_are_51_topics_three_in_each_of_17_categories() -> None:
     assert set(counts.values()) == {3}
 
 
-def test_topics_carry_an_episode_and_no_script() -> None:
+def test_topics_carry_an_episode_a_script_and_a_voice_for_each_speaker() -> None:
     topics = REAL_POD.items("topics")
-    assert all(item.episode is not None and item.script is None for item in topics)
+    for item in topics:
+        assert item.episode is not None
+        assert item.script is not None
+        assert tuple(item.reference_voices) == item.script.speakers
+        assert len({voice.id for voice in item.reference_voices.values()}) == item.voices
     assert len({item.episode.link for item in topics if item.episode}) == 51
+
+
+def test_the_spontaneous_split_speaks_the_other_version_of_the_same_scripts() -> None:
+    for item, said in zip(REAL_POD.items("topics"), REAL_POD.items("spontaneous"), strict=True):
+        assert (said.id, said.reference_voices) == (item.id, item.reference_voices)
+        assert said.script == item.spontaneous != item.script
+    contents = {REAL_POD.split(name).content for name in ("demo", "topics", "spontaneous")}
+    assert len(contents) == 3
+
+
+def test_protocols_change_with_scripts_and_voices_that_are_pinned() -> None:
+    split = REAL_POD.split("topics")
+    other = Pinned(file="other", revision="sha256:" + "0" * 64)
+    assert split.content not in (split.revision, split.model_copy(update={"scripts": other}).content)
+    assert split.content != split.model_copy(update={"voices": other}).content
+
+
+def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
+    split = REAL_POD.split("topics")
+    other = Pinned(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
+    with pytest.raises(PodevalError, match=r"real_pod_scripts\.jsonl is .*, its benchmark pins sha256:000000000000"):
+        spoken.read_scripts(other)
+
+
+@pytest.mark.parametrize("voice", spoken.read_voices(VOICES).values(), ids=lambda voice: voice.id)
+def test_a_reference_voice_is_a_short_clean_recording(voice: spoken.ReferenceVoice) -> None:
+    heard = Recording.open(voice.recording())
+    assert heard.rate == 24_000
+    assert heard.duration == pytest.approx(voice.seconds, abs=0.005)
+    assert 3.5 <= heard.duration <= 10
+    assert heard.defect is None
+
+
+def test_a_recording_that_was_changed_is_refused() -> None:
+    voice = next(iter(spoken.read_voices(VOICES).values())).model_copy(update={"sha256": "0" * 64})
+    with pytest.raises(PodevalError, match="its manifest says 000000000000"):
+        voice.recording()
 
 
 def test_topics_are_those_the_authors_published() -> None:

@@ -1,0 +1,237 @@
+"""LFS-Bench as a dataset: long texts in 17 scenarios, Chinese and English, for one to many speakers.
+
+Rows are made from the three JSON Lines files that the authors published under the name SwanBench-Speech. What is
+irregular in them is repaired where the row itself says how, and every repair stands in the row.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from podeval.data.builder import Builder
+from podeval.data.record import Config, DatasetRecord, Source
+from podeval.data.rules import Row, Rule, at_least, one_of, present
+from podeval.errors import BadInput
+from podeval.text.tokens import tokenise
+
+CHALLENGES = {
+    "acoustics": ("audiobook", "chat", "customer_service", "debate", "interview", "podcast"),
+    "semantics": ("lesson", "news", "popular_science", "presentation", "seminar"),
+    "expressiveness": ("drama", "hosting", "live_streaming", "speech", "sportscast", "talk_show"),
+}
+"""Which challenge a scenario belongs to: the paper's section 3.1."""
+
+SCENARIOS = {scenario: challenge for challenge, scenarios in CHALLENGES.items() for scenario in scenarios}
+LANGUAGES = {"english": "en", "chinese": "zh"}
+PARTS = ("mono", "two", "multi")
+LENGTHS = ("up to 150", "151 to 300", "301 to 450", "over 450")
+"""English words or Chinese characters."""
+
+_BOUNDS = (150, 300, 450)
+
+TEXTS, VOICES = "texts", "voices"
+_FILES = tuple(f"{part}_speaker.jsonl" for part in PARTS)
+_COMMIT = "bc43ce890017f97791a4d1aa2b6222bbf78daec2"
+
+
+class LfsBench(Builder):
+    """The builder."""
+
+    RECORD = DatasetRecord(
+        name="lfs_bench",
+        title="LFS-Bench",
+        summary="Long texts in 17 scenarios, Chinese and English, with one to eleven speakers, to be spoken in one go.",
+        version="1.0.0",
+        paper="https://arxiv.org/abs/2605.28618",
+        citation=(
+            "@inproceedings{pan2026lfsbench,\n"
+            "  title     = {Comprehensive Benchmarking of Long-Form Speech Generation in Diverse Scenarios},\n"
+            "  author    = {Changhao Pan and Rui Yang and Han Wang and others},\n"
+            "  booktitle = {Findings of ACL 2026},\n"
+            "  year      = {2026}\n"
+            "}"
+        ),
+        licence="other",
+        licence_details=(
+            "The texts belong to their authors. Their repository holds no licence; the paper names CC BY-NC-SA 4.0, "
+            "and some texts are transcripts of published shows. So podeval does not pass the rows on: this dataset is "
+            "built on your machine from the authors' files. The builder, the columns it adds and the sample are "
+            "CC BY 4.0."
+        ),
+        languages=("en", "zh"),
+        tasks=("text-to-speech",),
+        tags=("long-form", "dialogue"),
+        size="1K<n<10K",
+        configs=(
+            Config(name=TEXTS, description="A text to be spoken a row.", splits=("test",)),
+            Config(
+                name=VOICES,
+                description="The paper's 25 reference voices as facts: whose voice, and which corpus has it.",
+                splits=("test",),
+            ),
+        ),
+        sources=(
+            Source(
+                name="swanbench",
+                kind="url",
+                location=(
+                    f"https://raw.githubusercontent.com/MM-Speech/SwanBench-Speech/{_COMMIT}/test_dataset/text_data"
+                ),
+                revision=_COMMIT,
+                files={
+                    "mono_speaker.jsonl": "216710c9bf8fa89f87ce3ca3c1587924b020650141071865c3aadb183b156114",
+                    "two_speaker.jsonl": "e9273f5884816248d7077003e6dcb25c2cee29d7eb87c9ee0d5fd8223692e728",
+                    "multi_speaker.jsonl": "f2881d58d30e93e58798ca663047ff9d23b7fd6f2d4f34e87afb94079882fe39",
+                },
+                licence="none stated; CC BY-NC-SA 4.0 in the paper",
+                redistributable=False,
+                about="the authors' texts",
+            ),
+            Source(
+                name="sample",
+                kind="package",
+                location="sample",
+                revision="1",
+                files=dict.fromkeys(_FILES, ""),
+                licence="CC BY 4.0",
+                redistributable=True,
+                about="nine texts of podeval's own making",
+            ),
+        ),
+        provenance=(
+            "Texts collected by the authors from published shows, books and language models, refined by "
+            "de-duplication, a quality filter and a privacy filter (paper, section 3). The challenge, the length, the "
+            "count of speakers and the ids are added here; an id is the file and the line of the row at the pinned "
+            "revision."
+        ),
+        known_errors=(
+            "The authors published 1,059 rows; the paper counts 1,101.",
+            "Row 123 of the two-speaker file has one speaker and lacks num_speakers, theme and source.",
+            "Eleven rows of the multi-speaker file state more speakers than speak in them.",
+            "Multi-speaker rows have 3 to 11 speakers as stated; the paper says 3 or 4.",
+            "The reference voices themselves are not published; the paper names the corpora only.",
+        ),
+    )
+
+    @classmethod
+    def features(cls, config: str) -> datasets.Features:
+        """The columns of a config."""
+        text = datasets.Value("string")
+        if config == VOICES:
+            return datasets.Features(
+                {
+                    "id": text,
+                    "gender": datasets.ClassLabel(names=["female", "male"]),
+                    "age_group": text,
+                    "language": datasets.ClassLabel(names=list(LANGUAGES.values())),
+                    "corpus": text,
+                    "where": text,
+                }
+            )
+        return datasets.Features(
+            {
+                "id": text,
+                "part": datasets.ClassLabel(names=list(PARTS)),
+                "language": datasets.ClassLabel(names=list(LANGUAGES.values())),
+                "scenario": datasets.ClassLabel(names=sorted(SCENARIOS)),
+                "challenge": datasets.ClassLabel(names=list(CHALLENGES)),
+                "speakers": datasets.Value("int32"),
+                "speakers_stated": datasets.Value("int32"),
+                "length": datasets.Value("int32"),
+                "length_bucket": datasets.ClassLabel(names=list(LENGTHS)),
+                "theme": text,
+                "origin": text,
+                "turns": datasets.List({"speaker": text, "text": text}),
+                "repairs": datasets.List(text),
+            }
+        )
+
+    @classmethod
+    def rules(cls, config: str) -> Sequence[Rule]:
+        """What every row keeps."""
+        if config == VOICES:
+            return [present("gender", "age_group", "corpus"), one_of("language", list(LANGUAGES.values()))]
+        return [
+            present("turns"),
+            one_of("scenario", sorted(SCENARIOS)),
+            one_of("language", list(LANGUAGES.values())),
+            at_least("length", 1),
+            Rule("turns.words", _empty_turn),
+        ]
+
+    @classmethod
+    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
+        """The rows of a config, in the order of the files."""
+        if config == VOICES:
+            yield from json.loads((Path(__file__).parent / "voices.json").read_text(encoding="utf-8"))
+            return
+        for part in PARTS:
+            path = folder / f"{part}_speaker.jsonl"
+            for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+                if line.strip():
+                    yield _row(part, number, _parsed(path, number, line))
+
+
+def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(line)
+    except ValueError as error:
+        raise BadInput(f"{path} line {number} is not JSON ({error}); get the file again") from None
+    if not isinstance(found, Mapping):
+        raise BadInput(f"{path} line {number} holds no row but a {type(found).__name__}")
+    return found
+
+
+def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
+    """A row as this dataset has it, from one as published."""
+    content = raw.get("content")
+    turns = [
+        {"speaker": str(turn.get("speaker") or "").strip(), "text": str(turn.get("text") or "").strip()}
+        for turn in (content if isinstance(content, list) else [])
+        if isinstance(turn, Mapping)
+    ]
+    language = LANGUAGES.get(str(raw.get("language")), str(raw.get("language")))
+    speakers = len({turn["speaker"] for turn in turns})
+    stated = raw.get("num_speakers")
+    length = _length(" ".join(turn["text"] for turn in turns), language)
+    return {
+        "id": f"{part}-{number:04d}",
+        "part": part,
+        "language": language,
+        "scenario": raw.get("scene"),
+        "challenge": SCENARIOS.get(str(raw.get("scene"))),
+        "speakers": speakers,
+        "speakers_stated": stated,
+        "length": length,
+        "length_bucket": LENGTHS[sum(length > bound for bound in _BOUNDS)],
+        "theme": raw.get("theme") or "",
+        "origin": raw.get("source") or "",
+        "turns": turns,
+        "repairs": _repairs(part, raw, speakers, stated),
+    }
+
+
+def _repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any) -> list[str]:
+    found = []
+    if missing := [key for key in ("num_speakers", "theme", "source") if raw.get(key) is None]:
+        found.append(f"the row lacks {', '.join(missing)}")
+    if stated is not None and stated != speakers:
+        found.append(f"{stated} speakers are stated, {speakers} speak")
+    if {"mono": speakers != 1, "two": speakers != 2, "multi": speakers < 3}[part]:
+        found.append(f"{speakers} speak in a row of the {part}-speaker file")
+    return found
+
+
+def _length(text: str, language: str) -> int:
+    """Words of English, characters of Chinese; punctuation is not counted."""
+    if language == "zh":
+        return sum(character.isalnum() for character in text)
+    return sum(any(character.isalnum() for character in token) for token in tokenise(text, "en"))
+
+
+def _empty_turn(row: Row) -> str | None:
+    empty = [number for number, turn in enumerate(row["turns"], 1) if not turn["text"] or not turn["speaker"]]
+    return f"turn {empty[0]} lacks its speaker or its words" if empty else None

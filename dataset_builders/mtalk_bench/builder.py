@@ -1,0 +1,256 @@
+"""MTalk-Bench as a dataset: what a user says, turn by turn, to a system that answers in speech.
+
+Rows are made from the Parquet file of the authors. Added are ids, the order of the turns, the scenario, the capability
+(`taxonomy.json`), and a transcript without its tags.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from podeval.data.builder import Builder
+from podeval.data.mtalk_turns import TYPES, Taxonomy, Turn, dialogues_of, turns_in_order, words_and_tags
+from podeval.data.parquet_source import parquet_table
+from podeval.data.record import Config, DatasetRecord, Source
+from podeval.data.rules import Row, Rule, at_least, one_of, present, readable_audio
+from podeval.errors import BadInput
+
+TAXONOMY = Taxonomy(Path(__file__).parent / "taxonomy.json")
+TURNS, DIALOGUES = "turns", "dialogues"
+_FILES = {"data/test-*.parquet": ""}
+_PROMPTS = {
+    "arena_prompt": "arena_prompt",
+    "rubric_general": "rubric_prompt_general",
+    "rubric_specific": "rubric_prompt_specific",
+}
+_PLACES = ("type", "number", "turn", "source", "arena_prompt")
+_COLUMNS = ("type", "number", "turn", "source", "audio", "transcription", *_PROMPTS.values())
+
+
+class MTalkBench(Builder):
+    """The builder."""
+
+    RECORD = DatasetRecord(
+        name="mtalk_bench",
+        title="MTalk-Bench",
+        summary="270 spoken dialogues of up to three turns in nine scenarios, to be answered in speech turn by turn.",
+        version="1.0.0",
+        paper="https://arxiv.org/abs/2508.18240",
+        citation=(
+            "@misc{du2025mtalkbench,\n"
+            "  title  = {MTalk-Bench: Evaluating Speech-to-Speech Models in Multi-Turn Dialogues via Arena-style and "
+            "Rubrics Protocols},\n"
+            "  author = {Yuhao Du and Qianwei Huang and Guo Zhu and others},\n"
+            "  year   = {2025},\n"
+            "  eprint = {2508.18240},\n"
+            "  archivePrefix = {arXiv}\n"
+            "}"
+        ),
+        licence="other",
+        licence_details=(
+            "The authors publish the recordings, transcripts and prompts for research only, so podeval does not pass "
+            "the rows on: this dataset is built on your machine from the authors' files. The builder, the columns it "
+            "adds and the sample are CC BY 4.0."
+        ),
+        languages=("en",),
+        tasks=("audio-to-audio",),
+        tags=("speech-to-speech", "dialogue"),
+        size="n<1K",
+        configs=(
+            Config(name=TURNS, description="What the user says in one turn a row, with the prompts.", splits=("test",)),
+            Config(name=DIALOGUES, description="A dialogue a row: the ids of its turns in order.", splits=("test",)),
+        ),
+        sources=(
+            Source(
+                name="mtalk",
+                kind="hub",
+                location="FreedomIntelligence/MTalk-Bench",
+                files=_FILES,
+                licence="research only",
+                redistributable=False,
+                about="the authors' recordings, 568 rows",
+            ),
+            Source(
+                name="sample",
+                kind="package",
+                location="sample",
+                revision="1",
+                files=_FILES,
+                licence="CC BY 4.0",
+                redistributable=True,
+                about="three dialogues of podeval's own making, spoken by espeak-ng",
+            ),
+        ),
+        provenance=(
+            "Dialogues written with language models and refined by annotators, read by native speakers, in part "
+            "converted to other voices, and mixed with ambient sound by the authors (paper, section 4). The scenario "
+            "is the first number of a dialogue, in the paper's order. The capability is that of the arena prompt of "
+            f"the first turn, by taxonomy.json {TAXONOMY.version}, which knows the 42 prompts of the authors' "
+            "repository and gives the counts of the paper's Table 7 but for an error there (below). Tags in "
+            "parentheses are split off the words of "
+            "paralinguistic and ambient turns. No full commit id of the source could be had when this was written "
+            "(its card's newest begins with 5ea10b2), so a build names one."
+        ),
+        known_errors=(
+            "No votes are published, and answers of models only as a sample of three dialogues without audio.",
+            "The audio column promises 24 kHz; clips in the authors' repository have 22,050 Hz. Bytes are kept as "
+            "they come, and resampled where they are decoded.",
+            "Table 7 counts one paralinguistic dialogue as educational that the prompts have as service-oriented: it "
+            "prints 6 and 5 for paralinguistic generation, the prompts give 5 and 6.",
+            "Of the 37 dialogues of paralinguistic generation, the paper counts 11 of emotional speech and 11 of "
+            "expressive modelling; 1 prompt asks about the first, 21 about the second.",
+            "The prompt of semantic dialogue 6-1 has a placeholder for its main dimension; its sub-dimension and "
+            "Table 7 say pragmatics and culture. Four semantic prompts have a placeholder for the sub-dimension.",
+            "The prompts of ambient dialogue 4-1 and semantic dialogue 2-9 join a main dimension with a criterion of "
+            "another; the main one counts, as in Table 7.",
+        ),
+    )
+
+    @classmethod
+    def features(cls, config: str) -> datasets.Features:
+        """The columns of a config."""
+        text = datasets.Value("string")
+        places = {
+            "type": datasets.ClassLabel(names=list(TYPES.values())),
+            "scenario": datasets.ClassLabel(names=list(TAXONOMY.scenarios)),
+            "capability": datasets.ClassLabel(names=list(TAXONOMY.capabilities)),
+        }
+        if config == DIALOGUES:
+            return datasets.Features(
+                {"id": text, **places, "turns": datasets.Value("int32"), "turn_ids": datasets.List(text)}
+            )
+        return datasets.Features(
+            {
+                "id": text,
+                "dialogue": text,
+                **places,
+                "turn": datasets.Value("int32"),
+                "audio": datasets.Audio(sampling_rate=24_000),
+                "transcript": text,
+                "words": text,
+                "tags": datasets.List(text),
+                "arena_prompt": text,
+                "rubric_general": text,
+                "rubric_specific": text,
+            }
+        )
+
+    @classmethod
+    def rules(cls, config: str) -> Sequence[Rule]:
+        """What every row keeps."""
+        places = [
+            one_of("type", list(TYPES.values())),
+            one_of("scenario", TAXONOMY.scenarios),
+            Rule("capability.fits", _foreign_capability),
+        ]
+        if config == DIALOGUES:
+            return [*places, at_least("turns", 1), Rule("turn_ids.order", _gap)]
+        return [
+            present("audio"),
+            *places,
+            at_least("turn", 1),
+            _turns_in_order(),
+            Rule("texts", _not_a_text),
+            readable_audio("audio"),
+        ]
+
+    @classmethod
+    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
+        """The rows of a config: by type, scenario, dialogue and turn, whatever the order of the source."""
+        turns = _turns(folder)
+        if config == DIALOGUES:
+            yield from (_dialogue(dialogue, its) for dialogue, its in dialogues_of(turns).items())
+            return
+        table = parquet_table(folder, f"data/{split}-*.parquet", _COLUMNS)
+        for turn in turns:
+            (raw,) = table.slice(turn.row, 1).to_pylist()
+            yield _turn(turn, raw)
+
+    @classmethod
+    def notes(cls, source: str, folder: Path) -> Sequence[str]:
+        """How many dialogues have a prompt that the taxonomy does not know."""
+        dialogues = dialogues_of(_turns(folder))
+        unknown = [dialogue for dialogue, turns in dialogues.items() if turns[0].capability is None]
+        if not unknown:
+            return ()
+        return (
+            f"{len(unknown)} of {len(dialogues)} dialogues have an arena prompt that taxonomy.json "
+            f"{TAXONOMY.version} does not know, so their capability is null: {', '.join(unknown[:10])}"
+            + (" and others." if unknown[10:] else "."),
+        )
+
+
+def _turns(folder: Path) -> list[Turn]:
+    raw = parquet_table(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
+    if others := sorted({str(row["source"]) for row in raw} - {"question"}):
+        raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
+    return turns_in_order(raw, TAXONOMY)
+
+
+def _turn(turn: Turn, raw: Mapping[str, Any]) -> Row:
+    transcript = raw["transcription"]
+    words, tags = transcript, list[str]()
+    if isinstance(transcript, str) and turn.type != "semantic":
+        words, tags = words_and_tags(transcript)
+    return {
+        "id": turn.id,
+        "dialogue": turn.dialogue,
+        "type": turn.type,
+        "scenario": turn.scenario,
+        "capability": turn.capability,
+        "turn": turn.turn,
+        "audio": raw["audio"],
+        "transcript": transcript,
+        "words": words,
+        "tags": tags,
+        **{name: "" if raw[column] is None else raw[column] for name, column in _PROMPTS.items()},
+    }
+
+
+def _dialogue(dialogue: str, turns: Sequence[Turn]) -> Row:
+    return {
+        "id": dialogue,
+        "type": turns[0].type,
+        "scenario": turns[0].scenario,
+        "capability": turns[0].capability,
+        "turns": len(turns),
+        "turn_ids": [turn.id for turn in turns],
+    }
+
+
+def _foreign_capability(row: Row) -> str | None:
+    capability = row["capability"]
+    home = TAXONOMY.capabilities.get(capability)
+    if capability is None or home == row["type"] or row["type"] not in TYPES.values():
+        return None
+    return f"its arena prompt asks about {capability}, which is {home}, not {row['type']}"
+
+
+def _gap(row: Row) -> str | None:
+    expected = [f"{row['id']}-{turn}" for turn in range(1, row["turns"] + 1)]
+    return None if list(row["turn_ids"]) == expected else f"its turns are {', '.join(row['turn_ids'])}, not 1 to n"
+
+
+def _turns_in_order() -> Rule:
+    """Turns of a dialogue are 1, 2, … without gaps; it remembers the row before, so that each reading needs its own."""
+    before: tuple[Any, Any] = (None, 0)
+
+    def broken_by(row: Row) -> str | None:
+        nonlocal before
+        dialogue, turn = row["dialogue"], row["turn"]
+        last = before[1] if before[0] == dialogue else 0
+        expected, again = last + 1, before == (dialogue, turn)
+        before = (dialogue, turn if isinstance(turn, int) else last)
+        # A turn that is there twice breaks the rule of ids, and what is no number that of turns.
+        if again or not isinstance(turn, int) or turn == expected:
+            return None
+        return f"is turn {turn} of {dialogue}, where turn {expected} should be"
+
+    return Rule("turn.order", broken_by)
+
+
+def _not_a_text(row: Row) -> str | None:
+    odd = [name for name in ("transcript", *_PROMPTS) if not isinstance(row[name], str)]
+    return f"{', '.join(odd)} must be text" if odd else None

@@ -1,0 +1,380 @@
+"""Real-Pod as a dataset: 51 podcast topics with a published episode and a script each, voices to speak them with, and
+what is said in episodes.
+
+Topics, scripts and voices are the package's own data files, which the benchmark reads too. Episodes are made on a
+user's machine from audio that is there; the audio itself is never among the rows, as it belongs to its makers.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+
+from podeval import progress
+from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
+from podeval.benchmarks.spoken import read_voices
+from podeval.data.builder import Builder
+from podeval.data.episodes import EPISODE_RULES, episode_features, episode_rows
+from podeval.data.feeds import EpisodeLink
+from podeval.data.real_pod_scripts import count_words, script_rules
+from podeval.data.record import Config, DatasetRecord, Source
+from podeval.data.rules import Row, Rule, at_least, one_of, present, readable_audio
+from podeval.errors import BadInput
+
+TOPICS, SPEECHES, READERS, DEMO, EPISODES = "topics", "scripts", "voices", "demo", "episodes"
+
+_FILES = {
+    TOPICS: BENCHMARK.split(TOPICS).file,
+    SPEECHES: SCRIPTS.file,
+    READERS: VOICES.file,
+    DEMO: BENCHMARK.split(DEMO).file,
+}
+_HASHES = {
+    file: str(revision).removeprefix("sha256:")
+    for file, revision in (
+        *((split.file, split.revision) for split in BENCHMARK.splits),
+        (SCRIPTS.file, SCRIPTS.revision),
+        (VOICES.file, VOICES.revision),
+    )
+} | {voice.file: voice.sha256 for voice in read_voices(VOICES).values()}
+_OWN = tuple(_FILES[name] for name in (TOPICS, SPEECHES, DEMO))
+_TEXTS = ("paper", "own", "sample")
+
+GENDERS = ("female", "male")
+
+
+class RealPod(Builder):
+    """The builder."""
+
+    RECORD = DatasetRecord(
+        name="real_pod",
+        title="Real-Pod",
+        summary=(
+            "51 podcast topics in 17 categories, each with a published episode, a script to be spoken in two versions, "
+            "and the voices to speak it with."
+        ),
+        version="1.1.0",
+        paper=BENCHMARK.paper,
+        citation=BENCHMARK.citation,
+        licence="other",
+        licence_details=(
+            "Topics, categories, episode titles and links are facts from Real-Pod, MIT, Copyright (c) 2025 yujxx. The "
+            "scripts of `scripts` and `demo` are podeval's own, CC BY 4.0. The recordings of `voices` are from "
+            "LibriTTS-R (Koizumi et al., 2023), CC BY 4.0. The episodes belong to their makers: their audio is in no "
+            "config, and rows of `episodes` hold their words, so that those are for your own use and are not pushed in "
+            "public."
+        ),
+        languages=BENCHMARK.languages,
+        tasks=("text-to-speech", "text-generation"),
+        tags=("podcast", "long-form", "dialogue"),
+        size="n<1K",
+        configs=(
+            Config(
+                name=TOPICS,
+                description="A topic a row, with the published episode on it: title and link.",
+                splits=("test",),
+                sources=_TEXTS,
+            ),
+            Config(
+                name=SPEECHES,
+                description=(
+                    "A script a row, one for each topic, of two to three minutes when spoken: every turn as written "
+                    "and as people would say it (`spontaneous`, for listening tests), and the voice of each speaker."
+                ),
+                splits=("test",),
+                sources=_TEXTS,
+            ),
+            Config(
+                name=READERS,
+                description="A reference voice a row: a short recording with its words, in which scripts are spoken.",
+                splits=("test",),
+                sources=("paper",),
+            ),
+            Config(
+                name=DEMO,
+                description="A script for two voices a row, of about 50 seconds when spoken.",
+                splits=("test",),
+                sources=_TEXTS,
+            ),
+            Config(
+                name=EPISODES,
+                description=(
+                    "What is said in a recording, by whom and when, and the clips in which one speaker hands over to "
+                    "another; texts and times, no audio. Made on your machine from a folder of audio, fetched or your "
+                    "own; not in the published repo."
+                ),
+                splits=("test",),
+                sources=(EPISODES,),
+            ),
+        ),
+        sources=(
+            Source(
+                name="paper",
+                kind="package",
+                location="podeval.benchmarks:data",
+                revision="7d37230",
+                files=_HASHES,
+                licence="MIT (topics), CC BY 4.0 (scripts, voices)",
+                redistributable=True,
+                about=(
+                    "the paper's topics, from https://github.com/yujxx/PodEval, podeval's scripts, and voices of "
+                    "LibriTTS-R (https://www.openslr.org/141/)"
+                ),
+            ),
+            Source(
+                name="own",
+                kind="folder",
+                location="--source FOLDER",
+                files=dict.fromkeys(_OWN, ""),
+                licence="your own",
+                redistributable=False,
+                about="topics and scripts of your own, as `podeval data construct real_pod` leaves them",
+            ),
+            Source(
+                name=EPISODES,
+                kind="folder",
+                location="--source FOLDER",
+                files={"*": ""},
+                licence="each maker's own",
+                redistributable=False,
+                about="a folder of audio, from `podeval data fetch real_pod` or your own",
+            ),
+            Source(
+                name="sample",
+                kind="package",
+                location="sample",
+                revision="1",
+                files=dict.fromkeys(_OWN, ""),
+                licence="MIT (topics), CC BY 4.0 (scripts)",
+                redistributable=True,
+                about="two of the topics with their scripts, and one script of the demo",
+            ),
+        ),
+        provenance=(
+            "Categories are those of podcast directories; topics were suggested by a language model for each and "
+            "reviewed, episodes chosen by hand (paper, section 3). Ids, language, voices, the numbers of show and "
+            "episode and the store's country are added here; how many voices a topic has is podeval's own request: "
+            "two, and three where a host talks with two others. Scripts, with their spontaneous versions, were written "
+            "for podeval by a language model and checked by rules (lengths, turns, what can be read aloud, that both "
+            "versions say the same, no phrase of eight words in two scripts); no episode was read for them. Hosts and "
+            "guests are invented. The paper's systems read scripts that PodAgent made, and MoonCast's spontaneous "
+            "version of them. Voices were chosen from PodAgent's presets; the recordings are stored as FLAC, and the "
+            "two utterances of one reader are joined. Rows of `episodes` come from the models of the embedded profile, "
+            "named in each row, and clips are grouped as PodEval does."
+        ),
+        known_errors=(
+            "Links rot: `podeval data fetch real_pod` shows which episodes can still be had.",
+            "Links of topics 28 to 51 are to the store of Hong Kong (/hk/), some with a language; the others to /us/.",
+            "The authors state no length, language, licence or number of speakers of an episode.",
+            "Nobody but the model that wrote the scripts has checked what guests say in them for its truth.",
+        ),
+    )
+
+    @classmethod
+    def features(cls, config: str) -> datasets.Features:
+        """The columns of a config."""
+        text, count = datasets.Value("string"), datasets.Value("int32")
+        if config == EPISODES:
+            return episode_features()
+        if config == READERS:
+            return datasets.Features(
+                {
+                    "id": text,
+                    "gender": datasets.ClassLabel(names=list(GENDERS)),
+                    "seconds": datasets.Value("float64"),
+                    "words": text,
+                    "utterances": datasets.List(text),
+                    "audio": datasets.Audio(sampling_rate=24_000),
+                }
+            )
+        common = {
+            "id": text,
+            "topic": text,
+            "category": datasets.ClassLabel(names=list(CATEGORIES)),
+            "language": datasets.ClassLabel(names=list(BENCHMARK.languages)),
+            "voices": count,
+        }
+        if config == SPEECHES:
+            speaker = {"name": text, "role": text, "voice": text}
+            turn = {"speaker": text, "text": text, "spontaneous": text}
+            return datasets.Features(
+                common
+                | {"topic_id": count, "speakers": datasets.List(speaker), "turns": datasets.List(turn)}
+                | {"words": count, "spontaneous_words": count}
+            )
+        if config == DEMO:
+            return datasets.Features(common | {"turns": datasets.List({"speaker": text, "text": text})})
+        number = datasets.Value("int64")
+        return datasets.Features(
+            common
+            | {"topic_id": count, "episode_title": text, "episode_link": text}
+            | {"show": number, "episode": number, "country": text}
+        )
+
+    @classmethod
+    def rules(cls, config: str) -> Sequence[Rule]:
+        """What every row keeps."""
+        if config == EPISODES:
+            return EPISODE_RULES
+        if config == READERS:
+            return [
+                _text("id", "words"),
+                one_of("gender", GENDERS),
+                at_least("seconds", 1),
+                present("audio", "utterances"),
+                readable_audio("audio"),
+            ]
+        common = [
+            one_of("category", CATEGORIES),
+            one_of("language", BENCHMARK.languages),
+            at_least("voices", 1),
+        ]
+        if config == SPEECHES:
+            return [
+                _text("id", "topic"),
+                *common,
+                at_least("topic_id", 1),
+                present("speakers", "turns"),
+                Rule("turns.words", _wrong_turns),
+                *script_rules(),
+            ]
+        if config == DEMO:
+            return [_text("id", "topic"), *common, present("turns"), Rule("turns.words", _wrong_turns)]
+        return [
+            _text("id", "topic", "episode_title"),
+            *common,
+            at_least("topic_id", 1),
+            Rule("episode_link.form", _wrong_link),
+        ]
+
+    @classmethod
+    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
+        """The rows of a config, in the order of the file."""
+        if config == EPISODES:
+            yield from episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
+            return
+        if config == READERS:
+            for voice in _objects(_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
+                yield _voice(voice, folder)
+            return
+        if config == SPEECHES:
+            topics = {item.get("id"): item for item in _items(folder / _FILES[TOPICS])}
+            for script in _lines(folder / _FILES[SPEECHES]):
+                yield _speech(script, topics)
+            return
+        items = _items(folder / _FILES[config])
+        for number, item in enumerate(items):
+            progress.report(config, number, len(items))
+            yield _script(item) if config == DEMO else _topic(item)
+
+
+def _items(path: Path) -> list[Mapping[str, Any]]:
+    return _objects(_json(path), "items", path)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
+
+
+def _objects(found: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
+    if not isinstance(found, Mapping) or name not in found:
+        raise BadInput(f"{path} holds no {name}; get the file again")
+    if not isinstance(found[name], list) or not all(isinstance(one, Mapping) for one in found[name]):
+        raise BadInput(f"{path} should hold a list of objects under `{name}`")
+    objects: list[Mapping[str, Any]] = found[name]
+    return objects
+
+
+def _lines(path: Path) -> list[Mapping[str, Any]]:
+    """The objects of a file of JSON lines."""
+    try:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
+    if not all(isinstance(one, Mapping) for one in found):
+        raise BadInput(f"{path} should hold an object a line")
+    return found
+
+
+def _common(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item.get(name) for name in ("id", "topic", "category", "language", "voices")}
+
+
+def _topic_id(item: Mapping[str, Any]) -> int | None:
+    number = str(item.get("id")).rpartition("_")[2]
+    return int(number) if number.isdecimal() else None
+
+
+def _topic(item: Mapping[str, Any]) -> Row:
+    """A topic, with what its link says; what cannot be told is left to the rules."""
+    episode = item.get("episode")
+    episode = episode if isinstance(episode, Mapping) else {}
+    row = _common(item) | {
+        "topic_id": _topic_id(item),
+        "episode_title": episode.get("title"),
+        "episode_link": episode.get("link"),
+    }
+    try:
+        link = EpisodeLink.parse(str(episode.get("link")))
+    except BadInput:
+        return row | {"show": None, "episode": None, "country": None}
+    return row | {"show": link.show, "episode": link.episode, "country": link.country}
+
+
+def _script(item: Mapping[str, Any]) -> Row:
+    return _common(item) | {"turns": _parts(item.get("script"), "speaker", "text")}
+
+
+def _speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
+    """A script with what is known of its topic; what does not fit is left to the rules."""
+    turns = _parts(script.get("turns"), "speaker", "text", "spontaneous")
+    whole = all(isinstance(value, str) for turn in turns for value in turn.values())
+    return _common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
+        "topic_id": _topic_id(script),
+        "speakers": _parts(script.get("speakers"), "name", "role", "voice"),
+        "turns": turns,
+        "words": count_words(turns, "text") if whole else None,
+        "spontaneous_words": count_words(turns, "spontaneous") if whole else None,
+    }
+
+
+def _voice(voice: Mapping[str, Any], folder: Path) -> Row:
+    """A voice with its recording, which is None where it is not there."""
+    path = folder / str(voice.get("file"))
+    audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
+    return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
+
+
+def _parts(found: Any, *names: str) -> list[dict[str, Any]]:
+    """The objects of a list, with these values."""
+    objects = (one for one in (found if isinstance(found, list) else []) if isinstance(one, Mapping))
+    return [{name: one.get(name) for name in names} for one in objects]
+
+
+def _text(*columns: str) -> Rule:
+    def broken_by(row: Row) -> str | None:
+        wrong = [name for name in columns if not isinstance(row[name], str) or not row[name].strip()]
+        return f"{', '.join(wrong)} should be a text" if wrong else None
+
+    return Rule("text", broken_by)
+
+
+def _wrong_link(row: Row) -> str | None:
+    try:
+        EpisodeLink.parse(str(row["episode_link"]))
+    except BadInput as refusal:
+        return str(refusal)
+    return None
+
+
+def _wrong_turns(row: Row) -> str | None:
+    for number, turn in enumerate(row["turns"], 1):
+        if not all(isinstance(value, str) and value.strip() for value in turn.values()):
+            return f"turn {number} lacks its speaker or its words"
+    speakers = {turn["speaker"] for turn in row["turns"]}
+    return f"{len(speakers)} speak, {row['voices']} voices are stated" if len(speakers) != row["voices"] else None
