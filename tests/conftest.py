@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +100,135 @@ def offline_modules(tmp_path_factory: pytest.TempPathFactory, run_python: RunPyt
 @pytest.fixture
 def loopback_hub() -> Iterator[Any]:
     """A Hub on loopback with the metric Spaces of this checkout."""
-    spec = importlib.util.spec_from_file_location("loopback_hub", Path(__file__).parent / "loopback_hub.py")
+    with _beside("loopback_hub").LoopbackHub(REPOSITORY / "hf_metrics") as hub:
+        yield hub
+
+
+@pytest.fixture
+def hub_client(loopback_hub: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The loopback Hub, with the `huggingface_hub` of this process turned to it and an empty cache."""
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", loopback_hub.url)
+    template = loopback_hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+    for place in (constants, importlib.import_module("huggingface_hub.file_download")):
+        monkeypatch.setattr(place, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    return loopback_hub
+
+
+@pytest.fixture(scope="session")
+def reference_packages() -> Path:
+    """Folder of independent implementations for PYTHONPATH of another process; see tests/reference-packages."""
+    folder = Path(sys.prefix) / "share" / "podeval" / "reference-packages"
+    if not folder.is_dir():
+        pytest.skip(f"no reference packages in {folder}; `make reference-packages` gets them")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_msclap(run_python: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/tiny_msclap.py."""
+    folder = tmp_path_factory.mktemp("tiny-msclap")
+    script = Path(__file__).parent / "tiny_msclap.py"
+    run_python(
+        f"import runpy, sys; sys.argv = ['tiny', {str(reference_packages)!r}, {str(folder)!r}]\n"
+        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    )
+    return folder
+
+
+LoadReference = Callable[..., Any]
+
+
+@pytest.fixture
+def load_reference(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoadReference]:
+    """Publish folders as a reference model's repos, each at its pinned commit; install it and load it as users do.
+
+    `load_reference(job, {repo: folder}, profile)`; the profile may name the model: `reference,job=model`. A tiny model
+    cannot have the content that a card pins, so that pins of content are taken off.
+    """
+    from podeval.models import installing, registry
+
+    def load(job: str, folders: dict[str, Path], profile: str = "reference") -> Any:
+        real = registry.card(job, profile)
+        own = replace(real, hub=tuple(replace(repo, sha256={}) for repo in real.hub))
+        monkeypatch.setattr(registry, "CARDS", tuple(own if card is real else card for card in registry.CARDS))
+        for repo in own.hub:
+            commit = repo.revision if len(repo.revision) == 40 else "c" * 40
+            hub_client.publish(repo.id, commit, folders[repo.id])
+        assert installing.install(profile, [job], print) == {}
+        return registry.load(job, profile)
+
+    registry._build.cache_clear()
+    yield load
+    registry._build.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def tiny_models() -> Any:
+    """Makers of models so small that a test makes them: `tests/tiny_models.py`."""
+    return _beside("tiny_models")
+
+
+def _beside(name: str) -> Any:
+    """A module of this folder."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    with module.LoopbackHub(REPOSITORY / "hf_metrics") as hub:
-        yield hub
+    return module
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """A PostgreSQL server of the tests' own; the address, without a database's name."""
+    server = _beside("postgresql_server")
+    binaries = server.programs()
+    if binaries is None:
+        pytest.skip("no PostgreSQL here (apt-get install postgresql); SQLite is tested all the same")
+    with server.running(binaries) as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where a new, empty database can be opened: once a file of SQLite, once a server."""
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    import psycopg
+
+    address = request.getfixturevalue("postgresql")
+    name = f"test_{os.urandom(6).hex()}"
+    # A schema of its own is as good as a database of its own, and made at once.
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE SCHEMA {name}")
+    return f"{address}/postgres?options=-csearch_path%3D{name}"
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of SQLite with all tables, to be copied."""
+    from podeval.store.database import Database
+
+    place = tmp_path_factory.mktemp("store") / "empty.db"
+    Database(place).close()
+    return place
+
+
+@pytest.fixture
+def small_arena(database_place: str, empty_store: Path) -> Iterator[Callable[..., Any]]:
+    """Makers of a small arena on SQLite and on PostgreSQL: see tests/small_arena.py."""
+    made: list[Any] = []
+
+    def make(place: str = database_place, **choices: Any) -> Any:
+        if place.endswith(".db") and not Path(place).exists():
+            shutil.copy(empty_store, place)
+        made.append(_beside("small_arena").SmallArena(place, **choices))
+        return made[-1]
+
+    yield make
+    for arena in made:
+        arena.close()

@@ -1,15 +1,32 @@
-"""A Hub on loopback: what the real clients ask of it, answered from a folder of Spaces.
+"""A Hub on loopback: what the real clients ask of it, answered from a folder of Spaces and folders of models.
 
 `evaluate.load` needs `HEAD` and `GET` of `/spaces/<owner>/<name>/resolve/main/<file>` with an ETag, and a 404 for
-the tag of its own version.
+the tag of its own version; `hf_hub_download` the same of `/<owner>/<name>/resolve/<commit>/<file>`.
 """
 
 import hashlib
+import importlib.util
+import sys
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 from urllib.parse import unquote, urlsplit
+
+
+def _repos_module() -> Any:
+    spec = importlib.util.spec_from_file_location("loopback_repos", Path(__file__).parent / "loopback_repos.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["loopback_repos"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+loopback_repos = _repos_module()
 
 
 class LoopbackHub:
@@ -17,6 +34,13 @@ class LoopbackHub:
 
     def __init__(self, spaces: Path, owner: str = "podeval") -> None:
         self.requests: list[tuple[str, str, int]] = []
+        self.models: dict[str, tuple[str, Path]] = {}
+        self.gated: set[str] = set()
+        self.repos = loopback_repos.LoopbackRepos(lambda: self.url)
+        """Repos that can be written to."""
+        self.trouble: Callable[[str, str], int | str | None] = lambda method, path: None
+        """What goes wrong with a request: a status instead of an answer; `unheard`: done, and the connection closed
+        before the answer; `dropped`: closed at once; `half`: closed in the middle of the upload, or of the answer."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, spaces, owner))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -24,6 +48,10 @@ class LoopbackHub:
     def url(self) -> str:
         """What `HF_ENDPOINT` is set to."""
         return f"http://127.0.0.1:{self._server.server_port}"
+
+    def publish(self, model: str, commit: str, folder: Path) -> None:
+        """Serve a folder as the model repo `<owner>/<name>`, at one commit, which is its branch main."""
+        self.models[model] = (commit, folder)
 
     def __enter__(self) -> "LoopbackHub":
         self._thread.start()
@@ -47,20 +75,59 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
         def do_GET(self) -> None:
             self._answer(with_body=True)
 
+        def do_POST(self) -> None:
+            self._answer(with_body=True)
+
+        def do_PUT(self) -> None:
+            self._answer(with_body=True)
+
+        def do_DELETE(self) -> None:
+            self._answer(with_body=True)
+
         def log_message(self, format: str, *args: object) -> None:
             pass
 
         def _answer(self, *, with_body: bool) -> None:
             path = unquote(urlsplit(self.path).path)
-            content = _content(spaces, owner, path)
-            status = 404 if content is None else 200
+            trouble, length = hub.trouble(self.command, path), int(self.headers.get("Content-Length") or 0)
+            sent = self.rfile.read(length // 2 if trouble == "half" else length)
+            if trouble is not None:
+                hub.requests.append((self.command, path, trouble if isinstance(trouble, int) else 0))
+                self.close_connection = True
+                if trouble == "unheard":
+                    hub.repos.answer(self.command, self.path, self.headers, sent)
+                if isinstance(trouble, int):
+                    self.send_response(trouble)
+                    self.send_header("Retry-After", "7")
+                    self.send_header("Content-Length", "0")
+                    self.end_headers()
+                elif trouble == "half" and not length:
+                    self.send_response(200)
+                    self.send_header("Content-Length", "1000")
+                    self.end_headers()
+                    self.wfile.write(b"{")
+                return
+            known = hub.repos.answer(self.command, self.path, self.headers, sent)
+            if known is not None:
+                hub.requests.append((self.command, path, known.status))
+                self.send_response(known.status)
+                for name, value in known.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(known.body)))
+                self.end_headers()
+                if with_body:
+                    self.wfile.write(known.body)
+                return
+            found = _space_file(spaces, owner, path) or _model_file(hub, path)
+            content, commit = found if isinstance(found, tuple) else (None, "")
+            status = {"GatedRepo": 403}.get(str(found), 404) if content is None else 200
             hub.requests.append((self.command, path, status))
             self.send_response(status)
             if content is None:
-                self.send_header("X-Error-Code", "EntryNotFound")
+                self.send_header("X-Error-Code", str(found))
             else:
                 self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
-                self.send_header("X-Repo-Commit", "0" * 40)
+                self.send_header("X-Repo-Commit", commit)
             self.send_header("Content-Length", str(len(content or b"")))
             self.end_headers()
             if with_body and content:
@@ -69,9 +136,25 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
     return Handler
 
 
-def _content(spaces: Path, owner: str, path: str) -> bytes | None:
+def _space_file(spaces: Path, owner: str, path: str) -> tuple[bytes, str] | None:
     match path.strip("/").split("/"):
         case ["spaces", asked, name, "resolve", "main", file] if asked == owner:
             found = spaces / name / file
-            return found.read_bytes() if found.is_file() else None
+            return (found.read_bytes(), "0" * 40) if found.is_file() else None
     return None
+
+
+def _model_file(hub: LoopbackHub, path: str) -> tuple[bytes, str] | str:
+    """The file's content and commit, or the Hub's code for what is wrong."""
+    match path.strip("/").split("/"):
+        case [owner, name, "resolve", revision, *file]:
+            if f"{owner}/{name}" in hub.gated:
+                return "GatedRepo"
+            commit, folder = hub.models.get(f"{owner}/{name}", ("", Path()))
+            if not commit:
+                return "EntryNotFound" if owner == "spaces" else "RepoNotFound"
+            if revision not in (commit, "main"):
+                return "RevisionNotFound"
+            found = folder.joinpath(*file)
+            return (found.read_bytes(), commit) if found.is_file() else "EntryNotFound"
+    return "EntryNotFound"

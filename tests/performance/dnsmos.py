@@ -1,90 +1,74 @@
-"""DNSMOS side by side: the reference's loop over windows against ours, in one process, by turns.
+"""DNSMOS side by side: speechmos, called on every exact window, against ours.
 
-    python tests/performance/dnsmos.py speech.flac --seconds 60 --threads 1 [--turns 2]
+    python tests/performance/dnsmos.py speech.wav [--seconds 120] [--turns 3]
 
-The recording is repeated to the wanted length. Prints the real-time factor by wall clock and by processor time of
-each turn, which tells a busy machine from a slow program, and the largest difference between the two.
+The recording is repeated to the wanted length. Both run on one thread, by turns in one process, with their networks
+loaded beforehand. speechmos is the package of that name, from the reference packages (`make reference-packages`); it
+is given each window of 9.01 s by itself, as on the whole recording it would leave some of them out. Its networks are
+loaded again with one thread each: it has no setting for that.
 """
 
-import argparse
 import os
-import time
+
+os.environ["OMP_NUM_THREADS"] = os.environ["PODEVAL_THREADS"] = "1"
+
+import argparse
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from timing import by_turns
 
-RATE = 16_000
+RATE, WINDOW = 16_000, 144_160
+KEYS = ("ovrl", "sig", "bak", "p808")
 
 
-def reference(folder: Path, threads: int) -> Callable[[np.ndarray], np.ndarray]:
-    """The loop of `dnsmos_local.py`, with every window kept."""
-    import librosa
+def speechmos_on_every_window() -> Callable[[np.ndarray], np.ndarray]:
+    """Table of windows and keys by speechmos."""
     import onnxruntime
+    from speechmos import dnsmos
 
+    dnsmos.run(np.zeros(WINDOW, dtype=np.float32), RATE)
+    networks = Path(dnsmos.__file__).parent / "dnsmos_models"
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    p835 = onnxruntime.InferenceSession(str(folder / "sig_bak_ovr.onnx"), options)
-    p808 = onnxruntime.InferenceSession(str(folder / "model_v8.onnx"), options)
+    options.intra_op_num_threads = 1
+    dnsmos.dnsmos.onnx_sess = onnxruntime.InferenceSession(str(networks / "sig_bak_ovr.onnx"), options)
+    dnsmos.dnsmos.p808_onnx_sess = onnxruntime.InferenceSession(str(networks / "model_v8.onnx"), options)
 
     def score(samples: np.ndarray) -> np.ndarray:
         rows = []
         for second in range(int(len(samples) // RATE - 9.01) + 1):
-            window = samples[second * RATE : second * RATE + 144_160]
-            mel = librosa.feature.melspectrogram(y=window[:-160], sr=RATE, n_fft=321, hop_length=160, n_mels=120)
-            picture = ((librosa.power_to_db(mel, ref=np.max) + 40) / 40).T[None].astype(np.float32)
-            raw = p835.run(None, {"input_1": window[None]})[0][0]
-            rows.append([*raw, p808.run(None, {"input_1": picture})[0][0, 0]])
+            found = dnsmos.run(samples[second * RATE : second * RATE + WINDOW], RATE)
+            rows.append([found[f"{key}_mos"] for key in KEYS])
         return np.array(rows)
 
     return score
 
 
-def ours(folder: Path) -> Callable[[np.ndarray], np.ndarray]:
-    """Ours, as the same table."""
-    from podeval.models.dnsmos import Dnsmos
-
-    dnsmos = Dnsmos(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
-
-    def score(samples: np.ndarray) -> np.ndarray:
-        found = dnsmos.score(samples)
-        return np.stack([found.sig_raw, found.bak_raw, found.ovrl_raw, found.p808], axis=1)
-
-    return score
-
-
 def main() -> None:
-    """Measures and prints."""
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("recording", type=Path)
+    parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--turns", type=int, default=3)
+    options = parser.parse_args()
     import soundfile
     import soxr
 
     from podeval.models import weights
+    from podeval.models.dnsmos import Dnsmos
 
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("recording", type=Path)
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--turns", type=int, default=2)
-    options = parser.parse_args()
-    os.environ["PODEVAL_THREADS"] = str(options.threads)
+    sys.path.append(str(Path(sys.prefix) / "share" / "podeval" / "reference-packages"))
     samples, rate = soundfile.read(options.recording, dtype="float32", always_2d=True)
-    samples = np.resize(soxr.resample(samples.mean(axis=1), rate, RATE), options.seconds * RATE)
+    samples = np.resize(soxr.resample(samples.mean(axis=1), rate, RATE), options.seconds * RATE).clip(-1, 1)
     folder = weights.folder("dnsmos")
-    programs = {"reference": reference(folder, options.threads), "ours": ours(folder)}
-    for program in programs.values():
-        program(samples[: 10 * RATE])
-    tables = {}
-    for turn in range(options.turns):
-        for name, program in programs.items():
-            wall, cpu = time.perf_counter(), time.process_time()
-            tables[name] = program(samples)
-            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-            print(
-                f"{options.seconds} s, {options.threads} thread(s), turn {turn + 1}, {name}: "
-                f"RTF {wall / options.seconds:.4f} wall, {cpu / options.seconds:.4f} processor",
-                flush=True,
-            )
-    print(f"largest difference {np.abs(tables['reference'] - tables['ours']).max():.1e}")
+    network = Dnsmos(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
+    programs = {"ours": partial(network.score, samples), "speechmos": partial(speechmos_on_every_window(), samples)}
+    found = by_turns(f"DNSMOS of {options.seconds} s", programs, options.turns, {"speechmos": 4})
+    table = np.stack([getattr(found["ours"], key) for key in KEYS], axis=1)
+    print(f"largest difference of a window's key: {np.abs(table - found['speechmos']).max():.1e}")
 
 
 if __name__ == "__main__":

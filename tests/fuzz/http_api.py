@@ -1,0 +1,142 @@
+"""Fuzz the site's HTTP interface in process: `python tests/fuzz/http_api.py --minutes 10`.
+
+schemathesis makes requests from the site's own OpenAPI document, such that fit it and such that do not, signed in and
+not; no answer may be of the 500s, and each must be what the document says: JSON where it says JSON, a sentence where
+something is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SPACE = Path(__file__).parents[2] / "space"
+
+
+@dataclass
+class Found:
+    """What came of it: failures by route and kind, with the first request of each."""
+
+    asked: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def site_in(folder: Path) -> Any:
+    """The whole site for the one person of this machine, over an empty folder of runs."""
+    os.environ.setdefault("PODEVAL_CACHE", str(folder / "cache"))
+    os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
+    sys.path.insert(0, str(SPACE))
+    spec = importlib.util.spec_from_file_location("fuzzed_app", SPACE / "app.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    site = module.build(folder / "runs")
+    import website
+
+    # Rates are tested by themselves: here they would hide what lies behind them.
+    website.Site.limit = lambda self, request, rate: None  # type: ignore[method-assign]
+    return site
+
+
+def fuzz(site: Any, *, examples: int, seconds: float, seed: int) -> Found:
+    """Ask every documented operation so many times, until the time is over."""
+    import hypothesis
+    import schemathesis
+    from starlette.testclient import TestClient
+
+    found, end = Found(), time.monotonic() + seconds
+    with TestClient(site, base_url="http://localhost", raise_server_exceptions=False) as client:
+        document = client.get("/api/openapi.json").json()
+        schema = schemathesis.openapi.from_dict(document)
+        for number, each in enumerate(list(schema.get_all_operations()) * 1_000):
+            if time.monotonic() > end or (number and examples and number >= found_operations(document)):
+                break
+            operation = each.ok()
+
+            @hypothesis.seed(seed + number)
+            @hypothesis.settings(
+                max_examples=examples or 40,
+                deadline=None,
+                database=None,
+                suppress_health_check=list(hypothesis.HealthCheck),
+                phases=[hypothesis.Phase.generate],
+            )
+            @hypothesis.given(case=cases(operation))
+            def ask(case: Any) -> None:
+                if time.monotonic() < end:
+                    check(client, case, found)
+
+            ask()
+    return found
+
+
+def cases(operation: Any) -> Any:
+    """Requests of an operation that fit the document, and such that do not."""
+    import hypothesis
+    from schemathesis import GenerationMode
+
+    return hypothesis.strategies.one_of(*(operation.as_strategy(mode) for mode in GenerationMode))
+
+
+def found_operations(document: dict[str, Any]) -> int:
+    """How many operations there are."""
+    return sum(len(methods) for methods in document["paths"].values())
+
+
+def check(client: Any, case: Any, found: Found) -> None:
+    """One request; what is wrong with the answer is kept."""
+    sent = case.as_transport_kwargs(base_url="http://localhost")
+    headers = {k: v for k, v in sent.get("headers", {}).items() if k.lower() not in ("host", "content-length")}
+    headers |= {"x-podeval": "1"}
+    wanted = {key: sent[key] for key in ("params", "json", "content", "cookies") if sent.get(key) is not None}
+    if isinstance(sent.get("data"), str | bytes):
+        wanted["content"] = sent["data"]
+    elif isinstance(sent.get("data"), dict):
+        wanted["data"] = sent["data"]
+    try:
+        answer = client.request(sent["method"], sent["url"], headers=headers, **wanted)
+    except (ValueError, TypeError, UnicodeError):
+        return  # it cannot be sent at all
+    found.asked += 1
+    found.statuses[answer.status_code] += 1
+    place = f"{sent['method']} {case.path}"
+    problem = ""
+    if answer.status_code >= 500 and answer.status_code != 503:
+        problem = f"answered {answer.status_code}"
+    elif answer.status_code >= 400:
+        try:
+            told = answer.json()
+            assert isinstance(told.get("error") or told.get("detail"), str)
+        except (ValueError, AssertionError, AttributeError):
+            problem = f"refuses with {answer.status_code} and no sentence"
+    if problem:
+        shown = {"url": str(answer.request.url), **{k: repr(v)[:600] for k, v in wanted.items()}}
+        found.failures.setdefault(f"{place} {problem}", f"{shown}\n{answer.text[:400]}")
+
+
+def main() -> int:
+    """Fuzz, and say what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    told = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = fuzz(site_in(Path(folder)), examples=0, seconds=60 * told.minutes, seed=told.seed)
+    print(f"{found.asked} requests, answers {dict(sorted(found.statuses.items()))}, {len(found.failures)} failures")
+    for place, shown in found.failures.items():
+        print(f"{place}: {shown}")
+    return int(bool(found.failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

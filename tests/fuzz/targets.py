@@ -1,0 +1,306 @@
+"""What is fuzzed: every reader of what strangers send, with what it may say to it, and inputs to begin from.
+
+A target takes bytes and ends quietly, or with a refusal of its own; anything else is a finding.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pydantic
+
+HERE = Path(__file__).parent
+CORPUS = HERE / "corpus"
+REPOSITORY = HERE.parents[1]
+
+
+class Mark(pydantic.BaseModel):
+    """One mark of a judge."""
+
+    score: int = pydantic.Field(ge=0, le=5, validation_alias=pydantic.AliasChoices("score", "得分"))
+    met: bool = True
+
+
+class Judged(pydantic.BaseModel):
+    """An answer as the prompts ask for it, with every kind of field."""
+
+    total: float = pydantic.Field(ge=0, le=45, validation_alias=pydantic.AliasChoices("total", "总分"))
+    items: list[Mark]
+    names: dict[str, int] = {}
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reader: `read` is given the bytes, `seeds` are whole inputs, `words` are pieces that mean something to it."""
+
+    read: Callable[[bytes], None]
+    seeds: Callable[[], list[bytes]]
+    words: tuple[bytes, ...] = ()
+    longest: int = 16_384
+
+    def inputs(self, name: str) -> list[bytes]:
+        """The seeds and every case that was once a finding."""
+        return self.seeds() + [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+
+
+@cache
+def _scratch() -> Path:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    return Path(tempfile.mkdtemp(prefix="podeval-fuzz-", dir=memory))
+
+
+def short(refusal: Exception, most: int) -> None:
+    """What is told of an input is for people, and kept: it does not grow with it."""
+    if len(str(refusal)) > most:
+        raise AssertionError(f"a refusal of {len(str(refusal))} characters")
+
+
+def audio(data: bytes) -> None:
+    """Decoding, and the length by header or packets."""
+    from podeval.audio.decode import Limits, decode
+    from podeval.audio.duration import container_and_seconds
+    from podeval.errors import BadAudio
+
+    path = _scratch() / "sound"
+    path.write_bytes(data)
+    try:
+        decoded = decode(path, limits=Limits(seconds=30, total_bytes=32 * 2**20))
+        assert np.isfinite(decoded.seconds)
+        assert decoded.seconds <= 31
+    except BadAudio:
+        pass
+    try:
+        _, seconds = container_and_seconds(path)
+        assert seconds >= 0
+    except BadAudio:
+        pass
+
+
+def transcript(data: bytes) -> None:
+    """Scripts as people and models write them: JSON, labels, plain text."""
+    from podeval.errors import BadInput
+    from podeval.text.script import Script
+    from podeval.text.script_format import any_script, minutes_of, read_script, script_problems
+
+    text = data.decode("utf-8", "replace")
+    for read in (any_script, read_script, Script.parse):
+        try:
+            script = read(text)
+        except BadInput:
+            continue
+        assert all(turn.text.strip() for turn in script.turns)
+        json.dumps(script.to_json())
+    minutes_of(text)
+    script_problems(text, "en")
+
+
+def document(data: bytes) -> None:
+    """Submission documents, as text and as a form sends them; what is read is written and read again the same."""
+    import yaml
+
+    from podeval.errors import BadInput
+    from podeval.submissions import parse
+
+    text = data.decode("utf-8", "replace")
+    try:
+        read = parse(text)
+    except BadInput as refusal:
+        short(refusal, 20_000)
+        return
+    assert parse(yaml.safe_dump(read.model_dump(mode="json", exclude_none=True), allow_unicode=True)) == read
+
+
+def yaml_card(data: bytes) -> None:
+    """A repo's card, a listening test's design, and a judge's file."""
+    import yaml
+
+    from podeval.errors import BadInput
+    from podeval.hub.facts import RepoFacts, keys
+    from podeval.human.designs import read_design
+    from podeval.submissions.gate import Limits, _of_any_repo
+
+    text = data.decode("utf-8", "replace")
+    try:
+        card = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        card = {}
+    head = card if isinstance(card, dict) else {}
+    found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=text)
+    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _of_any_repo(found, "MIT", Limits()))
+    path = _scratch() / "design.yaml"
+    path.write_bytes(data)
+    with contextlib.suppress(BadInput):
+        read_design(path)
+    with contextlib.suppress(ValueError, RecursionError):
+        keys(json.loads(data))
+
+
+def answer(data: bytes) -> None:
+    """A judge's answer."""
+    from podeval.judges.parsing import UnreadableAnswer, read_answer
+    from podeval.models.chat import ChatAnswer
+
+    try:
+        read = read_answer(ChatAnswer(data.decode("utf-8", "replace")), Judged)
+    except UnreadableAnswer as refusal:
+        short(refusal, 4_000)
+        return
+    assert 0 <= read.total <= 45
+    assert all(0 <= mark.score <= 5 for mark in read.items)
+
+
+def feed(data: bytes) -> None:
+    """A podcast's feed, and Apple's answer to a lookup."""
+    from podeval.data.feeds import BadFeed, _items, _results
+
+    with contextlib.suppress(BadFeed):
+        list(_items(data))
+    with contextlib.suppress(BadFeed):
+        _results(data, "x")
+
+
+def left_behind(data: bytes) -> None:
+    """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
+    from podeval.errors import BadInput
+    from podeval.submissions.intake import _details, _files, _parsed, _turns
+    from podeval.systems.adapters import snapshot
+    from podeval.systems.adapters.outputs import MANIFEST, read_manifest
+
+    for line in _parsed(data):
+        _details(line)
+        _turns(line, 10.0)
+        _files(line)
+    folder = _scratch() / "model"
+    folder.mkdir(exist_ok=True)
+    for name in (MANIFEST, "config.json", "model.safetensors"):
+        (folder / name).write_bytes(data)
+    for look in (lambda: read_manifest(folder), lambda: snapshot.safetensors_header(folder / "model.safetensors")):
+        with contextlib.suppress(BadInput):
+            look()
+    (folder / "model.safetensors").unlink()
+    with contextlib.suppress(BadInput):
+        snapshot.check_files(folder)
+
+
+def _sounds() -> list[bytes]:
+    import soundfile as sf
+
+    tone = 0.3 * np.sin(np.arange(4_000) * 0.2)
+    kinds = [("WAV", "PCM_16"), ("WAV", "FLOAT"), ("WAV", "IMA_ADPCM"), ("FLAC", "PCM_16"), ("OGG", "VORBIS")]
+    kinds += [("OGG", "OPUS"), ("MP3", "MPEG_LAYER_III"), ("AIFF", "PCM_16"), ("CAF", "PCM_16"), ("W64", "PCM_16")]
+    found = []
+    for form, subtype in kinds:
+        out = io.BytesIO()
+        sf.write(out, tone, 48_000 if subtype == "OPUS" else 16_000, format=form, subtype=subtype)
+        found.append(out.getvalue())
+    return [*found, _movie(tone)]
+
+
+def _movie(tone: np.ndarray) -> bytes:
+    """The same in MP4, for its boxes."""
+    import av
+
+    out = io.BytesIO()
+    with av.open(out, "w", format="mp4") as file:
+        stream = file.add_stream("aac", rate=16_000)
+        for begin in range(0, len(tone), 1_024):
+            piece = np.zeros(1_024, np.float32)
+            part = tone[begin : begin + 1_024]
+            piece[: len(part)] = part
+            frame = av.AudioFrame.from_ndarray(piece[None], format="fltp", layout="mono")
+            frame.rate, frame.pts = 16_000, begin
+            file.mux(stream.encode(frame))
+        file.mux(stream.encode(None))
+    return out.getvalue()
+
+
+def _scripts() -> list[bytes]:
+    return [
+        b'[{"speaker": "A", "text": "Hello."}, {"speaker": "B", "text": "Hi."}]',
+        b'{"turns": [{"speaker": 1, "text": "x", "start": 0.5, "end": 1}]}',
+        "<think>Hm.</think>\nHost 1: Good morning.\n**Host 2**：早上好。\n主持人1: 你好\n(music)\n".encode(),
+        b"Speaker A: one\n\nSpeaker B: two\n# Title\n- list\n",
+    ]
+
+
+def _documents() -> list[bytes]:
+    names = ("template", "dia/submission", "espeak_ng/submission")
+    return [(REPOSITORY / "submissions" / f"{name}.yaml").read_bytes() for name in names]
+
+
+def _answers() -> list[bytes]:
+    good = '{"total": 36, "items": [{"score": 4, "met": 1}], "names": {"a": 1}, "note": "a {brace}, /* x */"}'
+    return [
+        good.encode(),
+        f"<think>{{</think>Here:\n```json\n{good}\n```\nDone.".encode(),
+        '{"总分": "36/45", "items": [{"得分": "4"},], // c\n}'.encode(),
+    ]
+
+
+def _feeds() -> list[bytes]:
+    items = b'<item><title>T</title><guid>g</guid><enclosure url="https://a.example/x.mp3" type="audio/mpeg"/></item>'
+    return [
+        b'<?xml version="1.0"?><rss version="2.0"><channel><title>S</title>' + items * 2 + b"</channel></rss>",
+        b'{"resultCount": 1, "results": [{"trackId": 1, "feedUrl": "https://a.example/f", "episodeUrl": "x"}]}',
+        b'<!DOCTYPE r [<!ENTITY a "x"><!ENTITY b "&a;&a;">]><rss>&b;</rss>',
+    ]
+
+
+def _leavings() -> list[bytes]:
+    header = b'{"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+    return [
+        b'{"item": "a", "audio": "a.wav", "wall_seconds": 1.5, "turns": [{"speaker": "A", "start": 0, "end": 1}]}\n',
+        b'{"item": "a", "seed": 1, "audio": "a.flac", "answers": {"t1": "b.flac"}}\n{"item": "b", "error": "x"}\n',
+        b'{"model_type": "vits", "a": [{"b": {"auto_map": {}}}]}',
+        struct.pack("<Q", len(header)) + header + bytes(4),
+    ]
+
+
+def _cards() -> list[bytes]:
+    return [
+        b"license: apache-2.0\nlicense_name: x\ntags: [a, b]\n",
+        b"a: &a [x, x]\nb: &b [*a, *a]\nlicense_name: [*b, *b]\nlicense: other\n",
+        b"id: t\ntitle: T\nkind: mushra\nlisteners: 3\nitems: [{id: a, stimuli: [{system: s, audio: a.wav}]}]\n",
+        b'{"a": [[[{"b": 1}]]]}',
+        *_documents()[:1],
+    ]
+
+
+_JSON = (b'{"', b'"}', b"[[", b"]]", b"null", b"NaN", b"1e999", b"-0", b"\\ud800", b"\\u0000", b'":', b",")
+_YAML = (
+    b"&a",
+    b"*a",
+    b"<<: *a",
+    b"!!python/object",
+    b"!!binary |",
+    b"? ",
+    b"- ",
+    b"|\n",
+    b"---\n",
+    b"%TAG",
+    b"0o7",
+    b"1:1",
+)
+
+TARGETS = {
+    "audio": Target(
+        audio, _sounds, (b"RIFF", b"data", b"fmt ", b"fLaC", b"OggS", b"ID3", b"moov", b"\xff\xff\xff\xff")
+    ),
+    "transcript": Target(transcript, _scripts, (*_JSON, b"Host 1:", b"</think>", "主持人".encode(), b"**", b"\n\n")),
+    "document": Target(document, _documents, (*_YAML, b"source:", b"kind: outputs", b"results:", b"\xe2\x80\xae")),
+    "yaml": Target(yaml_card, _cards, (*_YAML, *_JSON)),
+    "answer": Target(answer, _answers, (*_JSON, b"```json", b"<think>", b"</think>", b"//", b"/*", b"36/45")),
+    "feed": Target(feed, _feeds, (b"<!ENTITY", b"<![CDATA[", b"&#0;", b"&a;", b"<item>", b"xmlns:", *_JSON)),
+    "left_behind": Target(left_behind, _leavings, _JSON),
+}

@@ -1,0 +1,72 @@
+"""The wheel and the source distribution: what is in them, and that podeval works from them without a checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+
+for tool in ("build", "hatchling"):
+    pytest.importorskip(tool, reason=f"{tool} is not installed; pip install 'podeval[dev]'")
+
+
+@pytest.fixture(scope="module")
+def packaging() -> ModuleType:
+    import installed
+
+    return installed
+
+
+@pytest.fixture(scope="module")
+def built(packaging: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return tuple(packaging.build(tmp_path_factory.mktemp("dist")))  # type: ignore[return-value]
+
+
+def test_the_files_hold_what_is_needed_and_nothing_of_this_machine(
+    packaging: ModuleType, built: tuple[Path, Path]
+) -> None:
+    packaging.look(*built)
+
+
+def test_podeval_works_from_its_wheel_without_a_checkout(
+    packaging: ModuleType, built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    python = packaging.environment(tmp_path / "environment", beside=True)
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", str(built[0])], check=True)
+    (tmp_path / "away").mkdir()
+    told: list[str] = []
+    packaging.use(python, tmp_path / "away", told.append, all_of_it=False)
+    assert told[0].startswith("evaluate.load: distinct_n@")
+
+
+def test_every_extra_is_pinned_by_the_constraints(packaging: ModuleType) -> None:
+    """What the index has is asked by `python tests/packaging/installed.py --extras`; this needs no network."""
+    from packaging.requirements import Requirement
+    from packaging.utils import canonicalize_name
+    from packaging.version import Version
+
+    pins = {
+        canonicalize_name(name): Version(version.partition("+")[0])
+        for line in (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+        for name, _, version in [line.partition("==")]
+    }
+    core = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    wrong, missing = [], []
+    for extra, wanted in {"": core, **packaging.extras()}.items():
+        for requirement in map(Requirement, wanted):
+            pin = pins.get(canonicalize_name(requirement.name))
+            if pin is None:
+                missing.append(f"{extra}: {requirement}")
+            elif pin not in requirement.specifier:
+                wrong.append(f"{extra}: {requirement}, but {pin}")
+    assert not wrong
+    # The diarizer of the reference profile cannot be installed beside the rest, see pyproject.toml.
+    assert not [name for name in missing if not name.startswith("pyannote:")]

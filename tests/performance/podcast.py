@@ -1,0 +1,153 @@
+"""All embedded metrics of one long podcast in two voices: seconds, real-time factor, and what a second run takes.
+
+    python tests/performance/podcast.py make podcast.wav [--minutes 60]      # read by the baseline, with its words
+    python tests/performance/podcast.py measure podcast.wav
+
+`make` has the baseline of podeval read the scripts of Real-Pod one after the other; no sentence comes twice while
+there are scripts. `measure` opens the file as `podeval measure` does, with an empty cache, takes every embedded metric
+of it, one after the other in one process with as many threads as there are cores (or PODEVAL_THREADS), and then
+everything again over what the first run left in the cache. Loading the models is part of the time. Prints wall-clock
+and processor seconds of each metric; wanted are a real-time factor of 0.25 on two cores, and a second run at least 50
+times as fast.
+"""
+
+import argparse
+import contextlib
+import itertools
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from podeval import benchmarks
+from podeval.analysis import Recording
+from podeval.analysis.cache import Cache
+from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.metrics import catalogue
+from podeval.metrics.score import Unscored
+from podeval.systems.hibari_piper import HibariPiper
+from podeval.text.script import Script
+
+GAP_SECONDS = 0.8
+"""Between two scripts."""
+
+REFERENCE_SECONDS = 60
+"""From the beginning: where the voices to compare with are taken."""
+
+WANTED_FACTOR, WANTED_AGAIN = 0.25, 50
+
+
+def scripts() -> list[Script]:
+    """Every English script of Real-Pod, each once."""
+    benchmark = benchmarks.get("real_pod")
+    found = {
+        item.script.text: item.script
+        for split in benchmark.splits
+        for item in benchmark.items(split.name)
+        if item.script is not None and item.language == "en"
+    }
+    return list(found.values())
+
+
+def make(path: Path, minutes: float) -> None:
+    """Write so many minutes of speech, and beside them, as .txt, the words."""
+    voice = HibariPiper(threads=len(os.sched_getaffinity(0)))
+    words: list[str] = []
+    with contextlib.ExitStack() as stack:
+        file: soundfile.SoundFile | None = None
+        for script in itertools.cycle(scripts()):
+            said = voice.speak(script)
+            if file is None:
+                file = stack.enter_context(soundfile.SoundFile(path, "w", samplerate=said.rate, channels=1))
+            file.write(np.squeeze(said.samples))
+            file.write(np.zeros(round(GAP_SECONDS * said.rate), dtype=np.float32))
+            words += [turn.text for turn in script.turns]
+            made = file.frames / said.rate / 60
+            print(f"{made:.1f} of {minutes:g} minutes", file=sys.stderr, flush=True)
+            if made >= minutes:
+                break
+    path.with_suffix(".txt").write_text("\n".join(words), encoding="utf-8")
+
+
+def measured(path: Path, reference: list[Path], cache: Cache) -> Iterator[tuple[str, Any]]:
+    """Opens the recording, then gives metric by metric its result."""
+    recording = Recording.open(path, cache=cache)
+    yield "opening", recording
+    voices = {clip.stem: Recording.open(clip, cache=cache) for clip in reference}
+    given = {
+        "recording": recording,
+        "reference_text": path.with_suffix(".txt").read_text(encoding="utf-8"),
+        "reference_voices": ReferenceVoices(voices),
+    }
+    for metric in catalogue.all_metrics():
+        if "recording" in metric.inputs and set(metric.inputs) <= set(given):
+            yield metric.name, metric(given, {})
+
+
+def voice_clips(path: Path, folder: Path) -> list[Path]:
+    """The longest turn of two speakers each as a file."""
+    with soundfile.SoundFile(path) as whole:
+        start, rate = whole.read(REFERENCE_SECONDS * whole.samplerate, dtype="float32"), whole.samplerate
+    opening = folder / "opening.wav"
+    soundfile.write(opening, start, rate)
+    turns = Recording.open(opening).diarization()
+    longest = {turn.speaker: turn for turn in sorted(turns, key=lambda turn: turn.end - turn.start)}
+    clips = []
+    for speaker, turn in sorted(longest.items())[:2]:
+        clips.append(folder / f"{speaker}.wav")
+        soundfile.write(clips[-1], start[int(turn.start * rate) : int(turn.end * rate)], rate)
+    return clips
+
+
+def timed(parts: Iterator[tuple[str, Any]]) -> dict[str, tuple[float, float, Any]]:
+    """Of every part, once it is made, its wall-clock and processor seconds and what came of it."""
+    found = {}
+    wall, busy = time.perf_counter(), time.process_time()
+    for name, result in parts:
+        found[name] = time.perf_counter() - wall, time.process_time() - busy, result
+        wall, busy = time.perf_counter(), time.process_time()
+    return found
+
+
+def measure(path: Path) -> None:
+    """Measure twice and print."""
+    warnings.simplefilter("ignore")
+    seconds = soundfile.info(path).duration
+    with tempfile.TemporaryDirectory() as temporary, contextlib.redirect_stdout(sys.stderr):
+        folder = Path(temporary)
+        reference = voice_clips(path, folder)
+        first = timed(measured(path, reference, Cache(folder / "cache")))
+        second = timed(measured(path, reference, Cache(folder / "cache")))
+    print(f"{seconds / 60:.1f} minutes; {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}")
+    print(f"{'':24}{'wall s':>10}{'processor s':>13}{'again, wall s':>15}")
+    for name, (wall, busy, result) in first.items():
+        said = f"   ({result.reason})" if isinstance(result, Unscored) else ""
+        print(f"{name:24}{wall:10.2f}{busy:13.2f}{second[name][0]:15.3f}{said}")
+    wall, busy, again = (sum(row) for row in zip(*((*first[name][:2], second[name][0]) for name in first), strict=True))
+    print(f"{'sum':24}{wall:10.2f}{busy:13.2f}{again:15.3f}")
+    print(f"real-time factor {wall / seconds:.3f} (wanted at most {WANTED_FACTOR}); processor {busy / seconds:.3f}")
+    print(f"again {wall / again:.0f} times as fast (wanted {WANTED_AGAIN})", flush=True)
+
+
+def main() -> None:
+    """Do what is asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("what", choices=["make", "measure"])
+    parser.add_argument("podcast", type=Path)
+    parser.add_argument("--minutes", type=float, default=60)
+    options = parser.parse_args()
+    if options.what == "make":
+        make(options.podcast, options.minutes)
+    else:
+        measure(options.podcast)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Programs timed side by side: by turns in one process, so that a busy machine disturbs all of them alike.
+
+What they find is also kept, where PODEVAL_BENCH names a file, for the one table of `table.py`.
+"""
+
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+
+def by_turns(
+    what: str, programs: Mapping[str, Callable[[], Any]], turns: int, wanted: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Run each program in every turn; print its seconds, and how much longer than the first the others take.
+
+    Args:
+        what: is measured.
+        programs: by name, ours first; they start no more threads than each other.
+        turns: how often, after one turn that warms up.
+        wanted: how many times ours another program should take at least, by its name.
+
+    Returns:
+        What each program gave last.
+    """
+    wall: dict[str, list[float]] = {name: [] for name in programs}
+    processor: dict[str, list[float]] = {name: [] for name in programs}
+    answers = {}
+    for turn in range(turns + 1):
+        for name, program in programs.items():
+            start, busy = time.perf_counter(), _processor()
+            answers[name] = program()
+            if turn:
+                wall[name].append(time.perf_counter() - start)
+                processor[name].append(_processor() - busy)
+    ours = next(iter(programs))
+    for name in programs:
+        ratios = [other / own for other, own in zip(processor[name], processor[ours], strict=True)]
+        compared = "" if name == ours else f", {statistics.median(ratios):.1f} times ours"
+        times = f"{statistics.median(wall[name]):7.2f} s wall, {statistics.median(processor[name]):7.2f} s processor"
+        print(f"{what}, {name}: {times}{compared}", flush=True)
+        if name != ours:
+            seconds = [statistics.median(processor[one]) for one in (ours, name)]
+            keep(what, name, *seconds, statistics.median(ratios), (wanted or {}).get(name))
+    return answers
+
+
+def keep(what: str, peer: str, ours: float, theirs: float, times: float, wanted: float | None) -> None:
+    """A line for the table: processor seconds of both sides, their ratio, and the ratio that is wanted."""
+    if path := os.environ.get("PODEVAL_BENCH"):
+        line = {"what": what, "peer": peer, "ours": ours, "theirs": theirs, "times": times, "wanted": wanted}
+        with Path(path).open("a", encoding="utf-8") as found:
+            found.write(json.dumps(line) + "\n")
+
+
+def _processor() -> float:
+    """Processor seconds of this process and of its finished children."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

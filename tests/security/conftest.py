@@ -1,0 +1,45 @@
+"""The whole site, board and all, at a public address, over runs and a database in the same folder."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[2]
+SPACE = REPOSITORY / "space"
+
+
+@pytest.fixture(scope="session")
+def board_app() -> ModuleType:
+    """space/app.py, imported by path as `podeval serve` does."""
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    for folder in (SPACE, REPOSITORY / "tests" / "space"):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    spec = importlib.util.spec_from_file_location("board_app", SPACE / "app.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def folder_of_runs(board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from fixture_runs import write_runs
+
+    return Path(write_runs(tmp_path_factory.mktemp("secure") / "runs"))
+
+
+@pytest.fixture(scope="session")
+def public_site(board_app: ModuleType, folder_of_runs: Path) -> object:
+    """The site as the world reaches it; who signs in is asked of a provider that nobody needs here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OAUTH_CLIENT_ID", "podeval")
+        patch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
+        patch.setenv("OPENID_PROVIDER_URL", "http://127.0.0.1:9")
+        return board_app.build(folder_of_runs, "0.0.0.0")

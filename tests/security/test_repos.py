@@ -1,0 +1,167 @@
+"""What a repo on the Hub may do to who looks it over: names, cards, configs and headers are its owner's word."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.hub import facts as hub
+from podeval.hub.facts import RepoFacts
+from podeval.submissions.document import Submission
+from podeval.submissions.gate import Gate, Limits, _of_any_repo
+from podeval.submissions.refusal import Refused
+from podeval.systems.adapters import snapshot
+
+
+@pytest.fixture(scope="module")
+def making() -> ModuleType:
+    """Makers of repos and documents: tests/submissions/conftest.py."""
+    place = Path(__file__).parents[1] / "submissions" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("making_submissions", place)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def published(hub_client: Any, making: ModuleType) -> Callable[[dict[str, bytes]], Submission]:
+    """A model repo with some of its files changed, and the document that submits it."""
+
+    def publish(changes: dict[str, bytes]) -> Submission:
+        repo = hub_client.repos.publish("models", "alice/tiny-voice", making.model_files(**changes))
+        return Submission.model_validate(making.document(revision=repo.refs["main"]))
+
+    return publish
+
+
+def rules(document: Submission) -> set[str]:
+    """The rules that are not kept."""
+    with pytest.raises(Refused) as caught:
+        Gate().check(document)
+    return {refusal.rule for refusal in caught.value.refusals}
+
+
+def header(entries: dict[str, Any]) -> bytes:
+    content = json.dumps(entries).encode()
+    return struct.pack("<Q", len(content)) + content
+
+
+def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
+    """`&a [x, x]`, `&b [*a, *a]` … is a page of YAML and 2**40 words."""
+    import yaml
+
+    bomb = "[" + ", ".join(["&a0 [x, x]", *(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]) + "]"
+    card = yaml.safe_load(f"license: other\nlicense_name: {bomb}")
+    found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=card, card_text="x" * 300)
+    refusals = list(_of_any_repo(found, "Apache-2.0", Limits()))
+    del found, card  # else a failure would write them out
+    assert [refusal.message for refusal in refusals] == [
+        "the card of a/b says other, system.licence says Apache-2.0; make them the same"
+    ]
+
+
+def test_a_config_nested_as_deep_as_json_can_be_is_looked_through(published: Callable[..., Submission]) -> None:
+    deep = b'{"a":' * 480 + b'{"auto_map": {"AutoModel": "x.X"}}' + b"}" * 480
+    assert "remote_code" in rules(published({"config.json": deep}))
+    assert "auto_map" in hub.keys(json.loads(deep))
+
+
+def test_a_config_nested_deeper_is_no_config(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(header({}))
+    for depth in (480, 5_000):
+        (tmp_path / "config.json").write_bytes(b"[" * depth + b'{"auto_map": 1}' + b"]" * depth)
+        with pytest.raises(BadInput, match=r"auto_map|not JSON"):
+            snapshot.check_files(tmp_path)
+
+
+def test_more_configs_than_a_model_has_are_not_fetched(published: Callable[..., Submission], hub_client: Any) -> None:
+    many = {f"config_{number}.json": b"{}" for number in range(60)}
+    assert "volume" in rules(published(many))
+    asked = [path for method, path, _ in hub_client.requests if method == "GET" and "config_" in path]
+    assert not asked
+
+
+def test_weights_in_more_files_than_are_read_are_refused_and_not_half_counted(
+    published: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "SHARDS_MOST", 2)
+    small = header({"w": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}})
+    assert "safetensors" in rules(published({f"a{number}.safetensors": small for number in range(3)}))
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        {"dtype": "F32", "shape": [10**400], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [-(10**12)], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": ["9", 9], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0, "4"]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0]},
+        {"dtype": "F32", "shape": 1, "data_offsets": None},
+        {"dtype": "F32", "shape": [1e308, 10], "data_offsets": [0, 4]},
+        [],
+        "x",
+    ],
+)
+def test_a_header_that_speaks_of_what_cannot_be_is_unreadable(
+    published: Callable[..., Submission], tensor: Any
+) -> None:
+    assert "safetensors" in rules(published({"model.safetensors": header({"w": tensor}) + b"\0" * 4}))
+
+
+def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
+    from podeval.submissions import supplied
+    from podeval.submissions.entries import Entry
+
+    def read(name: str) -> bytes:
+        raise AssertionError(f"{name} was fetched")
+
+    entry = Entry("real_pod", "demo", "voice")
+    found = list(supplied.refusals({supplied.MANIFEST: 10**9}, [entry], Limits(), data=None, read=read))
+    assert "larger than 16 MiB" in found[0].message
+
+
+def test_what_the_site_asks_of_the_hub_carries_nobodys_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+    from services import open_services
+
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    desk = open_services(tmp_path).desk
+    assert desk is not None
+    assert desk.gate.api is not None
+    assert desk.gate.api.token is False
+    assert not desk.gate.local
+
+
+def test_a_repo_is_named_by_two_plain_words() -> None:
+    """Addresses, paths and other services' names are no repos: nobody leads the gate to a place of their own."""
+    import re
+
+    from podeval.submissions.document import REPO
+
+    for name in (
+        "http://127.0.0.1/x",
+        "../../etc",
+        "a/b/c",
+        "a/..",
+        "a/b?x",
+        "a/b#c",
+        "a b/c",
+        "@evil/x",
+        "a/b@h",
+        "a",
+    ):
+        assert not re.fullmatch(REPO.replace("$", r"\Z"), name), name

@@ -1,0 +1,25 @@
+"""Where links in feeds and lookups may not lead: this machine, its network, the metadata of a cloud."""
+
+from __future__ import annotations
+
+import pytest
+
+from podeval.data.web import _is_public
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("127.0.0.1", "127.8.9.1", "0.0.0.0", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254"),
+        *("100.64.0.1", "192.0.0.1", "198.18.0.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"),
+        *("::", "::1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "::127.0.0.1", "fe80::1%eth0", "fc00::1"),
+        *("fec0::1", "ff02::1", "2001:db8::1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:0::1"),
+    ],
+)
+def test_no_way_of_writing_a_private_address_makes_it_public(address: str) -> None:
+    assert not _is_public(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::200e", "::ffff:8.8.8.8"])
+def test_public_addresses_are_gone_to(address: str) -> None:
+    assert _is_public(address)

@@ -1,0 +1,112 @@
+"""Examples in the README and in docs/ are true: Python runs, commands are ones that podeval takes, data can be read.
+
+A Python example that needs more than podeval says so in a comment before its fence, as in `<!-- needs: models -->`: its
+imports are made all the same. What those do is tested where the comment in `ELSEWHERE` says.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+REPOSITORY = Path(__file__).parents[1]
+FENCE = re.compile(
+    r"^(?:<!-- needs: (?P<needs>[^>]+?) -->\n)?```(?P<language>\w+)\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+ELSEWHERE = {
+    "models": "tests/metrics and tests/analysis run the same calls with models",
+    "a judge": "tests/judges/test_docs_example.py runs it against a scripted server",
+    "a site": "tests/space/test_site.py reads a running site by the same client",
+    "a program": "tests/space/test_mcp.py asks by the same client",
+}
+
+
+class Example(NamedTuple):
+    place: str
+    language: str
+    needs: str
+    code: str
+
+
+def _examples() -> list[Example]:
+    found = []
+    pages = (*REPOSITORY.glob("*.md"), *sorted(REPOSITORY.glob("docs/**/*.md")))
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        for match in FENCE.finditer(text):
+            line = text.count("\n", 0, match.start("language")) + 1
+            place = f"{page.relative_to(REPOSITORY)}:{line}"
+            found.append(Example(place, match["language"], match["needs"] or "", match["code"]))
+    return found
+
+
+EXAMPLES = _examples()
+
+
+def of(*languages: str) -> list[Any]:
+    return [pytest.param(one, id=one.place) for one in EXAMPLES if one.language in languages]
+
+
+def test_every_language_of_an_example_is_checked() -> None:
+    assert {one.language for one in EXAMPLES} <= {"python", "bash", "json", "yaml", "text"}
+    assert {one.needs for one in EXAMPLES} - {""} <= set(ELSEWHERE)
+
+
+@pytest.mark.parametrize("example", of("python"))
+def test_a_python_example_runs(
+    example: Example, run_python: Any, offline_modules: dict[str, str], tmp_path: Path
+) -> None:
+    if example.needs:
+        tree = ast.parse(example.code)
+        imports = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert imports
+        run_python("\n".join(imports), cwd=tmp_path, **offline_modules)
+        pytest.skip(f"needs {example.needs}: {ELSEWHERE[example.needs]}; its imports were made")
+    assert run_python(example.code, cwd=tmp_path, **offline_modules).strip()
+
+
+def commands(code: str) -> list[list[str]]:
+    """The calls of podeval in a block for a shell, as words."""
+    lines = code.replace("\\\n", " ").splitlines()
+    words = [shlex.split(line, comments=True) for line in lines if "podeval" in line]
+    plain = [[word for word in line if not re.fullmatch(r"[A-Z_]+=.*", word)] for line in words]
+    return [line[1:] for line in plain if line and line[0] == "podeval"]
+
+
+@pytest.mark.parametrize("example", of("bash"))
+def test_a_command_in_an_example_is_one_that_podeval_takes(example: Example) -> None:
+    import typer.main
+
+    from podeval import cli
+
+    for words in commands(example.code):
+        command: Any = typer.main.get_command(cli.app)
+        left = list(words)
+        while hasattr(command, "get_command") and left and not left[0].startswith("-"):
+            context = command.make_context("podeval", [], resilient_parsing=True)
+            found = command.get_command(context, left[0])
+            assert found is not None, f"podeval {' '.join(words)}: there is no {left[0]}"
+            command = found
+            left.pop(0)
+        known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+        asked = {word.partition("=")[0] for word in left if re.match(r"--?[a-z]", word)}
+        assert asked <= known | {"--help"}, f"podeval {' '.join(words)}"
+
+
+@pytest.mark.parametrize("example", of("json", "yaml"))
+def test_data_in_an_example_can_be_read(example: Example) -> None:
+    if example.language == "yaml":
+        assert yaml.safe_load(example.code) is not None
+        return
+    try:
+        json.loads(example.code)
+    except ValueError:
+        for line in example.code.splitlines():
+            json.loads(line)

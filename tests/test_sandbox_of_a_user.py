@@ -1,0 +1,152 @@
+"""The box as somebody without privileges opens it: on a laptop, or a server whose worker is no root."""
+
+import json
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ENGINE = Path(__file__).parents[1] / "benchmark"
+
+HOSTILE = """
+import json, os, socket, sys
+found = {"uid": os.getuid(), "environment": sorted(os.environ)}
+found["pids"] = len([name for name in os.listdir("/proc") if name.isdigit()])
+def tried(what):
+    try:
+        what()
+    except Exception as error:
+        return type(error).__name__
+    return "it worked"
+found["network"] = tried(lambda: socket.create_connection(("127.0.0.1", int(sys.argv[3])), 2))
+found["model"] = tried(lambda: open(sys.argv[1] + "/weights", "w"))
+found["beside"] = tried(lambda: open(sys.argv[2]))
+found["home"] = tried(lambda: os.listdir("/home"))
+found["weights"] = open(sys.argv[1] + "/weights").read()
+open("made", "w").write(json.dumps(found))
+"""
+
+PROGRAM = """
+import json, os, socket, sys
+from pathlib import Path
+from podeval import sandbox
+from podeval.sandbox import Box, Limits
+place = Path(sys.argv[1])
+if (why := sandbox.missing()) is not None:
+    print(json.dumps({"missing": why}))
+    raise SystemExit
+listening = socket.create_server(("127.0.0.1", 0))
+command = [sys.executable, "-c", (place / "hostile.py").read_text()]
+command += [str(place / "model"), str(place / "secret"), str(listening.getsockname()[1])]
+limits = Limits(wall_seconds=20, memory_bytes=2**29, processes=32, output_bytes=2**20)
+honest = sandbox.run(Box(command, place / "out", [place / "model"], limits))
+endless = "import os\\nwhile True: os.fork()"
+forks = sandbox.run(Box([sys.executable, "-c", endless], place / "out", [], Limits(wall_seconds=3, processes=32)))
+fills = "f = open('large', 'wb')\\nwhile True: f.write(bytes(2**16)); f.flush()"
+full = sandbox.run(Box([sys.executable, "-c", fills], place / "out", [], limits))
+told = {"code": honest.code, "log": honest.log, "forks": forks.failure, "full": full.failure}
+print(json.dumps({**told, "uid": os.getuid(), "made": json.loads((place / "out/made").read_text())}))
+"""
+
+
+@pytest.fixture
+def user() -> Iterator[pwd.struct_passwd]:
+    """Somebody without privileges: whoever runs the tests, or, where that is root, one who is made for it."""
+    if os.geteuid() != 0:
+        yield pwd.getpwuid(os.geteuid())
+        return
+    if shutil.which("useradd") is None or shutil.which("userdel") is None:
+        pytest.skip("the tests run as root, and no user can be made here (no useradd)")
+    name = f"podeval-{secrets.token_hex(4)}"
+    done = subprocess.run(
+        ["useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", name],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        pytest.skip(f"the tests run as root, and no user can be made here ({done.stderr.strip()})")
+    try:
+        yield pwd.getpwnam(name)
+    finally:
+        subprocess.run(["userdel", name], check=False, capture_output=True)
+
+
+def test_the_box_holds_for_a_user_without_privileges(user: pwd.struct_passwd) -> None:
+    python = next((each for each in (sys.executable, "/usr/bin/python3") if can_run(user, each)), None)
+    if python is None:
+        pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
+    with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
+        place = Path(folder)
+        for name in ("out", "model"):
+            (place / name).mkdir()
+        (place / "model/weights").write_text("seven")
+        (place / "secret").write_text("hf_secret")
+        (place / "hostile.py").write_text(HOSTILE)
+        for path in (place, *place.rglob("*")):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        done = run_as(user, [python, "-c", PROGRAM, str(place)], HF_TOKEN="hf_secret")
+        assert done.returncode == 0, done.stderr[-3_000:]
+        found = json.loads(done.stdout.splitlines()[-1])
+        if "missing" in found:
+            pytest.skip(f"users have no namespaces here: {found['missing']}")
+        assert found["uid"] == user.pw_uid != 0
+        assert found["code"] == 0, found["log"]
+        made = found["made"]
+        assert made["uid"] != 0
+        assert made["weights"] == "seven"
+        assert "HF_TOKEN" not in made["environment"]
+        assert made["pids"] <= 5
+        refused = {"network", "model", "beside", "home"}
+        assert {name: made[name] for name in refused if made[name] == "it worked"} == {}
+        assert found["forks"], "forking without end ends"
+        assert "it wrote more than" in found["full"]
+        until = time.monotonic() + 10
+        while (left := left_of(user)) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert not left, "nothing of it is left running"
+
+
+def can_run(user: pwd.struct_passwd, python: str) -> bool:
+    """Whether a user may run a Python that is new enough for podeval."""
+    if not Path(python).exists():
+        return False
+    try:
+        done = run_as(user, [python, "-c", "import sys; sys.exit(sys.version_info < (3, 11))"])
+    except PermissionError:
+        return False
+    return done.returncode == 0
+
+
+def run_as(user: pwd.struct_passwd, command: list[str], **more: str) -> "subprocess.CompletedProcess[str]":
+    """Run a program as a user, whose home is not there."""
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ENGINE), "PYTHONDONTWRITEBYTECODE": "1", **more}
+    who: dict[str, Any] = {}
+    if os.geteuid() == 0:
+        who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, check=False, cwd="/", env=environment, **who
+    )
+
+
+def left_of(user: pwd.struct_passwd) -> list[str]:
+    """Processes of a user that was made for a test."""
+    if os.geteuid() != 0:
+        return []
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            about = (place / "stat").read_text().rpartition(")")[2].split()
+            if place.stat().st_uid == user.pw_uid and about[0] != "Z":
+                found.append(f"{place.name} {about[0]} {(place / 'cmdline').read_bytes()[:200]!r}")
+        except OSError:
+            continue
+    return found
