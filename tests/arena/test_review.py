@@ -98,19 +98,21 @@ def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
     small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)
     with small.database.writing() as session:
         session.get_one(System, "s0").kind = "control"
-    known = []
-    for _ in range(20):
+    known: list[str] = []
+    others = 0
+    # Who meets whom is chance: as many battles as it takes until the control was met six times.
+    while len(known) < 6:
         battle = small.serve("odd")
         sides = small.sides(battle)
         if "s0" in sides:
             known.append(small.vote("odd", "ab"[sides.index("s0")], battle=battle).vote)
         else:
-            small.vote("odd", "ab"[len(known) % 2], battle=battle)
+            small.vote("odd", "ab"[others % 2], battle=battle)
+            others += 1
     with small.database.reading() as session:
         table = evidence(session, small.arena.settings)
     assert set(table.loc[table["gold"] == 0, "vote"]) == set(known)
-    assert table["gold"].isna().sum() == 20 - len(known)
-    assert len(known) >= 5
+    assert table["gold"].isna().sum() == others
     small.arena.sweep()
     with small.database.reading() as session:
         assert "contradiction" in set(session.scalars(select(Flag.rule)))

@@ -112,20 +112,21 @@ def test_a_wrong_question_is_answered_with_a_sentence(address: str) -> None:
 
 
 def test_a_page_of_another_site_reads_nothing_and_haste_is_told_to_wait(address: str) -> None:
-    def posted(**headers: str) -> tuple[int, str]:
+    def sent(method: str = "POST", **headers: str) -> tuple[int, str]:
         content = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
         known = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        request = urllib.request.Request(f"{address}mcp", content, {**known, **headers})
+        request = urllib.request.Request(f"{address}mcp", content, {**known, **headers}, method=method)
         try:
             with urllib.request.urlopen(request) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    assert posted(Origin="https://evil.example")[0] == 403
-    # More than two minutes' worth, wherever a minute ends.
-    answers = [posted() for _ in range(130)]
-    assert "search_systems" in answers[0][1]
+    assert sent(Origin="https://evil.example")[0] == 403
+    assert "search_systems" in sent()[1]
+    # Requests that cost next to nothing, many at a time: a slow machine reaches the limit of a minute too.
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: sent("DELETE"), range(130)))
     refused = [said for status, said in answers if status == 429]
-    assert refused
+    assert 0 < len(refused) < 130
     assert "try again in" in refused[0]
