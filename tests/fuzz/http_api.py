@@ -14,11 +14,15 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 SPACE = Path(__file__).parents[2] / "space"
+NOWHERE = "http://127.0.0.1:9"
 
 
 @dataclass
@@ -30,22 +34,22 @@ class Found:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def site_in(folder: Path) -> Any:
-    """The whole site for the one person of this machine, over an empty folder of runs."""
-    os.environ.setdefault("PODEVAL_CACHE", str(folder / "cache"))
-    os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
-    sys.path.insert(0, str(SPACE))
+@contextmanager
+def site_in(folder: Path) -> Iterator[Any]:
+    """The whole site for the one person of this machine, over an empty folder of runs; without rates while it lasts."""
+    if str(SPACE) not in sys.path:
+        sys.path.insert(0, str(SPACE))
     spec = importlib.util.spec_from_file_location("fuzzed_app", SPACE / "app.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    site = module.build(folder / "runs")
     import website
 
+    surroundings = {"PODEVAL_CACHE": os.environ.get("PODEVAL_CACHE", str(folder / "cache")), "HF_ENDPOINT": NOWHERE}
     # Rates are tested by themselves: here they would hide what lies behind them.
-    website.Site.limit = lambda self, request, rate: None  # type: ignore[method-assign]
-    return site
+    with mock.patch.dict(os.environ, surroundings), mock.patch.object(website.Site, "limit"):
+        yield module.build(folder / "runs")
 
 
 def fuzz(site: Any, *, examples: int, seconds: float, seed: int) -> Found:
@@ -130,8 +134,8 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     told = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = fuzz(site_in(Path(folder)), examples=0, seconds=60 * told.minutes, seed=told.seed)
+    with tempfile.TemporaryDirectory() as folder, site_in(Path(folder)) as site:
+        found = fuzz(site, examples=0, seconds=60 * told.minutes, seed=told.seed)
     print(f"{found.asked} requests, answers {dict(sorted(found.statuses.items()))}, {len(found.failures)} failures")
     for place, shown in found.failures.items():
         print(f"{place}: {shown}")

@@ -49,6 +49,7 @@ def test_the_http_api_keeps_to_its_document(tmp_path: Path) -> None:
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
     import http_api
 
-    found = http_api.fuzz(http_api.site_in(tmp_path), examples=3, seconds=60, seed=1)
+    with http_api.site_in(tmp_path) as site:
+        found = http_api.fuzz(site, examples=3, seconds=60, seed=1)
     assert found.asked > 20
     assert not found.failures
