@@ -21,6 +21,7 @@ from podeval.leaderboard.folder import RunsFolder
 
 KEEP_SECONDS = 3600
 WAITING = 8
+LOOK_SECONDS = 0.05
 SHUT = (
     "This board does not measure for visitors. On your own machine: `pip install 'podeval[embedded]'`, then "
     "`podeval measure dnsmos episode.wav`; or `podeval serve`, whose page `/try` does."
@@ -57,7 +58,10 @@ def build(runs: Path, measuring: bool) -> gr.Blocks:
             return leaderboard.rows(folder, board, profile)
 
         gr.api(rows, api_name="leaderboard", api_description=leaderboard.rows.__doc__)
-    return app.queue(max_size=WAITING)
+    app.queue(max_size=WAITING)
+    # Gradio looks for work a thousand times a second, which is a tenth of a core of a site where nobody tries anything.
+    app._queue.sleep_when_free = LOOK_SECONDS
+    return app
 
 
 def mount(app: FastAPI, blocks: gr.Blocks) -> FastAPI:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
+from functools import lru_cache
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
@@ -167,17 +168,20 @@ def router(site: Site) -> APIRouter:
 
 def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as JSON takes them: what is not a number is null."""
-    found: list[dict[str, Any]] = []
-    for record in rows.to_dict("records"):
-        row = {str(name): _value(value) for name, value in record.items()}
+    names = [str(name) for name in rows.columns]
+    columns = [_values(rows[name]) for name in rows.columns]
+    found = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    # Rows share protocols: each is read once.
+    read = lru_cache(maxsize=None)(json.loads)
+    for row in found:
         for name, said in (("reasons", "reasons"), ("protocol_json", "protocol_content")):
             if isinstance(row.get(name), str):
-                row[said] = json.loads(row.pop(name))
-        found.append(row)
+                row[said] = read(row.pop(name))
     return found
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value.item() if hasattr(value, "item") else value
+def _values(column: pd.Series[Any]) -> list[Any]:
+    if pd.api.types.is_float_dtype(column.dtype):
+        numbers = column.to_numpy(dtype=float, na_value=np.nan)
+        return [value if finite else None for value, finite in zip(numbers.tolist(), np.isfinite(numbers), strict=True)]
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]

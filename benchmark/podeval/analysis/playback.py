@@ -12,7 +12,6 @@ import math
 import os
 import threading
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -182,7 +181,9 @@ def standard(stretch: Stretch) -> Samples:
 def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:
     """Highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
-    return [float(np.abs(samples[first:last]).max()) for first, last in pairwise(bounds)]
+    up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
+    highest: list[float] = np.maximum(up, -down).max(axis=1).tolist()
+    return highest
 
 
 def level_of(samples: Samples) -> Level:

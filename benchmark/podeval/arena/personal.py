@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from sqlalchemy import func, select, tuple_
-from sqlalchemy.orm import aliased
+from sqlalchemy import Select, func, select, tuple_
 
 from podeval.arena.service import Arena
 from podeval.stats.bias import wilson
@@ -40,15 +40,7 @@ def personal(arena: Arena, voter: str) -> Personal:
         arena: of all votes.
         voter: a pseudonym.
     """
-    a, b = aliased(Output), aliased(Output)
-    sided = (
-        select(Battle.dimension, Battle.low, Battle.high, a.system, Vote.outcome, func.count())
-        .join(Vote, Vote.battle == Battle.id)
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .where(Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
-        .group_by(Battle.dimension, Battle.low, Battle.high, a.system, Vote.outcome)
-    )
+    sided = _sided()
     with arena.database.reading() as session:
         counted = select(Vote.outcome, func.count()).where(Vote.voter == voter).group_by(Vote.outcome)
         outcomes = {outcome: count for outcome, count in session.execute(counted)}
@@ -68,6 +60,18 @@ def personal(arena: Arena, voter: str) -> Personal:
     share = wilson(agreed, compared)
     skipped = outcomes.pop("skip", 0)
     return Personal(sum(outcomes.values()), skipped, compared, agreed, share.low, share.high)
+
+
+@cache
+def _sided() -> Select[str, str, str, str, str, int]:
+    """How often which side was chosen where two systems met; made once, as everybody asks after every vote."""
+    return (
+        select(Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome, func.count())
+        .join(Vote, Vote.battle == Battle.id)
+        .join(Output, Battle.output_a == Output.id)
+        .where(Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
+        .group_by(Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome)
+    )
 
 
 def _preferences(rows: Iterable[Any]) -> Counter[tuple[str, str, str, str]]:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal, review, voting
@@ -31,6 +31,20 @@ _SEEN_SECONDS = 30.0
 _MOST_SEEN = 10_000
 _AUDIO_AFTER = timedelta(hours=12)
 """How long a battle's audio can be played after it lapsed."""
+
+
+@cache
+def _sounds_of_battle() -> Select[Any]:
+    """Both recordings of the battle `battle`. Asked for four times a battle and more: made once, and of columns."""
+    a, b = aliased(Output), aliased(Output)
+    return (
+        select(Battle.item, Battle.excerpt, Battle.expires_at)
+        .add_columns(a.audio.label("audio_a"), a.sha256.label("sha256_a"), a.seconds.label("seconds_a"))
+        .add_columns(b.audio.label("audio_b"), b.sha256.label("sha256_b"), b.seconds.label("seconds_b"))
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .where(Battle.id == bindparam("battle"))
+    )
 
 
 @dataclass(frozen=True)
@@ -224,18 +238,8 @@ class Arena:
         if parts is None or len(parts) != 3:
             raise Refused(refusal.FORGED, "this is not the name of audio in this arena")
         battle_id, side, extent = parts
-        a, b = aliased(Output), aliased(Output)
-        # Asked for four times a battle and more: one query, of columns.
-        asked = (
-            select(Battle.item, Battle.excerpt, Battle.expires_at)
-            .add_columns(a.audio.label("audio_a"), a.sha256.label("sha256_a"), a.seconds.label("seconds_a"))
-            .add_columns(b.audio.label("audio_b"), b.sha256.label("sha256_b"), b.seconds.label("seconds_b"))
-            .join(a, Battle.output_a == a.id)
-            .join(b, Battle.output_b == b.id)
-            .where(Battle.id == battle_id)
-        )
         with self.database.reading() as session:
-            found = session.execute(asked).one_or_none()
+            found = session.execute(_sounds_of_battle(), {"battle": battle_id}).one_or_none()
             if found is None:
                 raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
             if self._clock() > found.expires_at + _AUDIO_AFTER:

@@ -6,6 +6,8 @@ Two second-order filters, one after the other, run over blocks of a recording as
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,27 +40,11 @@ class KWeighting:
     """
 
     def __init__(self, rate: int, channels: int, frames: int) -> None:
-        from scipy.signal import sosfilt
-
-        self._sections = k_weighting(rate)
+        self._filter = _in_rows(rate)
         self._state = np.zeros((channels, 4))
         stacks = frames // (_ROW * _STACK) + 1
         self._rows = np.zeros((channels, stacks, _STACK, _ROW + 4))
         self._weighted = np.empty((channels, stacks, _STACK, _ROW))
-        # The filter run over every sample of a row alone, and over every part of its state alone.
-        alone = np.eye(_ROW + 4)
-        self._response, after = sosfilt(self._sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
-        self._after, row = np.split(_by_row(after), [_ROW])
-        # What is left of a state after 0, 1, 2, ... rows, and how those of a group follow from one another.
-        left = [np.linalg.matrix_power(row, rows) for rows in range(_GROUP + 1)]
-        nothing = np.zeros((4, 4))
-        self._within = np.block([[left[j - i - 1] if i < j else nothing for j in range(_GROUP)] for i in range(_GROUP)])
-        self._through = np.concatenate(left[_GROUP - 1 :: -1])
-        self._onward = np.concatenate(left[:_GROUP], axis=1)
-        # After 1, 2, 4, ... groups, until nothing is.
-        self._decay = [left[_GROUP]]
-        while np.abs(self._decay[-1]).max() > 1e-20:
-            self._decay.append(self._decay[-1] @ self._decay[-1])
 
     def push(self, block: Samples) -> Floats:
         """Take in the next samples, shape (frames, channels), finite.
@@ -72,13 +58,13 @@ class KWeighting:
         rows = frames // _ROW
         given = self._rows.reshape(channels, -1, _ROW + 4)
         given[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
-        given[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._after).reshape(channels, -1, 4))
+        given[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._filter.after).reshape(channels, -1, 4))
         self._state = given[:, rows, _ROW:].copy()
-        np.matmul(self._rows, self._response, out=self._weighted)
+        np.matmul(self._rows, self._filter.response, out=self._weighted)
         weighted = self._weighted.reshape(channels, -1)[:, :frames]
         if frames > rows * _ROW:
             rest = block[rows * _ROW :].T.astype(np.float64)
-            weighted[:, rows * _ROW :], state = sosfilt(self._sections, rest, zi=_by_section(self._state))
+            weighted[:, rows * _ROW :], state = sosfilt(self._filter.sections, rest, zi=_by_section(self._state))
             self._state = _by_row(state)
         # In silence the state decays for ever; numbers too small for the hardware make filtering crawl.
         self._state[np.abs(self._state) < 1e-30] = 0.0
@@ -87,14 +73,55 @@ class KWeighting:
     def _states(self, gained: Floats) -> Floats:
         """The filter's state before every row from what each row adds to it; both (channels, rows, 4)."""
         groups = gained.reshape(len(gained), -1, 4 * _GROUP)
-        before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._through), axis=1)
+        before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._filter.through), axis=1)
         reach = 1
-        for decay in self._decay:
+        for decay in self._filter.decay:
             if reach < before.shape[1]:
                 before[:, reach:] += before[:, :-reach] @ decay
             reach *= 2
-        states: Floats = (groups @ self._within + before @ self._onward).reshape(gained.shape)
+        states: Floats = (groups @ self._filter.within + before @ self._filter.onward).reshape(gained.shape)
         return states
+
+
+class _InRows(NamedTuple):
+    """What the filter of a rate does to whole rows.
+
+    Attributes:
+        sections: the filter itself.
+        response: a row and the state before it to the weighted row.
+        after: a row to what it adds to the state.
+        within: what rows of a group add to the states before the later ones.
+        through: what they add to the state after the group.
+        onward: what is left of the state before a group, before each of its rows.
+        decay: and after 1, 2, 4, ... groups, until nothing is.
+    """
+
+    sections: Floats
+    response: Floats
+    after: Floats
+    within: Floats
+    through: Floats
+    onward: Floats
+    decay: list[Floats]
+
+
+@lru_cache(maxsize=16)
+def _in_rows(rate: int) -> _InRows:
+    from scipy.signal import sosfilt
+
+    sections = k_weighting(rate)
+    # The filter run over every sample of a row alone, and over every part of its state alone.
+    alone = np.eye(_ROW + 4)
+    response, states = sosfilt(sections, alone[:, :_ROW], zi=_by_section(alone[:, _ROW:]))
+    after, row = np.split(_by_row(states), [_ROW])
+    left = [np.linalg.matrix_power(row, rows) for rows in range(_GROUP + 1)]
+    nothing = np.zeros((4, 4))
+    within = np.block([[left[j - i - 1] if i < j else nothing for j in range(_GROUP)] for i in range(_GROUP)])
+    through, onward = np.concatenate(left[_GROUP - 1 :: -1]), np.concatenate(left[:_GROUP], axis=1)
+    decay = [left[_GROUP]]
+    while np.abs(decay[-1]).max() > 1e-20:
+        decay.append(decay[-1] @ decay[-1])
+    return _InRows(sections, response, after, within, through, onward, decay)
 
 
 def _by_section(states: Floats) -> Floats:
