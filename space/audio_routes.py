@@ -5,7 +5,6 @@ What is sent is a copy that podeval made (`podeval.analysis.playback`): nothing 
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +18,9 @@ from podeval.arena.sounds import Sounds
 if TYPE_CHECKING:
     from website import Site
 
-MADE_AT_ONCE = max(2, (os.cpu_count() or 2) // 2)
-"""Threads that look for copies and make them. They are not those of votes and pages: making one takes a while, and a
-day that begins makes many."""
+AT_ONCE = 16
+"""Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
+makes many."""
 
 _KEEP = {"Cache-Control": "private, max-age=86400"}
 """A name means one sound for good; it is nobody's but the listener's."""
@@ -34,8 +33,8 @@ class _Sound(FileResponse):
 
 
 def sound(copy: Path) -> Response:
-    """A copy as a page plays it, whole or by ranges."""
-    return _Sound(copy, media_type="audio/flac", headers=_KEEP)
+    """A copy as a page plays it, whole or by ranges; looks at the file, so not for the thread of the server."""
+    return _Sound(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
 
 def picture(peaks: list[float]) -> Response:
@@ -48,16 +47,16 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     sounds = Sounds(site.services.arena, Playback.default())
 
-    at_once = CapacityLimiter(MADE_AT_ONCE)
+    at_once = CapacityLimiter(AT_ONCE)
 
     @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
     async def play(request: Request, name: str) -> Response:
         site.limit(request, "300/minute")
-        return sound(await to_thread.run_sync(sounds.file, name, limiter=at_once))
+        return await to_thread.run_sync(lambda: sound(sounds.file(name)), limiter=at_once)
 
     @routes.get("/audio/{name}/peaks")
     async def peaks(request: Request, name: str) -> Response:
         site.limit(request, "60/minute")
-        return picture(await to_thread.run_sync(sounds.peaks, name, limiter=at_once))
+        return await to_thread.run_sync(lambda: picture(sounds.peaks(name)), limiter=at_once)
 
     return routes

@@ -50,7 +50,7 @@ class Services:
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
-        with self.database.reading() as session:
+        with self.database.reading(one_state=False) as session:
             return moderation.frozen(session)
 
 

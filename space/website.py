@@ -219,13 +219,14 @@ def build_site(site: Site) -> FastAPI:
 
 
 def _pages(site: Site) -> list[Any]:
-    """The routers of all own pages: every module in `pages/`."""
+    """The routers of all own pages: every module in `pages/`. The arena's come first, as it is asked most."""
     import importlib
     import pkgutil
 
     import pages
 
-    modules = [importlib.import_module(f"pages.{found.name}") for found in pkgutil.iter_modules(pages.__path__)]
+    names = sorted((found.name for found in pkgutil.iter_modules(pages.__path__)), key=lambda name: name != "arena")
+    modules = [importlib.import_module(f"pages.{name}") for name in names]
     return [module.router(site) for module in modules]
 
 

@@ -31,6 +31,7 @@ import time
 import urllib.request
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
 
     sys.path.insert(0, str(SPACE))
     import app as site
+    from server import configuration
 
     times: dict[str, list[float]] = defaultdict(list)
     statuses: Counter[int] = Counter()
@@ -105,9 +107,7 @@ def serve(runs: Path, port: int, database: str, told: Path, profile: str) -> Non
         await inner(scope, receive, noted)
         return None
 
-    server = uvicorn.Server(
-        uvicorn.Config(watched, host="127.0.0.1", port=port, log_level="warning", proxy_headers=False)
-    )
+    server = uvicorn.Server(configuration(watched, "127.0.0.1", port))
     # uvicorn sends itself the signal again when it has ended: there is something left to tell then.
     signal.signal(signal.SIGTERM, lambda *_: None)
     profiler = None
@@ -159,6 +159,22 @@ def signed_in(address: str, provider: Any, count: int) -> list[str]:
     return cookies
 
 
+def rehearse(address: str, cookies: list[str]) -> None:
+    """Every listener plays a pair once, four at a time: copies of the sounds are made, as on a site that is in use."""
+
+    def play(cookie: str) -> None:
+        headers = {"Cookie": f"podeval={cookie}", "X-Podeval": "1", "Content-Type": "application/json"}
+        asked = urllib.request.Request(f"{address}/arena/battles", b"{}", headers)
+        with urllib.request.urlopen(asked, timeout=60) as answer:
+            battle = json.load(answer)
+        for side in "ab":
+            sound = urllib.request.Request(f"{address}/audio/{battle[side]['excerpt']}", headers=headers)
+            urllib.request.urlopen(sound, timeout=60).close()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(play, cookies))
+
+
 class Crowd:
     """All listeners and the reader of the board, in one process."""
 
@@ -177,7 +193,7 @@ class Crowd:
         """Listen and vote until the time is over."""
         import aiohttp
 
-        # The site closes what was idle for 5 s: a request on a connection that is being closed is not answered.
+        # The site closes what was idle for 10 s: a request on a connection that is being closed is not answered.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=4)
         self.unanswered = (aiohttp.ClientError, OSError, TimeoutError)
         timeout = aiohttp.ClientTimeout(total=60)
@@ -357,6 +373,7 @@ def load(
     sound: float,
     profile: str = "",
     sites: int = 1,
+    rehearsed: bool = False,
 ) -> dict[str, Any]:
     """Let listeners vote and compare what they were told with what is there; figures by name."""
     prepare(folder / "runs", database, systems=12, items=10, seconds=sound)
@@ -367,7 +384,10 @@ def load(
         with ExitStack() as served:
             started = [served.enter_context(site(folder, place, database, provider.url, profile)) for place in told]
             addresses = ",".join(address for address, _ in started)
-            (folder / "cookies.json").write_text(json.dumps(signed_in(started[0][0], provider, listeners)))
+            cookies = signed_in(started[0][0], provider, listeners)
+            (folder / "cookies.json").write_text(json.dumps(cookies))
+            if rehearsed:
+                rehearse(started[0][0], cookies)
             before = [_cpu_of(process.pid) for _, process in started]
             began = time.monotonic()
             command = [sys.executable, __file__, "--generate", addresses, str(folder / "cookies.json")]
@@ -422,6 +442,7 @@ def main() -> None:
     asked.add_argument("--sound", type=float, default=5.5, help="seconds of each side")
     asked.add_argument("--postgresql", action="store_true")
     asked.add_argument("--sites", type=int, default=1, help="processes of the site on one database")
+    asked.add_argument("--rehearsed", action="store_true", help="let everybody play a pair before the time begins")
     asked.add_argument("--profile", default="", help="write a profile of the site's processor time (needs yappi)")
     given = asked.parse_args()
     busy_before = os.getloadavg()[0]
@@ -435,7 +456,7 @@ def main() -> None:
             database = open_.enter_context(server.running(binaries)) + "/postgres"
         found = load(
             folder, database, listeners=given.listeners, seconds=given.seconds, period=given.period, sound=given.sound,
-            profile=given.profile, sites=given.sites,
+            profile=given.profile, sites=given.sites, rehearsed=given.rehearsed,
         )  # fmt: skip
     kind = "PostgreSQL" if given.postgresql else "SQLite"
     print(

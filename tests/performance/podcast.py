@@ -45,13 +45,13 @@ WANTED_FACTOR, WANTED_AGAIN = 0.25, 50
 
 
 def scripts() -> list[Script]:
-    """Every English script of Real-Pod, each once."""
+    """Every English script of Real-Pod for at most two voices, each once."""
     benchmark = benchmarks.get("real_pod")
     found = {
         item.script.text: item.script
         for split in benchmark.splits
         for item in benchmark.items(split.name)
-        if item.script is not None and item.language == "en"
+        if item.script is not None and item.language == "en" and len(item.script.speakers) <= 2
     }
     return list(found.values())
 

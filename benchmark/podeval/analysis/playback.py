@@ -41,6 +41,7 @@ _BLOCK = 2**18
 _SEEKABLE = ("WAV", "WAVEX", "FLAC", "AIFF", "RF64")
 _PRUNE_EVERY = 20
 _LOCKS = 64
+_MOST_LEVELS = 100_000
 _SHORT = 600.0
 """Seconds of a stretch that is read by itself, without decoding what lies before it."""
 
@@ -76,6 +77,9 @@ class Playback:
     def __init__(self, folder: Path, room: int = ROOM) -> None:
         self._cache = Cache(folder, room)
         self._written = 0
+        self._levels: dict[str, Level] = {}
+        # Making keeps a core busy; what is made already waits for none of it.
+        self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     @classmethod
@@ -98,7 +102,8 @@ class Playback:
         path = self._path(key, "flac")
         with self._alone(key):
             if not (path.is_file() and self._path(key, "json").is_file()):
-                self._write(path, self._path(key, "json"), standard(stretch), gain)
+                with self._making:
+                    self._write(path, self._path(key, "json"), standard(stretch), gain)
         with contextlib.suppress(OSError):
             os.utime(path)
         return path
@@ -116,12 +121,20 @@ class Playback:
             BadInput: there is no such recording or stretch.
         """
         key = self._key(stretch, "level")
+        if known := self._levels.get(key):
+            return known
         path = self._path(key, "json")
-        with self._alone(key), contextlib.suppress(OSError, ValueError, TypeError):
-            return Level(*json.loads(path.read_text(encoding="utf-8")))
-        found = level_of(standard(stretch))
-        with contextlib.suppress(OSError):
-            _put(path, json.dumps([found.loudness, found.true_peak]))
+        with self._alone(key):
+            try:
+                found = Level(*json.loads(path.read_text(encoding="utf-8")))
+            except (OSError, ValueError, TypeError):
+                with self._making:
+                    found = level_of(standard(stretch))
+                with contextlib.suppress(OSError):
+                    _put(path, json.dumps([found.loudness, found.true_peak]))
+        if len(self._levels) >= _MOST_LEVELS:
+            self._levels.clear()
+        self._levels[key] = found
         return found
 
     def _key(self, stretch: Stretch, fact: str, **more: float) -> str:

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.refusal import NOTHING_LEFT, Refused
@@ -24,6 +24,18 @@ _SEED_BITS = 53
 
 _GOLD_APART = 5
 """Votes that lie at least between a battle and its repetition."""
+
+
+_MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
+    Battle.voter == bindparam("voter"), Battle.purpose == "rating"
+)
+_A, _B = aliased(Output), aliased(Output)
+_OUTPUTS_OF_MEETING = (
+    select(Item, _A, _B)
+    .join(_A, _A.item == Item.id)
+    .join(_B, _B.item == Item.id)
+    .where(Item.id == bindparam("item"), _A.system == bindparam("a"), _B.system == bindparam("b"))
+)
 
 
 @dataclass
@@ -86,8 +98,7 @@ class Matchmaker:
 
     def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
         known = self._current(session)
-        met = select(Battle.low, Battle.high, Battle.item).where(Battle.voter == voter, Battle.purpose == "rating")
-        judged = {((low, high), item) for low, high, item in session.execute(met)}
+        judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
         possible = [d for d, there in known.fields.items() if dimension in (None, d) and there.open_pairs(judged)]
         if not possible:
             raise Refused(
@@ -106,10 +117,8 @@ class Matchmaker:
             rule=self._settings.pairing,
         )
         assert meeting is not None, "an open pair has an open item"
-        item = session.get_one(Item, meeting.item)
-        both = select(Output).where(Output.system.in_((meeting.a, meeting.b)), Output.item == item.id)
-        outputs = {output.system: output for output in session.scalars(both)}
-        a, b = outputs[meeting.a], outputs[meeting.b]
+        met = {"item": meeting.item, "a": meeting.a, "b": meeting.b}
+        item, a, b = session.execute(_OUTPUTS_OF_MEETING, met).one()
         # A session forgets what nobody holds: who shows the battle needs them once more.
         session.info["shown"] = (item, a, b)
         excerpt = choose(_length(a), _length(b), seed=seed, seconds=self._settings.excerpt_seconds)

@@ -41,7 +41,7 @@ def personal(arena: Arena, voter: str) -> Personal:
         voter: a pseudonym.
     """
     sided = _sided()
-    with arena.database.reading() as session:
+    with arena.database.reading(one_state=False) as session:
         counted = select(Vote.outcome, func.count()).where(Vote.voter == voter).group_by(Vote.outcome)
         outcomes = {outcome: count for outcome, count in session.execute(counted)}
         mine = _preferences(session.execute(sided.where(Vote.voter == voter)))

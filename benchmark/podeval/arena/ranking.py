@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.orm import aliased
 
 from podeval.arena.review import Status
 from podeval.arena.service import Arena
@@ -23,6 +24,17 @@ CSV_COLUMNS = (
 
 _QUICK = 0.2
 """Seconds of rating that nobody notices."""
+
+_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
+_SYSTEMS_OF_VOTE = (
+    select(Battle.dimension, _A, _B)
+    .join(Vote, Vote.battle == Battle.id)
+    .join(_OUTPUT_A, Battle.output_a == _OUTPUT_A.id)
+    .join(_OUTPUT_B, Battle.output_b == _OUTPUT_B.id)
+    .join(_A, _OUTPUT_A.system == _A.id)
+    .join(_B, _OUTPUT_B.system == _B.id)
+    .where(Vote.id == bindparam("vote"), Vote.voter == bindparam("voter"))
+)
 
 
 @dataclass(frozen=True)
@@ -142,16 +154,14 @@ class Rankings:
         """
         if not self._arena.settings.reveal:
             return None
-        with self._arena.database.reading() as session:
-            judged = select(Battle).join(Vote, Vote.battle == Battle.id).where(Vote.id == vote, Vote.voter == voter)
-            battle = session.scalar(judged)
-            if battle is None:
-                return None
-            a, b = (session.get_one(Output, output).system for output in (battle.output_a, battle.output_b))
-            shown = {system: session.get_one(System, system) for system in (a, b)}
-        part = self.current().standings.get(battle.dimension)
+        with self._arena.database.reading(one_state=False) as session:
+            judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
+        if judged is None:
+            return None
+        dimension, a, b = judged
+        part = self.current().standings.get(dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
-        one, two = (Revealed(shown[system].title, shown[system].kind, rated.get(system)) for system in (a, b))
+        one, two = (Revealed(side.title, side.kind, rated.get(side.id)) for side in (a, b))
         return one, two
 
     def _renew(self) -> None:

@@ -1,21 +1,20 @@
 """The arena: battles are served once, votes are recorded before they are acknowledged."""
 
 import os
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import Select, bindparam, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal, review, voting
 from podeval.arena.matchmaking import Matchmaker, spans
 from podeval.arena.refusal import Refused
+from podeval.arena.remembered import Remembered
 from podeval.arena.results import dimensions_of, rating_table
 from podeval.arena.settings import Settings
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -27,24 +26,45 @@ from podeval.store.vote_objects import VoteObjects
 
 Clock = Callable[[], datetime]
 
-_SEEN_SECONDS = 30.0
-_MOST_SEEN = 10_000
 _AUDIO_AFTER = timedelta(hours=12)
 """How long a battle's audio can be played after it lapsed."""
 
 
-@cache
-def _sounds_of_battle() -> Select[Any]:
-    """Both recordings of the battle `battle`. Asked for four times a battle and more: made once, and of columns."""
-    a, b = aliased(Output), aliased(Output)
-    return (
-        select(Battle.item, Battle.excerpt, Battle.expires_at)
-        .add_columns(a.audio.label("audio_a"), a.sha256.label("sha256_a"), a.seconds.label("seconds_a"))
-        .add_columns(b.audio.label("audio_b"), b.sha256.label("sha256_b"), b.seconds.label("seconds_b"))
-        .join(a, Battle.output_a == a.id)
-        .join(b, Battle.output_b == b.id)
-        .where(Battle.id == bindparam("battle"))
+# Statements that every battle asks are made once: making one takes longer than asking it.
+_A, _B = aliased(Output), aliased(Output)
+_SOUNDS_OF_BATTLE: Select[Any] = (
+    select(Battle.item, Battle.excerpt, Battle.expires_at)
+    .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
+    .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
+    .join(_A, Battle.output_a == _A.id)
+    .join(_B, Battle.output_b == _B.id)
+    .where(Battle.id == bindparam("battle"))
+)
+_STANDING_OF_VOTER = select(
+    exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
+    # What was served by a clock that was ahead was not served in this hour.
+    select(func.count())
+    .where(Battle.voter == bindparam("voter"), Battle.served_at.between(bindparam("since"), bindparam("now")))
+    .scalar_subquery()
+    .label("this_hour"),
+    exists()
+    .where(
+        Battle.voter == bindparam("voter"),
+        Battle.low == bindparam("low"),
+        Battle.high == bindparam("high"),
+        Battle.item == bindparam("item"),
+        Battle.purpose == bindparam("purpose"),
     )
+    .label("given"),
+)
+"""Whether a voter was erased, how many battles they had this hour, and whether they were given this one already."""
+
+_OPEN_OF_VOTER = (
+    select(Battle)
+    .outerjoin(Vote, Vote.battle == Battle.id)
+    .where(Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
+    .order_by(Battle.served_at)
+)
 
 
 @dataclass(frozen=True)
@@ -119,9 +139,10 @@ class Arena:
         self._clock = clock
         self._objects = objects
         self._matchmaker = Matchmaker(self.settings)
-        self._lock = threading.Lock()
-        self._seen: dict[str, tuple[str, float]] = {}
-        """Pseudonyms of who was here a moment ago, and until when that is not looked up again."""
+        self._voters: Remembered[str] = Remembered()
+        """Pseudonyms by identity."""
+        self._sounds: Remembered[Any] = Remembered()
+        """Rows of `_SOUNDS_OF_BATTLE` by battle."""
 
     def why_closed(self) -> str | None:
         """Why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket."""
@@ -134,7 +155,7 @@ class Arena:
 
     def why_frozen(self) -> str | None:
         """Why no vote is taken at the moment, as an operator said it; None where votes are."""
-        with self.database.reading() as session:
+        with self.database.reading(one_state=False) as session:
             sentence = moderation.frozen(session).get(moderation.VOTES)
         return f"no votes are taken at the moment: {sentence}" if sentence else None
 
@@ -144,18 +165,14 @@ class Arena:
         Args:
             identity: who it is, such as `hf:alice` or a random cookie; it is not stored.
         """
-        with self._lock:
-            seen = self._seen.get(identity)
-        if seen is not None and time.monotonic() < seen[1]:
-            return seen[0]
-        with self.database.reading() as session:
+        if seen := self._voters.get(identity):
+            return seen
+        with self.database.reading(one_state=False) as session:
             known = people.known_pseudonym(session, self._secret, identity)
         now = self._clock()
-        found = known or self.database.write(lambda s: people.pseudonym_of(s, self._secret, identity, now=now))
-        with self._lock:
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen.clear()
-            self._seen[identity] = (found, time.monotonic() + _SEEN_SECONDS)
+        make = partial(people.pseudonym_of, secret=self._secret, identity=identity, now=now)
+        found = known or self.database.write(make, about=identity)
+        self._voters.put(identity, found)
         return found
 
     def origin(self, address: str) -> str:
@@ -182,7 +199,7 @@ class Arena:
             with self.database.reading() as session:
                 battle = self._matchmaker.new_battle(session, voter, now, dimension=dimension, seed=seed)
                 view = self._view(session, battle)
-            if self.database.write(partial(self._keep, battle, now)):
+            if self.database.write(partial(self._keep, battle, now), about=voter):
                 self._matchmaker.count(battle)
                 return view
 
@@ -222,7 +239,10 @@ class Arena:
         ballot = voting.checked(ballot)
         battle_id = self._battle_of(ballot.token)
         now = self._clock()
-        done = self.database.write(lambda s: voting.record(s, ballot, battle_id, voter, self.settings, now))
+        record = partial(
+            voting.record, ballot=ballot, battle_id=battle_id, voter=voter, settings=self.settings, now=now
+        )
+        done = self.database.write(record, about=voter)
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write(session, done.vote)
@@ -238,13 +258,17 @@ class Arena:
         if parts is None or len(parts) != 3:
             raise Refused(refusal.FORGED, "this is not the name of audio in this arena")
         battle_id, side, extent = parts
-        with self.database.reading() as session:
-            found = session.execute(_sounds_of_battle(), {"battle": battle_id}).one_or_none()
+        found = self._sounds.get(battle_id)
+        if found is None:
+            with self.database.reading(one_state=False) as session:
+                found = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle_id}).one_or_none()
             if found is None:
                 raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
-            if self._clock() > found.expires_at + _AUDIO_AFTER:
-                raise Refused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
-            if extent == "turn":
+            self._sounds.put(battle_id, found)
+        if self._clock() > found.expires_at + _AUDIO_AFTER:
+            raise Refused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
+        if extent == "turn":
+            with self.database.reading() as session:
                 return Audio(str(session.get_one(Item, found.item).turns[int(side)]["audio"]), 0.0, None)
         if not (found.audio_a and found.audio_b):
             raise Refused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
@@ -275,11 +299,10 @@ class Arena:
             return people.erase(session, name, now=self._clock()) if name else None
 
         done = self.database.write(work)
-        with self._lock:
-            self._seen.clear()
+        self._voters.forget()
         if done is not None and self._objects is not None:
             self._objects.erase(done.pseudonym)
-        self._matchmaker.forget()
+        self.changed()
         return done
 
     def sweep(self) -> review.Review:
@@ -305,8 +328,9 @@ class Arena:
         self.changed()
 
     def changed(self) -> None:
-        """Count anew before the next battle: what is compared, or which votes count, was changed elsewhere."""
+        """Look anew before the next battle: what is compared or played, or which votes count, was changed elsewhere."""
         self._matchmaker.forget()
+        self._sounds.forget()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """The newest signals and decisions."""
@@ -329,30 +353,22 @@ class Arena:
             raise Refused(refusal.FORGED, "this is not a token of this arena; take a new battle")
         return parts[0]
 
-    def _hold_back(self, session: Session, voter: str, now: datetime) -> None:
-        """Not too many battles an hour; of too many open ones the oldest lapse."""
-        if session.get(Erasure, voter) is not None:
-            raise Refused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
-        # What was served by a clock that was ahead was not served in this hour.
-        within = Battle.served_at.between(now - timedelta(hours=1), now)
-        hour = select(func.count()).where(Battle.voter == voter, within)
-        if (session.scalar(hour) or 0) >= self.settings.most_an_hour:
-            raise Refused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
-        unjudged = (
-            select(Battle)
-            .outerjoin(Vote, Vote.battle == Battle.id)
-            .where(Battle.voter == voter, Battle.expires_at > now, Vote.number.is_(None))
-            .order_by(Battle.served_at)
-        )
-        for battle in list(session.scalars(unjudged))[: -self.settings.most_open + 1 or None]:
-            battle.expires_at = now - timedelta(microseconds=1)
-
     def _keep(self, battle: Battle, now: datetime, session: Session) -> bool:
-        """Record a battle; False where the same voter was given the same one meanwhile."""
-        self._hold_back(session, battle.voter, now)
-        same = (Battle.low == battle.low, Battle.high == battle.high, Battle.item == battle.item)
-        given = select(Battle.id).where(Battle.voter == battle.voter, *same, Battle.purpose == battle.purpose)
-        if session.scalar(given) is not None:
+        """Record a battle; False where the same voter was given the same one meanwhile.
+
+        Not too many battles an hour; of too many open ones the oldest lapse.
+        """
+        about = {"voter": battle.voter, "since": now - timedelta(hours=1), "now": now}
+        same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
+        standing = session.execute(_STANDING_OF_VOTER, {**about, **same}).one()
+        if standing.erased:
+            raise Refused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
+        if standing.this_hour >= self.settings.most_an_hour:
+            raise Refused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
+        unjudged = list(session.scalars(_OPEN_OF_VOTER, about))
+        for lapsing in unjudged[: -self.settings.most_open + 1 or None]:
+            lapsing.expires_at = now - timedelta(microseconds=1)
+        if standing.given:
             return False
         session.add(battle)
         session.flush()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, or_, select
 from sqlalchemy.orm import Session
 
 from podeval.arena import refusal
@@ -78,6 +78,14 @@ def checked(ballot: Ballot) -> Ballot:
     return ballot
 
 
+_SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
+_TITLES = (
+    select(Output.id, System.title)
+    .join(System, Output.system == System.id)
+    .where(or_(Output.id == bindparam("a"), Output.id == bindparam("b")))
+)
+
+
 def record(
     session: Session, ballot: Ballot, battle_id: str, voter: str, settings: Settings, now: datetime
 ) -> Acknowledgement:
@@ -91,12 +99,13 @@ def record(
         raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
     if battle.voter != voter:
         raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
-    before = session.scalar(select(Vote).where(Vote.battle == battle.id))
+    earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
+    before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
         return acknowledged(session, before, settings)
     if before is not None:
         raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
-    if session.scalar(select(Vote.number).where(Vote.id == ballot.id)) is not None:
+    if earlier:
         raise Refused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
     if now > battle.expires_at:
         raise Refused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
@@ -134,9 +143,8 @@ def acknowledged(session: Session, vote: Vote, settings: Settings) -> Acknowledg
     a = b = None
     if settings.reveal:
         battle = session.get_one(Battle, vote.battle)
-        titles = select(Output.id, System.title).join(System, Output.system == System.id)
-        both = titles.where(Output.id.in_((battle.output_a, battle.output_b)))
-        found = {output: title for output, title in session.execute(both)}
+        both = {"a": battle.output_a, "b": battle.output_b}
+        found = {output: title for output, title in session.execute(_TITLES, both)}
         a, b = found[battle.output_a], found[battle.output_b]
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, a, b)
 

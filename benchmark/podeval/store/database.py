@@ -1,9 +1,11 @@
 """The database of judgements: SQLite by default, PostgreSQL by address, one code path.
 
 What was committed is on the disk: SQLite runs with a write-ahead log and `synchronous=FULL`, PostgreSQL with
-`synchronous_commit`; a connection without that is refused. Writers go one after the other (`BEGIN IMMEDIATE`;
-serializable on PostgreSQL) and are tried again where they met. Source of the settings: sqlite.org/wal.html,
-sqlite.org/pragma.html#pragma_synchronous.
+`synchronous_commit`; a connection without that is refused. Writers go one after the other on both (`BEGIN IMMEDIATE`;
+an advisory lock on PostgreSQL, which writers about different voters share), so that each sees all that was written
+before it, and are tried again where they waited too long. Source of the settings: sqlite.org/wal.html,
+sqlite.org/pragma.html#pragma_synchronous, postgresql.org/docs/current/transaction-iso.html and
+postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
 
 import os
@@ -12,12 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -31,6 +34,18 @@ Found = TypeVar("Found")
 
 BUSY_SECONDS = 15.0
 """How long a writer waits for another before it gives up and is tried again."""
+
+_RESTED_SECONDS = 1.0
+_WRITERS = int.from_bytes(b"podeval", "big")
+_BOUNDED = (
+    f"SELECT set_config('lock_timeout', '{BUSY_SECONDS:g}s', true), "
+    "set_config('idle_in_transaction_session_timeout', '60s', true), "
+)
+_LOCK_ALL = text(f"{_BOUNDED} pg_advisory_xact_lock({_WRITERS})")
+_LOCK_ONE = text(
+    f"{_BOUNDED} pg_advisory_xact_lock_shared({_WRITERS}), pg_advisory_xact_lock(hashtextextended(:about, 0))"
+)
+"""Held by whoever writes, until its transaction ends, or until the server ends it since the writer fell silent."""
 
 _TRIES = 8
 _POOL = {"pool_size": 16, "max_overflow": 32}
@@ -62,6 +77,15 @@ class Database:
         self.url = address(place)
         self._turns = threading.Lock()
         self.engine = _sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _postgresql(self.url)
+        # Views of one pool, made once: to make one takes as long as a statement.
+        if self.is_sqlite:
+            self._one_state = self._each = self.engine
+            self._writes = self.engine.execution_options(writes=True)
+        else:
+            self._one_state, self._each, self._writes = (
+                self.engine.execution_options(isolation_level=level)
+                for level in ("REPEATABLE READ", "AUTOCOMMIT", "READ COMMITTED")
+            )
         try:
             from podeval.store.migrating import check, upgrade
 
@@ -86,39 +110,54 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A session that sees one state of the database and changes nothing; what it found stays readable after it."""
-        engine = self.engine if self.is_sqlite else self.engine.execution_options(isolation_level="REPEATABLE READ")
+    def reading(self, *, one_state: bool = True) -> Iterator[Session]:
+        """A session that changes nothing; what it found stays readable after it.
+
+        Args:
+            one_state: whether all statements see the database in the same state; where there is one statement, or they
+                need not agree, a server is spared two messages.
+        """
         try:
-            with Session(engine, expire_on_commit=False) as session:
+            with Session(self._one_state if one_state else self._each, expire_on_commit=False) as session:
                 yield session
         except DBAPIError as error:
             raise _translated(error, self.name) from error
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self, about: str = "") -> Iterator[Session]:
         """A session whose changes are on the disk when the block ends, all or none of them.
 
-        Threads take turns. On a file of SQLite, who waits for its lock sleeps and looks again, and many that do so keep
-        one of them waiting for seconds; on PostgreSQL, many at once undo each other until some give up.
+        Args:
+            about: all that is read and changed belongs to this, such as one voter: writers about other things need not
+                wait. By default nobody else writes meanwhile.
+
+        On a file of SQLite, who waits for its lock sleeps and looks again, and many that do so keep one of them waiting
+        for seconds: threads take turns before that. On PostgreSQL, serializable transactions undid each other until
+        some gave up; with the lock, what was committed before is seen by every statement that follows.
         """
-        engine = self.engine.execution_options(writes=True)
-        if not self.is_sqlite:
-            engine = engine.execution_options(isolation_level="SERIALIZABLE")
-        with self._turns, Session(engine, expire_on_commit=False) as session, session.begin():
+        if self.is_sqlite:
+            with self._turns, Session(self._writes, expire_on_commit=False) as session, session.begin():
+                yield session
+            return
+        with Session(self._writes, expire_on_commit=False) as session, session.begin():
+            session.execute(*((_LOCK_ONE, {"about": about}) if about else (_LOCK_ALL,)))
             yield session
 
-    def write(self, work: Callable[[Session], Found]) -> Found:
+    def write(self, work: Callable[[Session], Found], about: str = "") -> Found:
         """Do work in one transaction and give what it returns, once that is on the disk.
 
         The work is done again where it met another writer, so it must change nothing but the session.
+
+        Args:
+            work: what is done.
+            about: see `writing`.
 
         Raises:
             StoreUnusable: others were writing all the time, or the database is not there any more.
         """
         for attempt in range(_TRIES):
             try:
-                with self.writing() as session:
+                with self.writing(about) as session:
                     return work(session)
             except DBAPIError as error:
                 if not _met_another(error):
@@ -204,11 +243,29 @@ def _begin(connection: Connection) -> None:
 
 def _postgresql(url: URL) -> Engine:
     try:
-        engine = create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **_POOL)
+        engine = create_engine(url, connect_args={"connect_timeout": 10}, **_POOL)
     except ModuleNotFoundError as error:
         raise BadInput(f"PostgreSQL needs the package {error.name}; pip install 'podeval[postgres]'") from None
     event.listen(engine, "connect", _safe_postgresql)
+    event.listen(engine, "checkin", _rests)
+    event.listen(engine, "checkout", partial(_still_there, engine))
     return engine
+
+
+def _rests(_: object, entry: "ConnectionPoolEntry") -> None:
+    entry.info["rests_since"] = time.monotonic()
+
+
+def _still_there(engine: Engine, connection: "DBAPIConnection", entry: "ConnectionPoolEntry", _: object) -> None:
+    """Asks a connection that rested whether its server is there; one that was at work a moment ago need not be asked.
+
+    SQLAlchemy's own `pool_pre_ping` asks each time, which is a fifth of what a short query costs.
+    """
+    if time.monotonic() - entry.info.get("rests_since", 0.0) > _RESTED_SECONDS:
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError from error
 
 
 def _safe_postgresql(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:

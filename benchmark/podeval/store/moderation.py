@@ -53,6 +53,11 @@ class OperatorAction(Table):
     made_at: Mapped[datetime]
 
 
+_ALL_FROZEN = select(OperatorSetting.name, OperatorSetting.value).where(
+    OperatorSetting.name.in_([_FROZEN + what for what in FREEZABLE])
+)
+
+
 def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:
     """Add a decision to the trail; the session has to be a writing one."""
     session.add(
@@ -75,9 +80,8 @@ def trail(session: Session, *, newest: int = 100, subject: str | None = None) ->
 
 def frozen(session: Session) -> dict[str, str]:
     """What is frozen, with the operator's sentence on why."""
-    names = [_FROZEN + what for what in FREEZABLE]
-    found = session.scalars(select(OperatorSetting).where(OperatorSetting.name.in_(names)))
-    return {row.name.removeprefix(_FROZEN): str(row.value) for row in found if row.value}
+    found = session.execute(_ALL_FROZEN)
+    return {name.removeprefix(_FROZEN): str(value) for name, value in found if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
