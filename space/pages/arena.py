@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
-from podeval.arena.personal import personal
+from podeval.arena.personal import Personals
 from podeval.arena.ranking import Rankings, Revealed
 from podeval.human.rating_plots import Dot, ladder
 from podeval.human.ratings import POOLED, Standings
@@ -50,7 +50,7 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(tags=["arena"])
     routes.include_router(audio_routes.router(site))
     arena = site.services.arena
-    rankings = Rankings(arena)
+    rankings, personals = Rankings(arena), Personals(arena)
 
     def voter(request: Request) -> str:
         return arena.voter(site.require_person(request).identity)
@@ -94,7 +94,7 @@ def router(site: Site) -> APIRouter:
     def me(request: Request) -> JSONResponse:
         """How much one judged, and how often the other voters see it the same way."""
         site.limit(request, "60/minute")
-        return JSONResponse(asdict(personal(arena, voter(request))))
+        return JSONResponse(asdict(personals.of(voter(request))))
 
     @routes.get("/arena/ratings", include_in_schema=False)
     def ratings(request: Request, dimension: str = "") -> HTMLResponse:

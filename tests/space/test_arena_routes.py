@@ -23,7 +23,7 @@ from arena_fixture import HOSTILE, SYSTEMS, fill, site_without_board
 from fastapi.testclient import TestClient
 
 from podeval.arena import Arena, Settings
-from podeval.arena.personal import personal
+from podeval.arena.personal import Personals
 from podeval.audio import loudness
 from podeval.store.database import Database
 from podeval.store.tables import Battle, Output
@@ -286,7 +286,7 @@ def test_agreement_is_with_what_most_others_prefer(as_person: Client) -> None:
     assert (mine["judged"], mine["skipped"]) == (8, 4)
     assert (mine["compared"], mine["agreed"]) == (8, 8)
     assert mine["low"] == pytest.approx(8 / (8 + 1.959964**2)), "Wilson's bound of 8 in 8"
-    against = personal(arena, arena.voter("hf:dan"))
+    against = Personals(arena).of(arena.voter("hf:dan"))
     assert (against.compared, against.agreed) == (8, 0)
     document = as_person().get("/arena/ratings.json").json()
     for part in document["dimensions"].values():

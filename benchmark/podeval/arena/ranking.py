@@ -136,14 +136,15 @@ class Rankings:
         with self._lock:
             if self._ranking is None:
                 self._renew()
-            elif time.monotonic() > self._until and not self._renewing:
-                if self._cost > _QUICK:
-                    self._renewing = True
-                    threading.Thread(target=self._renew_aside, daemon=True).start()
-                else:
-                    self._renew()
-            assert self._ranking is not None
-            return self._ranking
+            mine = time.monotonic() > self._until and not self._renewing
+            self._renewing = self._renewing or mine
+        if mine and self._cost > _QUICK:
+            threading.Thread(target=self._renew_beside, daemon=True).start()
+        elif mine:
+            # Who else asks meanwhile is given the last one.
+            self._renew_beside()
+        assert self._ranking is not None
+        return self._ranking
 
     def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
         """Who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told.
@@ -173,7 +174,7 @@ class Rankings:
         # The first time also loads libraries, which says nothing about the next.
         self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
 
-    def _renew_aside(self) -> None:
+    def _renew_beside(self) -> None:
         try:
             self._renew()
         finally:
