@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, text
+from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.store.database import Database, StoreUnusable, address, refuse_shared_mount, sound
 from podeval.store.tables import System, Table, Vote
+
+ON_A_SERVER = pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
 
 
 def system(name: str) -> System:
@@ -114,6 +117,67 @@ def test_writers_that_meet_lose_nothing(database_place: str) -> None:
             thread.join()
         with database.reading() as session:
             assert set(session.scalars(select(System.id))) == {f"n{number}" for number in range(40)}
+
+
+def test_who_makes_the_log_of_a_new_file_is_waited_for(tmp_path: Path) -> None:
+    """SQLite does not wait by itself for a lock that it needs to change to a write-ahead log."""
+    file = tmp_path / "podeval.db"
+    other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE t (x)")
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(sqlite3.OperationalError, match="locked"):
+        sqlite3.connect(file, timeout=0).execute("PRAGMA journal_mode = wal")
+    threading.Timer(0.5, other.rollback).start()
+    with Database(file) as database, database.writing() as session:
+        session.add(system("x"))
+    other.close()
+
+
+@ON_A_SERVER
+def test_writers_about_different_voters_go_together_on_a_server(database_place: str) -> None:
+    """Who writes about the same, or about everything, waits; and sees what was written meanwhile."""
+    with Database(database_place) as database:
+        done: list[str] = []
+
+        def write(name: str, about: str) -> threading.Thread:
+            def work(session: Session) -> None:
+                known = set(session.scalars(select(System.id)))
+                session.add(system(name))
+                done.append(f"{name} saw {len(known)}")
+
+            thread = threading.Thread(target=database.write, args=(work, about))
+            thread.start()
+            return thread
+
+        with database.writing("alice") as session:
+            session.add(system("first"))
+            session.flush()
+            other = write("bob's", "bob")
+            other.join(timeout=30)
+            assert done == ["bob's saw 0"]
+            same, everything = write("alice's", "alice"), write("all", "")
+            same.join(timeout=0.5)
+            everything.join(timeout=0.5)
+            assert len(done) == 1
+        same.join(timeout=30)
+        everything.join(timeout=30)
+        assert len(done) == 3
+        assert {line.rpartition(" ")[2] for line in done[1:]} == {"2", "3"}
+
+
+@ON_A_SERVER
+def test_a_connection_that_rested_is_asked_whether_it_is_there(
+    database_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server ended it meanwhile: another one is made, and nobody notices."""
+    monkeypatch.setattr("podeval.store.database._RESTED_SECONDS", 0.0)
+    with Database(database_place) as database, Database(database_place) as operator:
+        with database.reading() as session:
+            own = session.scalar(text("SELECT pg_backend_pid()"))
+        with operator.reading() as session:
+            session.execute(text("SELECT pg_terminate_backend(:own)"), {"own": own})
+        with database.reading() as session:
+            assert session.scalar(text("SELECT pg_backend_pid()")) != own
 
 
 def test_rows_refer_to_rows_that_are_there(database_place: str) -> None:

@@ -10,6 +10,7 @@ postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 
 import os
 import random
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -223,9 +224,14 @@ def _sqlite(url: URL) -> Engine:
 def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
     """Every connection keeps what it commits, and says so when asked."""
     cursor = connection.cursor()
-    wanted = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": round(1000 * BUSY_SECONDS)}
+    wanted: dict[str, str | int] = {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "busy_timeout": round(1000 * BUSY_SECONDS),
+    }
     for pragma, value in wanted.items():
-        cursor.execute(f"PRAGMA {pragma} = {value}")
+        _set(cursor, pragma, value)
         found = cursor.execute(f"PRAGMA {pragma}").fetchone()[0]
         if found != value:
             connection.close()
@@ -234,6 +240,19 @@ def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> Non
                 "put the database on a local disk, or use PostgreSQL (DATABASE_URL)"
             )
     cursor.close()
+
+
+def _set(cursor: Any, pragma: str, value: str | int) -> None:
+    """Where several open a new file at once, SQLite does not wait for who makes its log, but says it is locked."""
+    end = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            cursor.execute(f"PRAGMA {pragma} = {value}")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > end:
+                raise
+        time.sleep(0.01)
 
 
 def _begin(connection: Connection) -> None:
