@@ -70,3 +70,15 @@ def test_every_extra_is_pinned_by_the_constraints(packaging: ModuleType) -> None
     assert not wrong
     # The diarizer of the reference profile cannot be installed beside the rest, see pyproject.toml.
     assert not [name for name in missing if not name.startswith("pyannote:")]
+
+
+def test_every_extra_can_be_installed_beside_the_pinned_torch(
+    packaging: ModuleType, built: tuple[Path, Path], tmp_path: Path
+) -> None:
+    if not packaging.UV.exists():
+        pytest.skip("uv is not installed; pip install 'podeval[dev]'")
+    python = packaging.environment(tmp_path / "environment", beside=False)
+    wrong = {extra: packaging.would_install(python, built[0], extra) for extra in packaging.extras()}
+    if any("Failed to fetch" in why or "error sending request" in why for why in wrong.values()):
+        pytest.skip(f"no package index can be asked from here: {wrong}")
+    assert not {extra: why for extra, why in wrong.items() if why}
