@@ -55,8 +55,8 @@ class ImpatientProtocol(H11Protocol):
 def configuration(app: Any, host: str, port: int) -> uvicorn.Config:
     """How the site is served: bounded heads, bounded waiting, no trust in what a proxy is said to have said.
 
-    What is in memory by then stays there: Python need not look through it for what can be thrown away, which takes 0.3 s
-    in which nobody is answered.
+    What is in memory by then stays there: Python need not look through it for what can be thrown away, which takes
+    0.3 s in which nobody is answered.
     """
     gc.collect()
     gc.freeze()
