@@ -1,9 +1,11 @@
 """Kill the workers 50 times at random moments while 2 of them do 40 items of 4 submissions; then check everything.
 
-    python tests/studies/queue_kills.py [--kills 50] [--seed 1] [--place sqlite|postgresql://…] [--rounds 1]
+    python tests/studies/queue_kills.py [--kills 50] [--seed 1] [--place sqlite|postgresql|postgresql://…] [--rounds 1]
 
 What must be true afterwards is in tests/submissions/ordeal.py: every item is in the result once, nothing is lost,
-states and history agree. A small version runs with the tests.
+states and history agree. One round on SQLite runs with the tests; here are other seeds, and PostgreSQL. Ends with an
+error where the work was done before all kills had happened. With `--place postgresql` a server of the study's own is
+started for each round.
 """
 
 import argparse
@@ -11,21 +13,37 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).parents[1] / "submissions"
+TESTS = Path(__file__).parents[1]
 
 
 def beside(name: str) -> ModuleType:
-    """A module of the tests of submissions."""
-    spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
+    """A module of the tests, by its path there."""
+    spec = importlib.util.spec_from_file_location(Path(name).name, TESTS / f"{name}.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+@contextmanager
+def _place(asked: str, folder: Path) -> Iterator[str]:
+    """Where an empty database is."""
+    if asked == "postgresql":
+        server = beside("postgresql_server")
+        binaries = server.programs()
+        if binaries is None:
+            sys.exit("no PostgreSQL here: apt-get install postgresql")
+        with server.running(binaries) as address:
+            yield f"{address}/postgres"
+    else:
+        yield f"{folder}/store.db" if asked == "sqlite" else asked
 
 
 def main() -> None:
@@ -38,20 +56,20 @@ def main() -> None:
     given = asked.parse_args()
     os.environ["TALLY_SECONDS"] = "0.05"
     for number in range(given.rounds):
-        with tempfile.TemporaryDirectory() as folder:
-            place = f"{folder}/store.db" if given.place == "sqlite" else given.place
-            outcome = beside("ordeal").undergo(
-                beside("tiny_worker"),
-                place,
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as places:
+            outcome = beside("submissions/ordeal").undergo(
+                beside("submissions/tiny_worker"),
+                places.enter_context(_place(given.place, Path(folder))),
                 Path(folder),
                 kills=given.kills,
                 submissions=4,
                 workers=2,
                 seed=given.seed + number,
                 lease=1.5,
-                item_seconds=0.4,
-                between=(0.05, 1.2),
+                item_seconds=1.0,
+                between=(0.05, 1.0),
             )
+        assert outcome.kills == given.kills, f"the work was done after {outcome.kills} kills"
         print(
             f"seed {given.seed + number}: {outcome.kills} kills, {outcome.attempts} attempts, {outcome.seconds:.0f} s: "
             "40 of 40 items once in the results of 4 published submissions"
