@@ -121,6 +121,23 @@ def test_what_is_never_usable_is_unanswered_after_three_tries(
     assert len(server.calls) == 3
 
 
+def test_a_judge_may_be_given_fewer_tries_and_a_later_run_with_more_goes_on(
+    serve: Any, scripted: Any, small_prompt: Prompt, tmp_path: Path
+) -> None:
+    server = serve(lambda call: scripted.Answer("no"))
+    judge = replace(judge_named(f"scripted@{server.url}"), tries=2)
+    (outcome,) = Judging(judge, tmp_path).ask(requests(small_prompt, 1))
+    assert isinstance(outcome, Unanswered)
+    assert "in 2 tries" in outcome.reason
+    (again,) = Judging(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 1))
+    assert again == outcome
+    assert len(server.calls) == 2
+    (later,) = Judging(replace(judge, tries=3), tmp_path).ask(requests(small_prompt, 1))
+    assert isinstance(later, Unanswered)
+    assert "in 3 tries" in later.reason
+    assert len(server.calls) == 3
+
+
 @pytest.mark.parametrize(
     ("message", "finish", "why"),
     [

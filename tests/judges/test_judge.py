@@ -82,6 +82,7 @@ hears: true
 audio: {format: mp3, seconds: 600}
 extra: {reasoning_effort: high}
 timeout: 300
+tries: 2
 price: {prompt: 1.25, answer: 10}
 """
 
@@ -93,6 +94,7 @@ def test_a_yaml_file_says_everything(tmp_path: Path) -> None:
     assert judge.sampling == Sampling(1.0, 0.95, None, 8192)
     assert judge.price == Price(1.25, 10)
     assert (judge.audio.format, judge.audio.seconds, judge.timeout) == ("mp3", 600, 300)
+    assert judge.tries == 2
     assert judge.extra == {"reasoning_effort": "high"}
     assert judge.trial
     assert judge.id.startswith("gemini-2.5-pro@2026-06#")
@@ -106,6 +108,7 @@ def test_a_yaml_file_says_everything(tmp_path: Path) -> None:
         (("temperature: 1.0", "temperature: 3"), "sampling.temperature"),
         (("model: gemini-2.5-pro", ""), "needs model and endpoint"),
         (("reasoning_effort: high", "api_key: sk-secret"), "extra.api_key looks like a secret"),
+        (("tries: 2", "tries: 0"), "tries: Input should be greater than or equal to 1"),
         (("timeout: 300", "api_key: sk-secret"), "api_key: Extra inputs"),
         (("format: mp3", "format: ogg"), "audio.format"),
         (("https://host/v1", "https://u:sk-secret@host/v1"), "carries a user"),

@@ -50,6 +50,7 @@ revision: {SHA256}
 trial: true
 sampling: {{temperature: 0.0, seed: 0, max_tokens: 2048}}
 timeout: 1800
+tries: 2
 """
 MARKS = ("<!-- tables: made by tests/studies/real_judge.py -->", "<!-- /tables -->")
 

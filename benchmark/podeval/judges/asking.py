@@ -1,7 +1,7 @@
 """Asking a judge many things: from the records where it answered before, otherwise several calls at a time.
 
-An answer that cannot be read is asked for again, with what was wrong, up to three times; then the request is
-unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped in any way
+An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
+request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped in any way
 goes on where it was.
 """
 
@@ -29,8 +29,6 @@ from podeval.judges.prompt import Prompt, harmless, inputs_digest
 from podeval.judges.records import Exchange, Records, key_of
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
-TRIES = 3
-"""Answers asked for, before a request is unanswered."""
 _SHOWN_AGAIN = 6000
 """Characters of an unusable answer that the judge is shown again."""
 
@@ -177,7 +175,7 @@ class Judging:
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return Answered(_value(exchange.answer, request), exchange.id, exchange.attempt)
-        if len(before) >= TRIES or (before and self.judge.replays):
+        if len(before) >= self.judge.tries or (before and self.judge.replays):
             return _unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
             return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
@@ -247,7 +245,7 @@ class Judging:
             return Unanswered(str(refusal))
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
-        while len(exchanges) < TRIES:
+        while len(exchanges) < self.judge.tries:
             messages = [*question, *_told(exchanges, request)]
             asked, began = datetime.now(UTC), time.monotonic()
             try:

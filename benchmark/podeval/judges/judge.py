@@ -63,6 +63,7 @@ class Judge:
         audio: what of audio it takes.
         extra: more fields of the request body, such as `reasoning_effort`.
         timeout: seconds a call may take.
+        tries: answers asked for, each with what was wrong with the one before, until a request is unanswered.
         context: tokens that a local model reads at most; None for what the model was made for.
         price: of its tokens, where one is paid.
         recorded: with `records`, the id of the judge whose answers they are.
@@ -78,6 +79,7 @@ class Judge:
     audio: AudioLimits = field(default_factory=AudioLimits)
     extra: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 180.0
+    tries: int = 3
     context: int | None = None
     price: Price | None = None
     recorded: str | None = None
@@ -102,7 +104,7 @@ class Judge:
     def described(self) -> dict[str, Any]:
         """Plain data for records and protocols: every field but those about money and patience."""
         fields = asdict(self)
-        kept = {name: value for name, value in fields.items() if name not in ("timeout", "price", "recorded")}
+        kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
         if self.backend == "gguf":
             # The folder is this machine's affair; the file's name and content say which model it is.
             kept["endpoint"] = Path(str(self.endpoint)).name
@@ -280,6 +282,7 @@ class _JudgeFields(pydantic.BaseModel):
     audio: _AudioFields = pydantic.Field(default_factory=lambda: _AudioFields.model_validate({}))
     extra: dict[str, Any] = pydantic.Field(default_factory=dict)
     timeout: float = pydantic.Field(180.0, gt=0)
+    tries: int = pydantic.Field(3, ge=1, le=10)
     context: int | None = pydantic.Field(None, ge=256)
     price: _PriceFields | None = None
 
@@ -306,6 +309,7 @@ def _from_file(path: Path) -> Judge:
         "audio": AudioLimits(**read.audio.model_dump()),
         "extra": read.extra,
         "timeout": read.timeout,
+        "tries": read.tries,
         "context": read.context,
         "price": Price(**read.price.model_dump()) if read.price else None,
     }
