@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from podeval.arena.service import Arena
@@ -38,16 +38,17 @@ _NOTHING = 0.003
 _Preferences = Counter[tuple[str, str, str, str]]
 """How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
 
-_GIVEN = select(Vote.outcome, func.count()).where(Vote.voter == bindparam("voter")).group_by(Vote.outcome)
-_SIDED = (
-    select(Vote.standing, Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome, func.count())
+_WHAT = (Battle.purpose, Vote.standing, Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome)
+_COUNTS: Select[Any] = (
+    select(*_WHAT, func.count().label("votes"))
     .join(Vote, Vote.battle == Battle.id)
     .join(Output, Battle.output_a == Output.id)
-    .where(Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
-    .group_by(Vote.standing, Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome)
+    .group_by(*_WHAT)
 )
-_MINE = _SIDED.where(Vote.voter == bindparam("voter"))
-_COUNTED = _SIDED.where(Vote.standing == "counted")
+"""How many votes are alike."""
+
+_MINE = _COUNTS.where(Vote.voter == bindparam("voter"))
+_COUNTED = _COUNTS.where(Vote.standing == "counted", Battle.purpose == "rating", Vote.outcome.in_(("a", "b")))
 
 
 class Personals:
@@ -72,16 +73,11 @@ class Personals:
             voter: a pseudonym.
         """
         with self._arena.database.reading(one_state=False) as session:
-            given: Counter[str] = Counter()
-            for outcome, count in session.execute(_GIVEN, {"voter": voter}):
-                given[outcome] += count
-            sides = [
-                (standing, side, count) for standing, side, count in _sides(session.execute(_MINE, {"voter": voter}))
-            ]
+            given = session.execute(_MINE, {"voter": voter}).all()
             everybody = self._everybody(session)
         mine: _Preferences = Counter()
         own: _Preferences = Counter()
-        for standing, side, count in sides:
+        for standing, side, count in _sides(given):
             mine[side] += count
             own[side] += count if standing == "counted" else 0
         compared = agreed = 0
@@ -93,8 +89,9 @@ class Personals:
             compared += count if others != against else 0
             agreed += count if others > against else 0
         share = wilson(agreed, compared)
-        skipped = given.pop("skip", 0)
-        return Personal(sum(given.values()), skipped, compared, agreed, share.low, share.high)
+        skipped = sum(row.votes for row in given if row.outcome == "skip")
+        judged = sum(row.votes for row in given) - skipped
+        return Personal(judged, skipped, compared, agreed, share.low, share.high)
 
     def _everybody(self, session: Session) -> "_Preferences":
         with self._lock:
@@ -109,6 +106,7 @@ class Personals:
 
 
 def _sides(rows: Iterable[Any]) -> Iterator[tuple[str, tuple[str, str, str, str], int]]:
-    """Standing, the side that was preferred, and how often, of such rows."""
-    for standing, dimension, low, high, on_a, outcome, count in rows:
-        yield standing, (dimension, low, high, on_a if outcome == "a" else high if on_a == low else low), count
+    """Standing, the side that was preferred, and how often, of those rows that are about a rating and have a side."""
+    for purpose, standing, dimension, low, high, on_a, outcome, count in rows:
+        if purpose == "rating" and outcome in ("a", "b"):
+            yield standing, (dimension, low, high, on_a if outcome == "a" else high if on_a == low else low), count

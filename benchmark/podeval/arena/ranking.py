@@ -27,7 +27,7 @@ _QUICK = 0.2
 
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
 _SYSTEMS_OF_VOTE = (
-    select(Battle.dimension, _A, _B)
+    select(Battle.dimension, _A.id, _A.title, _A.kind, _B.id, _B.title, _B.kind)
     .join(Vote, Vote.battle == Battle.id)
     .join(_OUTPUT_A, Battle.output_a == _OUTPUT_A.id)
     .join(_OUTPUT_B, Battle.output_b == _OUTPUT_B.id)
@@ -159,10 +159,10 @@ class Rankings:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
         if judged is None:
             return None
-        dimension, a, b = judged
+        dimension, *sides = judged
         part = self.current().standings.get(dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
-        one, two = (Revealed(side.title, side.kind, rated.get(side.id)) for side in (a, b))
+        one, two = (Revealed(title, kind, rated.get(id)) for id, title, kind in (sides[:3], sides[3:]))
         return one, two
 
     def _renew(self) -> None:

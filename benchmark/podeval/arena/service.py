@@ -29,6 +29,9 @@ Clock = Callable[[], datetime]
 _AUDIO_AFTER = timedelta(hours=12)
 """How long a battle's audio can be played after it lapsed."""
 
+_FREEZING_SECONDS = 1.0
+"""Until every process on a database takes no more votes, once an operator said so to one of them."""
+
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
 _A, _B = aliased(Output), aliased(Output)
@@ -40,6 +43,7 @@ _SOUNDS_OF_BATTLE: Select[Any] = (
     .join(_B, Battle.output_b == _B.id)
     .where(Battle.id == bindparam("battle"))
 )
+_IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
     # What was served by a clock that was ahead was not served in this hour.
@@ -56,15 +60,17 @@ _STANDING_OF_VOTER = select(
         Battle.purpose == bindparam("purpose"),
     )
     .label("given"),
-)
-"""Whether a voter was erased, how many battles they had this hour, and whether they were given this one already."""
-
-_OPEN_OF_VOTER = (
-    select(Battle)
+    select(func.count())
+    .select_from(Battle)
     .outerjoin(Vote, Vote.battle == Battle.id)
-    .where(Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
-    .order_by(Battle.served_at)
+    .where(*_IS_OPEN)
+    .scalar_subquery()
+    .label("unjudged"),
 )
+"""Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
+many wait for their judgement."""
+
+_OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(*_IS_OPEN).order_by(Battle.served_at)
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,8 @@ class Arena:
         """Pseudonyms by identity."""
         self._sounds: Remembered[Any] = Remembered()
         """Rows of `_SOUNDS_OF_BATTLE` by battle."""
+        self._frozen: Remembered[str] = Remembered(_FREEZING_SECONDS)
+        """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
         """Why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket."""
@@ -154,9 +162,12 @@ class Arena:
         return None
 
     def why_frozen(self) -> str | None:
-        """Why no vote is taken at the moment, as an operator said it; None where votes are."""
-        with self.database.reading(one_state=False) as session:
-            sentence = moderation.frozen(session).get(moderation.VOTES)
+        """Why no vote is taken at the moment, as an operator said it; None where votes are, or were a second ago."""
+        sentence = self._frozen.get(moderation.VOTES)
+        if sentence is None:
+            with self.database.reading(one_state=False) as session:
+                sentence = moderation.frozen(session).get(moderation.VOTES, "")
+            self._frozen.put(moderation.VOTES, sentence)
         return f"no votes are taken at the moment: {sentence}" if sentence else None
 
     def voter(self, identity: str) -> str:
@@ -328,9 +339,12 @@ class Arena:
         self.changed()
 
     def changed(self) -> None:
-        """Look anew before the next battle: what is compared or played, or which votes count, was changed elsewhere."""
+        """Look anew before the next battle: what is compared or played, whether votes are taken, or which count, was
+        changed elsewhere.
+        """
         self._matchmaker.forget()
         self._sounds.forget()
+        self._frozen.forget()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """The newest signals and decisions."""
@@ -365,9 +379,9 @@ class Arena:
             raise Refused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
         if standing.this_hour >= self.settings.most_an_hour:
             raise Refused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
-        unjudged = list(session.scalars(_OPEN_OF_VOTER, about))
-        for lapsing in unjudged[: -self.settings.most_open + 1 or None]:
-            lapsing.expires_at = now - timedelta(microseconds=1)
+        if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
+            for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
+                lapsing.expires_at = now - timedelta(microseconds=1)
         if standing.given:
             return False
         session.add(battle)

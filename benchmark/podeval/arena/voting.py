@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import bindparam, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
 from podeval.arena.matchmaking import spans
@@ -79,10 +79,14 @@ def checked(ballot: Ballot) -> Ballot:
 
 
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
-_TITLES = (
-    select(Output.id, System.title)
-    .join(System, Output.system == System.id)
-    .where(or_(Output.id == bindparam("a"), Output.id == bindparam("b")))
+_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
+_BATTLE_AND_TITLES = (
+    select(Battle, _A.title, _B.title)
+    .join(_OUTPUT_A, Battle.output_a == _OUTPUT_A.id)
+    .join(_OUTPUT_B, Battle.output_b == _OUTPUT_B.id)
+    .join(_A, _OUTPUT_A.system == _A.id)
+    .join(_B, _OUTPUT_B.system == _B.id)
+    .where(Battle.id == bindparam("battle"))
 )
 
 
@@ -94,15 +98,16 @@ def record(
     Raises:
         Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
     """
-    battle = session.get(Battle, battle_id)
-    if battle is None:
+    found = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id}).one_or_none()
+    if found is None:
         raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+    battle, *titles = found
     if battle.voter != voter:
         raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
-        return acknowledged(session, before, settings)
+        return _acknowledged(before, *titles if settings.reveal else (None, None))
     if before is not None:
         raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
     if earlier:
@@ -135,18 +140,11 @@ def record(
     )
     session.add(vote)
     session.flush()
-    return acknowledged(session, vote, settings)
+    return _acknowledged(vote, *titles if settings.reveal else (None, None))
 
 
-def acknowledged(session: Session, vote: Vote, settings: Settings) -> Acknowledgement:
-    """What is told of a recorded vote."""
-    a = b = None
-    if settings.reveal:
-        battle = session.get_one(Battle, vote.battle)
-        both = {"a": battle.output_a, "b": battle.output_b}
-        found = {output: title for output, title in session.execute(_TITLES, both)}
-        a, b = found[battle.output_a], found[battle.output_b]
-    return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, a, b)
+def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Acknowledgement:
+    return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 
 def _refuse_unheard(shares: list[float], lengths: list[float], elapsed: float | None, settings: Settings) -> None:

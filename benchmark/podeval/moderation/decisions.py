@@ -181,6 +181,7 @@ class Moderation:
             moderation.note(session, "frozen", what, why, by, now)
 
         self._database.write(work)
+        self._arena.changed()
 
     def thaw(self, what: str, reason: str, by: str) -> None:
         """Take votes, or submissions, again.
@@ -196,6 +197,7 @@ class Moderation:
             moderation.note(session, "thawed", what, why, by, now)
 
         self._database.write(work)
+        self._arena.changed()
 
     def frozen(self) -> dict[str, str]:
         """What is frozen, with its sentence."""
