@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
+from turns import Turns
 
 from podeval.analysis.playback import Playback
 from podeval.arena.sounds import Sounds
@@ -18,7 +18,7 @@ from podeval.arena.sounds import Sounds
 if TYPE_CHECKING:
     from website import Site
 
-AT_ONCE = 16
+AT_ONCE = 8
 """Threads that look for copies. They are not those of votes and pages: making one takes a while, and a day that begins
 makes many."""
 
@@ -46,17 +46,18 @@ def router(site: Site) -> APIRouter:
     """The routes of the arena's sounds."""
     routes = APIRouter(include_in_schema=False)
     sounds = Sounds(site.services.arena, Playback.default())
-
-    at_once = CapacityLimiter(AT_ONCE)
+    in_turn = Turns(AT_ONCE)
 
     @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
-    async def play(request: Request, name: str) -> Response:
+    @in_turn
+    def play(request: Request, name: str) -> Response:
         site.limit(request, "300/minute")
-        return await to_thread.run_sync(lambda: sound(sounds.file(name)), limiter=at_once)
+        return sound(sounds.file(name))
 
     @routes.get("/audio/{name}/peaks")
-    async def peaks(request: Request, name: str) -> Response:
+    @in_turn
+    def peaks(request: Request, name: str) -> Response:
         site.limit(request, "60/minute")
-        return await to_thread.run_sync(lambda: picture(sounds.peaks(name)), limiter=at_once)
+        return picture(sounds.peaks(name))
 
     return routes

@@ -10,7 +10,6 @@ import json
 import logging
 import math
 import os
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -38,8 +37,6 @@ from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")
-_TURN = 0.0005
-"""Seconds that a thread runs before another one may; 5 ms by default, ten times of which is a vote."""
 
 HERE = Path(__file__).parent
 LANGUAGES = ("en", "zh")
@@ -188,8 +185,6 @@ def build_site(site: Site) -> FastAPI:
     Args:
         site: what pages are given.
     """
-    # Every statement of SQLite lets another thread run, and its own waits for that one to be interrupted.
-    sys.setswitchinterval(_TURN)
     app = FastAPI(
         title="podeval",
         version=__version__,

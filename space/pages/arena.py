@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
+from turns import Turns
 from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
@@ -22,6 +23,10 @@ from podeval.leaderboard.table import csv_safe
 
 if TYPE_CHECKING:
     from podeval.arena.ranking import Ranking
+
+
+AT_ONCE = 6
+"""Threads of all who vote. They wait for the database most of the time, so that more would not be sooner done."""
 
 
 class Wish(BaseModel):
@@ -51,6 +56,7 @@ def router(site: Site) -> APIRouter:
     routes.include_router(audio_routes.router(site))
     arena = site.services.arena
     rankings, personals = Rankings(arena), Personals(arena)
+    in_turn = Turns(AT_ONCE)
 
     def voter(request: Request) -> str:
         return arena.voter(site.require_person(request).identity)
@@ -64,18 +70,21 @@ def router(site: Site) -> APIRouter:
         )  # fmt: skip
 
     @routes.post("/arena/battles")
+    @in_turn
     def battle(request: Request, wish: Wish) -> JSONResponse:
         """A new battle for who asks: two outputs, blind."""
         site.limit(request, "30/minute")
         return JSONResponse(_battle(arena.serve(voter(request), dimension=wish.dimension or None)))
 
     @routes.get("/arena/battles/{token}")
+    @in_turn
     def again(request: Request, token: str) -> JSONResponse:
         """A battle again while it is open, for whom it was made."""
         site.limit(request, "60/minute")
         return JSONResponse(_battle(arena.show(token, voter(request))))
 
     @routes.post("/arena/votes")
+    @in_turn
     def vote(request: Request, sent: BallotSent) -> JSONResponse:
         """Record a vote; the answer comes when it is on the disk, and is the same for a vote sent again."""
         site.limit(request, "60/minute")
@@ -84,6 +93,7 @@ def router(site: Site) -> APIRouter:
         return JSONResponse(_acknowledgement(arena.vote(who, ballot)))
 
     @routes.get("/arena/votes/{vote}/reveal")
+    @in_turn
     def reveal(request: Request, vote: str) -> JSONResponse:
         """Who was who in a battle that one judged, with the ratings by now; null where the arena does not tell."""
         site.limit(request, "60/minute")
@@ -91,6 +101,7 @@ def router(site: Site) -> APIRouter:
         return JSONResponse(None if found is None else dict(zip("ab", map(_revealed, found), strict=True)))
 
     @routes.get("/arena/me")
+    @in_turn
     def me(request: Request) -> JSONResponse:
         """How much one judged, and how often the other voters see it the same way."""
         site.limit(request, "60/minute")

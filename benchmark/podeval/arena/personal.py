@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, bindparam, func, select
+from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session
 
 from podeval.arena.service import Arena
@@ -39,7 +39,7 @@ _Preferences = Counter[tuple[str, str, str, str]]
 """How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
 
 _WHAT = (Battle.purpose, Vote.standing, Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome)
-_COUNTS: Select[Any] = (
+_COUNTS = (
     select(*_WHAT, func.count().label("votes"))
     .join(Vote, Vote.battle == Battle.id)
     .join(Output, Battle.output_a == Output.id)
