@@ -121,7 +121,7 @@ class Rankings:
         share: of the time that may go into rating.
     """
 
-    def __init__(self, arena: Arena, share: float = 0.05) -> None:
+    def __init__(self, arena: Arena, share: float = 0.01) -> None:
         self._arena = arena
         self._share = share
         self._lock = threading.Lock()
