@@ -1,8 +1,8 @@
 """Asking a judge many things: from the records where it answered before, otherwise several calls at a time.
 
 An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
-request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped in any way
-goes on where it was.
+request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped
+in any way goes on where it was.
 """
 
 import contextlib
