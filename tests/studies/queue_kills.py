@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -56,10 +56,10 @@ def main() -> None:
     given = asked.parse_args()
     os.environ["TALLY_SECONDS"] = "0.05"
     for number in range(given.rounds):
-        with tempfile.TemporaryDirectory() as folder, ExitStack() as places:
+        with tempfile.TemporaryDirectory() as folder, _place(given.place, Path(folder)) as place:
             outcome = beside("submissions/ordeal").undergo(
                 beside("submissions/tiny_worker"),
-                places.enter_context(_place(given.place, Path(folder))),
+                place,
                 Path(folder),
                 kills=given.kills,
                 submissions=4,
