@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from podeval.arena import Refused
+from podeval.arena import Arena, Refused
 from podeval.errors import BadInput
 from podeval.listening import Listening, results
 from podeval.moderation import Moderation
@@ -172,6 +173,15 @@ def test_frozen_votes_and_submissions_are_refused_with_the_sentence_until_thawed
     with pytest.raises(BadInput, match="cannot be frozen"):
         board.moderation.freeze("everything", "no", "ada")
     assert [action for action, *_ in board.trail()] == ["frozen", "thawed", "frozen"]
+
+
+@ON_SQLITE
+def test_another_server_of_the_database_refuses_votes_within_a_second(board: Board) -> None:
+    other = Arena(board.small.database)
+    assert other.why_frozen() is None
+    board.moderation.freeze("votes", "We move.", "ada")
+    time.sleep(1.1)
+    assert other.why_frozen() == "no votes are taken at the moment: We move."
 
 
 @ON_SQLITE
