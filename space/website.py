@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import yaml
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from guard import Guard, address_block, forwarded_for, own_hosts
 from identity import NotSignedIn, Person, SignIn, cookie_secret, public_address
@@ -207,6 +207,12 @@ def build_site(site: Site) -> FastAPI:
         https_only=on_space or public_address().startswith("https://"),
     )
     app.mount("/own", StaticFiles(directory=HERE / "static"), name="own")
+
+    # Browsers look here on pages that are not our own templates: Gradio's, files, the list of the API.
+    @app.get("/favicon.ico", include_in_schema=False)
+    def icon() -> Response:
+        return FileResponse(HERE / "static" / "icon.svg")
+
     app.include_router(sign_in_routes(site.how))
     for routes in _pages(site):
         app.include_router(routes)

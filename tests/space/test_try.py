@@ -131,6 +131,12 @@ def test_what_the_app_has_no_use_for_is_shut(client: TestClient, path: str) -> N
     assert client.get(f"/try/gradio_api/{path}").status_code == 403
 
 
+def test_browsers_find_an_icon_where_a_page_names_none(client: TestClient) -> None:
+    icon = client.get("/favicon.ico")
+    assert icon.status_code == 200
+    assert icon.headers["content-type"] == "image/svg+xml"
+
+
 def test_files_of_this_machine_are_not_for_readers(client: TestClient, tmp_path: Path) -> None:
     (tmp_path / "podeval.db").write_text("secret")
     for place in (tmp_path / "podeval.db", Path("/etc/passwd"), Path("space/app.py").resolve()):
@@ -170,6 +176,8 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     page.set_default_timeout(120_000)
     abroad: list[str] = []
     page.on("request", lambda r: None if r.url.startswith((address, "data:", "blob:")) else abroad.append(r.url))
+    failed: list[str] = []
+    page.on("response", lambda r: failed.append(r.url) if r.status >= 400 else None)
     page.goto(f"{address}try/")
     page.wait_for_selector("text=Measure a recording of your own")
     page.set_input_files("input[type=file]", str(tone))
@@ -179,4 +187,5 @@ def test_a_visitor_measures_a_recording_on_a_phone(
     page.wait_for_function("document.body.innerText.includes('LUFS')")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert not abroad
+    assert not failed
     context.close()
