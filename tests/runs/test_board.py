@@ -130,7 +130,9 @@ def test_words_that_are_not_there_cost_the_rank_and_the_board_says_so(
     assert json.loads(rows["unknown"]["reasons"]) == {"not ranked: its WER is not known": 6}
     assert rank(column(tmp_path, "wer")["mumbler"]) == (2, 2), "on accuracy itself it is ranked"
     print_board(tmp_path)
-    assert f"Mumbler: {reason}" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"Mumbler: {reason}" in printed
+    assert printed.count("DNSMOS ovrl") == 1, "each column once"
 
 
 def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.table import build
-from podeval.leaderboard.view import OVERVIEW, View, settle
+from podeval.leaderboard.view import EVERYTHING, OVERVIEW, View, settle
 from podeval.store.results import BOARD, read_table
 
 
@@ -21,7 +21,7 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
     for name in dict.fromkeys(board.benchmark + "/" + board.split):
         overview = settle(View(board=name), board)
         for _, dimension in overview.choices.dimensions:
-            if dimension == OVERVIEW:
+            if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
                 continue
             shown = build(settle(View(board=name, dimension=dimension), board))
             title = f"{name} · {dimension_title(dimension)} · profile {profile}"
