@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import io, signal
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import podeval.audio.srmr as srmr_module
+from podeval.audio import modulation
 from podeval.audio.decode import decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.srmr import srmr, srmr_windows
@@ -296,3 +299,24 @@ def test_wrong_usage_is_said() -> None:
         srmr_windows(np.ones(RATE), RATE, 0.5, 0.0)
     with pytest.raises(BadInput, match="window"):
         srmr_windows(np.ones(RATE), RATE, 0.1, 0.1)
+
+
+def blas_threads() -> set[int]:
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_small_products_are_made_by_one_thread_and_what_was_set_stands_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def looked(*arguments: Any) -> Any:
+        seen.append(blas_threads())
+        return modulation.modulation_energies(*arguments)
+
+    monkeypatch.setattr(srmr_module, "modulation_energies", looked)
+    noise = np.random.default_rng(0).normal(size=20 * 16_000).astype(np.float32)
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        srmr_windows(noise, 16_000, 8, 4)
+        assert blas_threads() == before
+    assert seen
+    assert all(threads == {1} for threads in seen)

@@ -3,13 +3,14 @@
     python tests/performance/spreading.py [--workers 2] [--clips 8] [--seconds 30]
 
 Three things by turns: tasks that do nothing (what handing one over costs), tasks with a file that is only read (what
-carrying files costs), and clips measured for loudness, DNSMOS and SRMR without a cache. Wall time; starting the
+carrying files costs), and clips measured for loudness, DNSMOS and SRMR with an empty cache. Wall time; starting the
 processes and loading models is not in it, as every executor has done each kind of task once before.
 """
 
 import argparse
 import hashlib
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,7 +89,8 @@ def main() -> None:
     asked.add_argument("--seconds", type=float, default=30.0)
     given = asked.parse_args()
     with tempfile.TemporaryDirectory() as place, ExitStack() as held:
-        os.environ["PODEVAL_CACHE_GB"] = "0"
+        cache = Path(place) / "cache"
+        os.environ["PODEVAL_CACHE"] = str(cache)
         files = clips(Path(place), given.clips, given.seconds)
         size = sum(clip.path.stat().st_size for clip in files)
         executors = {
@@ -103,6 +105,7 @@ def main() -> None:
         for name, executor in executors.items():
             for work, tasks in ((nothing, range(4)), (read, files[:4]), (measure, files[:4])):
                 timed(executor.map, work, tasks)
+            shutil.rmtree(cache)
             empty, _ = timed(executor.map, nothing, range(200))
             reading, _ = timed(executor.map, read, files)
             measuring, found = timed(executor.map, measure, files)

@@ -28,6 +28,7 @@ from scipy import fft, signal
 
 from podeval import progress
 from podeval.audio import gammatone
+from podeval.audio.blas import one_thread
 from podeval.audio.modulation import FRAME_S, lower_edges, modulation_energies
 from podeval.errors import BadInput, CannotScore
 
@@ -137,20 +138,21 @@ def _ratios(
     shared = not fast or stride % gammatone.gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     kept, values = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    for first in range(0, len(starts), batch):
-        some = starts[first : first + batch]
-        envelopes = _gammatonegrams if fast else _hilbert_envelopes
-        energies = np.concatenate(
-            [
-                modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
-                for channels in envelopes(samples, rate, some, length, centres)
-            ],
-            axis=1,
-        )
-        sounding, found = _ratio(_clipped(energies) if norm else energies, rate, centres, bands, fast)
-        kept.append(first + sounding)
-        values.append(found)
-        progress.report("reverberation", (some[-1] + length) / rate, (starts[-1] + length) / rate)
+    with one_thread():
+        for first in range(0, len(starts), batch):
+            some = starts[first : first + batch]
+            envelopes = _gammatonegrams if fast else _hilbert_envelopes
+            energies = np.concatenate(
+                [
+                    modulation_energies(channels, _FAST_RATE if fast else float(rate), tuple(bands))
+                    for channels in envelopes(samples, rate, some, length, centres)
+                ],
+                axis=1,
+            )
+            sounding, found = _ratio(_clipped(energies) if norm else energies, rate, centres, bands, fast)
+            kept.append(first + sounding)
+            values.append(found)
+            progress.report("reverberation", (some[-1] + length) / rate, (starts[-1] + length) / rate)
     return np.concatenate(kept), np.concatenate(values)
 
 

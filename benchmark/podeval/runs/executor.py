@@ -119,7 +119,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def _settle(threads: int) -> None:
-    for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

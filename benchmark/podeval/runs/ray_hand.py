@@ -50,7 +50,7 @@ class Hand:
     """Does work. As a Ray actor, started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
-        for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
             os.environ[variable] = str(threads)
         self._kept: dict[str, Callable[[Any], Any]] = {}
         self._held = contextlib.ExitStack()

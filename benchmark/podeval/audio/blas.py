@@ -1,0 +1,23 @@
+"""Threads of the numerical libraries under numpy and scipy."""
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """A block in which each product of matrices is made by the thread that asks for it.
+
+    For many small ones: a second thread gains nothing, and beside other work on the cores each product waits for it,
+    which on two busy cores took forty times as long.
+    """
+    found: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return found
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those of this process; looking for them takes some milliseconds."""
+    return ThreadpoolController()
