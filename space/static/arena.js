@@ -244,7 +244,7 @@ function refused(refusal) {
 function stuck(error) {
   battle = null;
   const reason = error instanceof Refusal ? error.reason : "offline";
-  const titles = { "nothing left": texts.nothing, closed: texts.closed, "not signed in": texts.stranger };
+  const titles = { "nothing left": texts.nothing, "nothing yet": texts.nothing_yet, closed: texts.closed, "not signed in": texts.stranger };
   const over = ["forged", "foreign", "replayed", "expired", "unknown"].includes(reason);
   const sentence = error instanceof Refusal ? sentenceOf(error) : error instanceof NoAnswer ? texts.offline_plain : String(error);
   at("ended-title").textContent = titles[reason] ?? (over ? texts.over : texts.failed);

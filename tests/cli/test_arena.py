@@ -143,3 +143,18 @@ def test_what_listeners_heard_is_not_exchanged(podeval: Podeval, database: Path,
     done = podeval("arena", "add", manifest)
     assert done.code == 2
     assert "another id" in done.err
+
+
+def test_the_recordings_of_runs_can_meet(podeval: Podeval, tmp_path: Path) -> None:
+    runs, place = tmp_path / "runs", tmp_path / "runs" / "podeval.db"
+    refused = podeval("arena", "add-runs", runs)
+    assert (refused.code, "no item has recordings of two systems" in refused.err) == (2, True)
+    assert not place.exists()
+    for system in ("silence", "shuffled_voices"):
+        assert podeval("run", system, "--out", runs, "--workers", "1").code in (0, 1)
+    assert podeval("arena", "add-runs", runs).code == 2, "controls meet only where they are asked for"
+    made = podeval("arena", "add-runs", runs, "--controls", "--dimension", "warmth")
+    assert made.out.startswith("2 systems on 6 items, 2 new systems, 6 new items, 12 new outputs in sqlite:///")
+    again = podeval("arena", "add-runs", runs, "--controls", "--dimension", "warmth")
+    assert "0 new systems, 0 new items, 0 new outputs" in again.out
+    assert "2 systems on 6 items" in podeval("arena", "status", "--database", place).out

@@ -381,3 +381,14 @@ def test_too_many_battles_at_once_are_held_back(as_person: Client) -> None:
     assert {answer.json()["reason"] for answer in answers[:30]} == {"nothing left"}
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+def test_a_new_board_says_how_its_arena_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
+    with Database(tmp_path / "new.db") as empty:
+        client = TestClient(site_without_board(tmp_path, Arena(empty)), base_url="http://localhost")
+        page = client.get("/arena").text
+        assert "There is nothing to compare yet" in page
+        assert "podeval arena add-runs" in page
+        assert 'id="battle"' not in page
+        assert "目前还没有可比较的内容" in client.get("/arena?lang=zh").text

@@ -2,7 +2,8 @@
 
 A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
 item, audio, turns}]}`. Paths of audio are relative to the manifest. Taking it in again changes what differs and adds
-what is new; what a battle has shown keeps its id, so its votes stay. Length and loudness are measured here, once.
+what is new; what a battle has shown keeps its id, so its votes stay, and what was retired stays so unless the manifest
+says `active: true`. Length and loudness are measured here, once.
 """
 
 from datetime import UTC, datetime
@@ -32,7 +33,7 @@ class SystemEntry(_Strict):
     id: Name
     title: str = Field("", max_length=300)
     kind: Literal["system", "human", "control"] = "system"
-    active: bool = True
+    active: bool | None = None
 
 
 class Turn(_Strict):
@@ -53,7 +54,7 @@ class ItemEntry(_Strict):
     title: str = ""
     instructions: str = ""
     turns: list[Turn] = []
-    active: bool = True
+    active: bool | None = None
 
 
 class OutputEntry(_Strict):
@@ -63,7 +64,7 @@ class OutputEntry(_Strict):
     item: Name
     audio: Annotated[str, Field(min_length=1)]
     turns: list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]]] = []
-    active: bool = True
+    active: bool | None = None
 
 
 class Manifest(_Strict):
@@ -180,6 +181,7 @@ def _was_judged(session: Session, output: str) -> bool:
 
 
 def _put(session: Session, found: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:
+    values = {name: value for name, value in values.items() if name != "active" or value is not None}
     if found is None:
         session.add(kind(**values, added_at=moment))
         return

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.refusal import NOTHING_LEFT, Refused
+from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, Refused
+from podeval.arena.results import dimensions_of
 from podeval.arena.settings import Settings
 from podeval.human.excerpt_choice import Length, choose
 from podeval.human.pairing import Field, Pair, next_meeting, pick_dimension
@@ -74,7 +75,7 @@ class Matchmaker:
         """A battle for a voter, not recorded yet.
 
         Raises:
-            Refused: the voter has judged all there is.
+            Refused: the voter has judged all there is, or there is nothing.
         """
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         settings = self._settings
@@ -100,6 +101,8 @@ class Matchmaker:
         known = self._current(session)
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
         possible = [d for d, there in known.fields.items() if dimension in (None, d) and there.open_pairs(judged)]
+        if not possible and not dimensions_of(session):
+            raise Refused(NOTHING_YET, "there is nothing to compare here yet; come back later")
         if not possible:
             raise Refused(
                 NOTHING_LEFT, "you have judged every comparison there is at present; thank you, come back later"

@@ -4,7 +4,8 @@ from podeval.errors import BadInput
 
 FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"
 UNKNOWN, INVALID, NOT_HEARD, TOO_SOON = "unknown", "invalid", "not heard", "too soon"
-NO_COMMENT, TOO_MANY, NOTHING_LEFT, CLOSED = "no comment", "too many", "nothing left", "closed"
+NO_COMMENT, TOO_MANY, CLOSED = "no comment", "too many", "closed"
+NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 
 
 class Refused(BadInput):

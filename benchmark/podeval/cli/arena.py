@@ -74,7 +74,52 @@ def add(
     found = read_manifest(manifest)
     with _open(database) as opened:
         new = take_in(opened.database, found)
-    print(", ".join(f"{count} new {name}" for name, count in new.items()))
+    print(_counted(new))
+
+
+def _counted(new: dict[str, int]) -> str:
+    return ", ".join(f"{count} new {name}" for name, count in new.items())
+
+
+@arena.command("add-runs")
+def add_runs(
+    runs: Annotated[Path, typer.Argument(metavar="RUNS", help="folder of runs")],
+    benchmark: Annotated[str, typer.Option(help="only runs on this one")] = "",
+    split: Annotated[str, typer.Option(help="only runs on this split")] = "",
+    dimension: Annotated[str, typer.Option(help="what listeners judge")] = "overall",
+    question: Annotated[str, typer.Option(help="what they are asked; by default, which they would go on with")] = "",
+    controls: Annotated[bool, typer.Option("--controls", help="also controls, which all should vote against")] = False,
+    database: Annotated[
+        str,
+        typer.Option(
+            envvar="DATABASE_URL",
+            help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
+        ),
+    ] = "",
+) -> None:
+    """Let the recordings of runs meet: every item of which two systems or more have one. Again for what is new.
+
+    Example: podeval arena add-runs .demo/runs
+
+    Example: podeval arena add-runs runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
+    """
+    from podeval.arena.catalogue import add as take_in
+    from podeval.arena.from_runs import QUESTION, manifest_of
+    from podeval.store.database import Database
+
+    found = manifest_of(
+        runs,
+        benchmark=benchmark,
+        split=split,
+        dimension=dimension,
+        question=question or QUESTION,
+        controls=controls,
+    )
+    if not found.outputs:
+        raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
+    with Database(database or str(runs / "podeval.db")) as opened:
+        new = take_in(opened, found)
+        print(f"{len(found.systems)} systems on {len(found.items)} items, {_counted(new)} in {opened.name}")
 
 
 @arena.command()

@@ -102,10 +102,27 @@ def demo(
                 _say(f"{system}: left out: {absence}")
     build(out)
     print_board(out)
+    _into_arena(out)
     if serve:
         open_board(out, "127.0.0.1", port)
     elif not complete:
         _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+
+
+def _into_arena(runs: Path) -> None:
+    """Let the demo's systems meet in the arena of the board that is served next."""
+    from podeval.arena.catalogue import add
+    from podeval.arena.from_runs import manifest_of
+    from podeval.store.database import Database
+
+    found = manifest_of(runs, benchmark="real_pod", split="demo")
+    if not found.outputs:
+        return
+    try:
+        with Database(os.environ.get("DATABASE_URL") or str(runs / "podeval.db")) as opened:
+            add(opened, found)
+    except BadInput as refusal:
+        _say(f"Not in the arena: {refusal}")
 
 
 def _found(name: str) -> tuple["SpeakingSystem", str]:

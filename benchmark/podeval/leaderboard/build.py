@@ -28,7 +28,6 @@ from podeval.store.spot_checks import spot_check_of
 from podeval.submissions.document import Reported, ReportedFigure, Submission
 from podeval.submissions.reading import FILE_NAME, load
 
-KINDS = {"model": "system", "control": "control", "human": "human"}
 Place = tuple[str, str, str, str, str]
 
 
@@ -92,7 +91,7 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     profile=run.summary.profile,
                     system=plan.system,
                     system_title=plan.system_title,
-                    system_kind=KINDS[plan.system_kind],
+                    system_kind=plan.shown_kind,
                     provenance=plan.provenance,
                     dimension=metric.dimension,
                     metric=metric.name,

@@ -49,6 +49,12 @@ class Plan(_Document):
     seed: int
     provenance: Literal["run by us", "outputs supplied"] = "run by us"
 
+    @property
+    def shown_kind(self) -> Literal["system", "control", "human"]:
+        """What readers call what was run."""
+        kinds: dict[str, Literal["system", "control", "human"]] = {"control": "control", "human": "human"}
+        return kinds.get(self.system_kind, "system")
+
 
 class OutputTurn(BaseModel):
     """One turn of an output."""

@@ -1,0 +1,76 @@
+"""The recordings of runs as a manifest: what systems made of the same items can meet in the arena."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry
+from podeval.benchmarks.benchmark import Item
+from podeval.store.run_folder import Output, Plan, run_folders
+
+DIMENSION = "overall"
+QUESTION = "Which of the two would you rather go on listening to?"
+
+
+def manifest_of(
+    runs: Path,
+    *,
+    benchmark: str = "",
+    split: str = "",
+    dimension: str = DIMENSION,
+    question: str = QUESTION,
+    controls: bool = False,
+) -> Manifest:
+    """What can be compared of a folder of runs: every item of which two systems or more have a recording.
+
+    Args:
+        runs: the folder.
+        benchmark: only runs on this one.
+        split: only runs on this one of its splits.
+        dimension: what listeners judge; an item judged on another is another item of the arena.
+        question: what they are asked.
+        controls: also recordings of controls, which everybody should vote against.
+    """
+    found = [
+        (plan, item, output, audio)
+        for plan, item, output, audio in _recordings(runs)
+        if benchmark in ("", plan.benchmark)
+        and split in ("", plan.split)
+        and (controls or plan.system_kind != "control")
+    ]
+    times = Counter(_name(plan, item, dimension) for plan, item, _, _ in found)
+    manifest = Manifest()
+    systems, items = {}, {}
+    for plan, item, output, audio in found:
+        name = _name(plan, item, dimension)
+        if times[name] < 2:
+            continue
+        systems[plan.system] = SystemEntry(id=plan.system, title=plan.system_title, kind=plan.shown_kind)
+        items[name] = ItemEntry(
+            id=name,
+            dimension=dimension,
+            benchmark=plan.benchmark,
+            capability=item.category.replace("_", " "),
+            language=item.language,
+            title=item.topic,
+            instructions=question,
+        )
+        turns = [(turn.start, turn.end) for turn in output.turns]
+        manifest.outputs.append(OutputEntry(system=plan.system, item=name, audio=str(audio.resolve()), turns=turns))
+    manifest.systems, manifest.items = list(systems.values()), list(items.values())
+    return manifest
+
+
+def _recordings(runs: Path) -> Iterator[tuple[Plan, Item, Output, Path]]:
+    """Every recording of an item in one piece; scripts, and answers turn by turn, are none."""
+    for folder in run_folders(runs):
+        plan = folder.plan()
+        for item in folder.items() or ():
+            output = folder.output(item.id)
+            audio = folder.audio_path(output) if output is not None and output.audio_removed is None else None
+            if output is not None and audio is not None:
+                yield plan, item, output, audio
+
+
+def _name(plan: Plan, item: Item, dimension: str) -> str:
+    return f"{plan.benchmark}/{plan.split}/{item.id}/{dimension}"

@@ -1,0 +1,110 @@
+"""Recordings of runs in the arena: what meets, what is left out, and that taking in again undoes nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from podeval import benchmarks
+from podeval.arena import Arena, Ballot, Refused, Settings
+from podeval.arena.catalogue import add
+from podeval.arena.from_runs import manifest_of
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.run_folder import Output, OutputTurn, Plan, RunFolder
+from podeval.store.tables import System
+
+ITEMS = benchmarks.get("real_pod").items("demo")[:3]
+RATE = 16_000
+
+
+def tone(pitch: float, seconds: float = 2.0) -> Any:
+    time = np.arange(int(seconds * RATE)) / RATE
+    return (0.1 * np.sin(2 * np.pi * pitch * time)).astype(np.float32)
+
+
+def write_run(runs: Path, system: str, pitch: float, *, kind: str = "model", spoken: int = 3) -> RunFolder:
+    """A run that spoke its first items and failed on the others."""
+    folder = RunFolder(runs, "real_pod", "demo", system)
+    asked = {"benchmark": "real_pod", "split": "demo", "dataset": "podeval/real_pod", "track": "voice", "seed": 0}
+    named = {"system": system, "system_title": system.title(), "system_kind": kind}
+    folder.begin(Plan(**asked, **named, generation={}))
+    folder.write_items(ITEMS)
+    for number, item in enumerate(ITEMS):
+        if number < spoken:
+            turns = (
+                OutputTurn(speaker="A", start=0, end=1, text="So?"),
+                OutputTurn(speaker="B", start=1, end=2, text="Yes."),
+            )
+            folder.write_output(Output(item=item.id, turns=turns), tone(pitch), RATE)
+        else:
+            folder.write_output(Output(item=item.id, failed="it would not speak"))
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    write_run(tmp_path, "high", 440)
+    write_run(tmp_path, "low", 220, spoken=2)
+    write_run(tmp_path, "people", 330, kind="human", spoken=1)
+    write_run(tmp_path, "monotone", 110, kind="control")
+    return tmp_path
+
+
+def test_what_two_systems_recorded_can_meet_and_nothing_else(runs: Path) -> None:
+    found = manifest_of(runs)
+    assert {(one.id, one.title, one.kind) for one in found.systems} == {
+        ("high", "High", "system"),
+        ("low", "Low", "system"),
+        ("people", "People", "human"),
+    }
+    assert [(item.title, item.language, item.dimension) for item in found.items] == [
+        (ITEMS[0].topic, "en", "overall"),
+        (ITEMS[1].topic, "en", "overall"),
+    ], "of the third item only one of the systems has a recording"
+    assert len(found.outputs) == 5
+    assert all(Path(output.audio).is_file() and output.turns == [(0, 1), (1, 2)] for output in found.outputs)
+    assert "monotone" in {one.id for one in manifest_of(runs, controls=True).systems}
+    assert len(manifest_of(runs, controls=True).items) == 3
+    assert manifest_of(runs, split="topics").outputs == []
+    assert manifest_of(runs, benchmark="lfs_bench").outputs == []
+
+
+def test_what_was_judged_under_another_question_is_another_item(runs: Path) -> None:
+    asked = manifest_of(runs, dimension="warmth", question="Who sounds warmer?")
+    assert {item.id for item in asked.items}.isdisjoint(item.id for item in manifest_of(runs).items)
+    assert {(item.dimension, item.instructions) for item in asked.items} == {("warmth", "Who sounds warmer?")}
+
+
+def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
+    with Database(runs / "podeval.db") as database:
+        assert add(database, manifest_of(runs)) == {"systems": 3, "items": 2, "outputs": 5}
+        arena = Arena(database, Settings(heard_share=0.0))
+        battle = arena.serve("ann")
+        arena.vote("ann", Ballot("vote-one", battle.token, "a", "it is nicer to hear"))
+        with database.writing() as session:
+            session.get_one(System, "people").active = False
+        write_run(runs, "third", 550)
+        assert add(database, manifest_of(runs)) == {"systems": 1, "items": 1, "outputs": 4}, (
+            "of the third item there are two now"
+        )
+        with database.reading() as session:
+            assert not session.get_one(System, "people").active
+            assert session.get_one(System, "third").active
+        assert arena.status().votes == 1
+        for system in ("high", "low"):
+            write_run(runs, system, 999)
+        with pytest.raises(BadInput, match="a new version of a system is a system of its own"):
+            add(database, manifest_of(runs))
+
+
+def test_an_arena_without_pairs_says_that_there_is_nothing_yet(tmp_path: Path) -> None:
+    write_run(tmp_path, "alone", 440)
+    assert manifest_of(tmp_path).outputs == []
+    with (
+        Database(tmp_path / "podeval.db") as database,
+        pytest.raises(Refused, match="nothing to compare here yet") as caught,
+    ):
+        Arena(database).serve("ann")
+    assert caught.value.reason == "nothing yet"
