@@ -31,7 +31,7 @@ from podeval.store.run_folder import Plan, RunFolder
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 
-WORDS_A_SECOND = 2.6
+WORDS_A_SECOND = 3.1
 """Of eSpeak NG at its own pace."""
 
 
