@@ -35,8 +35,8 @@ UPSTREAM_HOP = 16_000
 ENOUGH = 32
 """Windows that are spread over a recording before they may lie more than `UPSTREAM_HOP` apart.
 
-On 24 clips of 90 s of people and systems, 32 windows give the mean of 83 within 0.034 (root mean square 0.015), 54 within
-0.027 (0.009), 24 within 0.053 (0.019).
+On 24 clips of 90 s of people and systems, 32 windows give the mean of 83 within 0.034 (root mean square 0.015), 54
+within 0.027 (0.009), 24 within 0.053 (0.019).
 """
 
 PLENTY = 160
