@@ -74,6 +74,7 @@ bench: test-environment reference-packages
 	$(if $(LONG),$(BIN)/python tests/performance/podcast.py make $(SPEECH)-long.wav --minutes 60)
 	$(if $(LONG),$(BIN)/python tests/performance/podcast.py measure $(SPEECH)-long.wav)
 	$(if $(LONG),$(BIN)/python tests/performance/throughput.py $(SPEECH)-long.wav)
+	$(if $(LONG),$(BIN)/python tests/performance/clips.py --clips 20)
 	$(if $(LONG),$(BIN)/python tests/performance/long_recording.py $(SPEECH).wav --hours $(LONG))
 
 docs: test-environment
