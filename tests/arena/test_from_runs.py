@@ -77,6 +77,12 @@ def test_what_was_judged_under_another_question_is_another_item(runs: Path) -> N
     assert {(item.dimension, item.instructions) for item in asked.items} == {("warmth", "Who sounds warmer?")}
 
 
+@pytest.mark.parametrize("dimension", ["", " ", "x" * 101])
+def test_a_dimension_has_a_name(runs: Path, dimension: str) -> None:
+    with pytest.raises(BadInput, match="1 to 100 characters"):
+        manifest_of(runs, dimension=dimension)
+
+
 def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
         assert add(database, manifest_of(runs)) == {"systems": 3, "items": 2, "outputs": 5}

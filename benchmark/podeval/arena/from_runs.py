@@ -6,10 +6,12 @@ from pathlib import Path
 
 from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry
 from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
 from podeval.store.run_folder import Output, Plan, run_folders
 
 DIMENSION = "overall"
 QUESTION = "Which of the two would you rather go on listening to?"
+LONGEST_NAME = 100
 
 
 def manifest_of(
@@ -30,13 +32,18 @@ def manifest_of(
         dimension: what listeners judge; an item judged on another is another item of the arena.
         question: what they are asked.
         controls: also recordings of controls, which everybody should vote against.
+
+    Raises:
+        BadInput: the dimension has no name, or too long a one.
     """
+    if not 0 < len(dimension.strip()) <= LONGEST_NAME:
+        raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
     found = [
         (plan, item, output, audio)
         for plan, item, output, audio in _recordings(runs)
         if benchmark in ("", plan.benchmark)
         and split in ("", plan.split)
-        and (controls or plan.system_kind != "control")
+        and (controls or plan.shown_kind != "control")
     ]
     times = Counter(_name(plan, item, dimension) for plan, item, _, _ in found)
     manifest = Manifest()
