@@ -10,8 +10,8 @@ from threadpoolctl import ThreadpoolController
 def one_thread() -> AbstractContextManager[Any]:
     """A block in which each product of matrices is made by the thread that asks for it.
 
-    For many small ones: a second thread gains nothing, and beside other work on the cores each product waits for it,
-    which on two busy cores took forty times as long.
+    For many small ones: a second thread gains nothing, and beside other work on the cores each product waits for it.
+    On two busy cores SRMR took three times the processor, its gammatonegram up to forty times.
     """
     found: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return found

@@ -86,7 +86,7 @@ def add_runs(
     runs: Annotated[Path, typer.Argument(metavar="RUNS", help="folder of runs")],
     benchmark: Annotated[str, typer.Option(help="only runs on this one")] = "",
     split: Annotated[str, typer.Option(help="only runs on this split")] = "",
-    dimension: Annotated[str, typer.Option(help="what listeners judge")] = "overall",
+    dimension: Annotated[str, typer.Option(help="what listeners judge; overall by default")] = "",
     question: Annotated[str, typer.Option(help="what they are asked; by default, which they would go on with")] = "",
     controls: Annotated[bool, typer.Option("--controls", help="also controls, which all should vote against")] = False,
     database: Annotated[
@@ -104,14 +104,14 @@ def add_runs(
     Example: podeval arena add-runs runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
     """
     from podeval.arena.catalogue import add as take_in
-    from podeval.arena.from_runs import QUESTION, manifest_of
+    from podeval.arena.from_runs import DIMENSION, QUESTION, manifest_of
     from podeval.store.database import Database
 
     found = manifest_of(
         runs,
         benchmark=benchmark,
         split=split,
-        dimension=dimension,
+        dimension=dimension or DIMENSION,
         question=question or QUESTION,
         controls=controls,
     )

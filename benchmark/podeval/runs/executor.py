@@ -118,9 +118,14 @@ def _pool(processes: int) -> ProcessPoolExecutor:
     )
 
 
-def _settle(threads: int) -> None:
+def keep_to(threads: int) -> None:
+    """Let this process use so many threads; before its numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
+
+
+def _settle(threads: int) -> None:
+    keep_to(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()

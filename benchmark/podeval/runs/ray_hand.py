@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.runs.executor import Carried
+from podeval.runs.executor import Carried, keep_to
 from podeval.store.files import only_one
 
 Content = NDArray[np.uint8]
@@ -50,8 +50,7 @@ class Hand:
     """Does work. As a Ray actor, started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
-        for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-            os.environ[variable] = str(threads)
+        keep_to(threads)
         self._kept: dict[str, Callable[[Any], Any]] = {}
         self._held = contextlib.ExitStack()
         self._folder = self._own_folder()
