@@ -37,7 +37,7 @@ KEYS = {
     "wsim": ["wsim"],
     "timbre_consistency": ["timbre_consistency"],
     "timbre_similarity": ["timbre_similarity"],
-    "reverb_consistency": ["reverb_consistency", "srmr"],
+    "reverb_consistency": ["reverb_consistency", "reverb_consistency_norm", "srmr"],
     "rtf": ["rtf"],
     "distillmos": ["distillmos"],
     "arena": ["rating", "rating_low", "rating_high", "rank_best", "rank_worst", "wins", "battles"],

@@ -76,6 +76,8 @@ def test_it_is_the_population_deviation_of_srmr_over_windows_of_3_s_every_2_s(mo
     expected = [srmr(window, RATE, fast=mode == "fast", norm=norm) for window in windows]
     assert found.values["reverb_consistency"] == pytest.approx(np.std(expected), rel=1e-4)
     assert found.values["srmr"] == pytest.approx(np.mean(expected), rel=1e-5)
+    normalised = [srmr(window, RATE, fast=mode == "fast", norm=True) for window in windows]
+    assert found.values["reverb_consistency_norm"] == pytest.approx(np.std(normalised), rel=1e-4)
     assert found.notes == {"windows": 3, "windows_left_out": 0}
     assert found.timeline
     assert (found.timeline.starts, found.timeline.window) == ([0, 2, 4], 3)

@@ -88,7 +88,7 @@ BENCHMARK = Benchmark(
             tracks=("voice",),
             metrics=(
                 MetricUse(name="timbre_consistency", keys=("timbre_consistency",)),
-                MetricUse(name="reverb_consistency", keys=("reverb_consistency",)),
+                MetricUse(name="reverb_consistency", keys=("reverb_consistency", "reverb_consistency_norm")),
                 MetricUse(name="sound_fidelity", keys=("pesq_estimate",)),
                 MetricUse(name="distillmos", keys=("distillmos",)),
             ),

@@ -4,7 +4,8 @@ Population standard deviation, over windows of 3 s every 2 s, of the speech-to-r
 (SRMR); 0 upwards, lower is more consistent. Windows of which more than 60 % is not speech are left out and counted in
 the notes. `srmr` is the mean over the same windows: higher is drier, but it moves with the voice and its tempo too, so
 it is shown and not ranked. For the same reason a change of voice raises the spread about as far as a change of room,
-and dry voices spread more than reverberant ones; `norm=True` holds voices several times closer together.
+and dry voices spread more than reverberant ones. `reverb_consistency_norm` is the spread of normalised SRMR, which
+depends less on the voice: where several voices speak, that is the one to read.
 
 Source: LFS-Bench, section 3 and appendix C.2; SRMR by Falk, Zheng and Chan, IEEE TASLP 2010, as in SRMRpy; 16 kHz, mean
 of the channels.
@@ -14,6 +15,7 @@ envelopes, not normalised (`mode="slow"` takes Hilbert envelopes, `norm=True` th
 different scales), and the sampling rate of speech models instead of 24 kHz first (`variant="lfs"`).
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -35,10 +37,11 @@ WINDOW, STRIDE = 3.0, 2.0
 @metric(
     name="reverb_consistency",
     title="Reverb consistency",
-    version="1.0",
+    version="1.1",
     dimension="acoustics.reverberation",
     keys=(
         Key("reverb_consistency", "lower", "", (0, None), about="spread of SRMR over time: how much the room changes"),
+        Key("reverb_consistency_norm", "lower", "", (0, None), about="the same, depending less on the voice"),
         Key("srmr", "informative", "", (0, None), about="mean SRMR: how dry the speech sounds, higher is drier"),
     ),
     needs=speech_track.NEEDS,
@@ -58,7 +61,7 @@ def reverb_consistency(
         recording: speech of at least 5 s, which is two windows; channels are averaged, 16 kHz.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         mode: `fast` takes envelopes from a gammatonegram; `slow` Hilbert envelopes, twenty times slower.
-        norm: hold modulation energies to a range of 30 dB, which makes SRMR depend less on the speaker.
+        norm: normalised SRMR for all values: modulation energies held to a range of 30 dB, and bands up to 30 Hz.
         variant: `lfs` goes through 24 kHz first, as the paper has all audio.
     """
     recording.require_sound(WINDOW + STRIDE)
@@ -68,17 +71,23 @@ def reverb_consistency(
     speech = track.speech()
     if not speech:
         raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
-    starts, values = srmr_windows(track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast", norm=norm)
+    srmr = partial(srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
+    starts, values = srmr(norm=norm)
     kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech, WINDOW)
     if kept.sum() < 2:
         found = "no window" if not kept.any() else "only one window"
         raise CannotScore(
             f"{found} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
-    starts, values = starts[kept], values[kept]
+    normalised = values if norm else srmr(norm=True)[1]
+    starts, values, normalised = starts[kept], values[kept], normalised[kept]
     windows = int((len(track.mono()) - WINDOW * MODEL_RATE) // (STRIDE * MODEL_RATE)) + 1
     return Score(
-        values={"reverb_consistency": float(np.std(values)), "srmr": float(np.mean(values))},
+        values={
+            "reverb_consistency": float(np.std(values)),
+            "reverb_consistency_norm": float(np.std(normalised)),
+            "srmr": float(np.mean(values)),
+        },
         notes={"windows": len(values), "windows_left_out": windows - len(values), **track.notes},
         timeline=Timeline(
             starts=[round(float(start), 3) for start in starts],
