@@ -44,6 +44,15 @@ OTHER_PASSAGE = (
     "She says that the second time was easier, since the mud was frozen.",
 )
 
+ALLISON_SAYS = (
+    "That agent is already logged on. Please enter your agent number followed by the pound key. "
+    "Login incorrect. Please enter your agent number followed by the pound key. "
+    "Please enter a new extension, followed by pound. "
+    "Please enter a password followed by the pound key. "
+    "Agent login. Please enter your agent number followed by the pound key."
+)
+"""The first English prompts of Asterisk that fit, as heard in the clean recording."""
+
 _SPOKEN_PROMPTS = ("vm-", "conf-", "confbridge-", "dir-", "queue-", "demo-", "agent-", "priv-")
 _PROMPT_SECONDS = (2.5, 8.0)
 _HEART = "heart"
@@ -223,7 +232,7 @@ def _asterisk(packages: Path, shared: Path) -> Iterator[Found]:
             rate=16_000,
             utterances=_until(SECONDS, prompts, 16_000),
             others=_until(REFERENCE_SECONDS, prompts, 16_000),
-            text=None,
+            text=ALLISON_SAYS if name == "allison_en" else None,
             source=f"Asterisk prompts (Debian {package})",
             licence=licence,
         )
