@@ -27,8 +27,8 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     """
     how = sign_in(host)
     services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
-    site = build_site(Site(services, how))
-    return trying.mount(site, trying.build(runs, trying.measures(how.mode == "local")))
+    site = Site(services, how)
+    return trying.mount(build_site(site), trying.build(site.results, trying.measures(how.mode == "local")))
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -34,14 +33,13 @@ def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
     return local if said == "" else said == "1"
 
 
-def build(runs: Path, measuring: bool) -> gr.Blocks:
+def build(folder: RunsFolder, measuring: bool) -> gr.Blocks:
     """The app.
 
     Args:
-        runs: the folder of runs.
+        folder: of runs.
         measuring: whether visitors may measure.
     """
-    folder = RunsFolder(runs)
     app = gr.Blocks(title="podeval · try", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False)
     with app:
         gr.Markdown("# podeval\n[Board](/) · [Arena](/arena) · [Submit](/submit) · [Method](/method)")

@@ -33,6 +33,8 @@ from starlette.middleware.sessions import SessionMiddleware
 from podeval import __version__
 from podeval.arena import Refused, refusal
 from podeval.errors import BadInput, PodevalError
+from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.report import Reports
 from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 
@@ -94,11 +96,17 @@ class Site:
     Args:
         services: what the pages call.
         how: how people sign in.
+
+    Attributes:
+        results: the folder of runs, its tables read once for all pages.
+        reports: the reports over it.
     """
 
     def __init__(self, services: Services, how: SignIn) -> None:
         self.services = services
         self.how = how
+        self.results = RunsFolder(services.runs)
+        self.reports = Reports(self.results)
         self.texts = {language: _texts(language) for language in LANGUAGES}
         self._templates = _Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -15,8 +16,9 @@ from sqlalchemy import text
 from website import Site
 
 from podeval import __version__, benchmarks
-from podeval.leaderboard.folder import RunsFolder
 from podeval.metrics import catalogue
+
+_LOG = logging.getLogger("podeval.site")
 
 RATE = "120/minute"
 MOST_ROWS = 5_000
@@ -43,7 +45,7 @@ class Health(BaseModel):
 def router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
-    folder = RunsFolder(site.services.runs)
+    folder = site.results
 
     @routes.get("/api/v1/benchmarks")
     def all_benchmarks(request: Request) -> list[dict[str, Any]]:
@@ -136,8 +138,9 @@ def router(site: Site) -> APIRouter:
             with site.services.database.reading() as session:
                 session.execute(text("select 1"))
         except Exception as error:
-            sentence = f"the database {site.services.database.name} does not answer ({type(error).__name__})"
-            return JSONResponse({"status": "down", "error": sentence}, 503)
+            # Where it is, is for the operator.
+            _LOG.error("the database %s does not answer: %s", site.services.database.name, type(error).__name__)
+            return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
         services = site.services
         told = Health(
             status="ok",
@@ -150,14 +153,15 @@ def router(site: Site) -> APIRouter:
         return JSONResponse(told.model_dump())
 
     @routes.get("/metrics", include_in_schema=False)
-    def counts() -> PlainTextResponse:
+    def counts(request: Request) -> PlainTextResponse:
         """Counts in Prometheus' text format."""
-        status = site.services.arena.status()
+        site.limit(request, RATE)
+        counted = site.services.arena.counts()
         lines = [
             "# TYPE podeval_votes_total counter",
-            *(f'podeval_votes_total{{outcome="{name}"}} {count}' for name, count in sorted(status.outcomes.items())),
+            *(f'podeval_votes_total{{outcome="{name}"}} {count}' for name, count in sorted(counted.outcomes.items())),
             "# TYPE podeval_battles_total counter",
-            f"podeval_battles_total {status.battles}",
+            f"podeval_battles_total {counted.battles}",
             "# TYPE podeval_board_rows gauge",
             f"podeval_board_rows {len(folder.board())}",
         ]

@@ -44,7 +44,7 @@ class _UnlessSystem(APIRoute):
 def router(site: Site) -> APIRouter:
     """The page and its files."""
     routes = APIRouter(tags=["board"], route_class=_UnlessSystem)
-    folder = RunsFolder(site.services.runs)
+    folder = site.results
     # The first reader need not wait for the tables.
     threading.Thread(target=_warm, args=(folder,), daemon=True).start()
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from player import Given
-from readings import readings
 from website import Site, as_script_data
 
 from podeval.analysis.playback import Playback
@@ -29,7 +28,7 @@ _KEEP = {"Cache-Control": "private, max-age=600"}
 def router(site: Site) -> APIRouter:
     """The page and its sounds."""
     routes = APIRouter(include_in_schema=False)
-    read = readings(site)
+    read = site.reports
     folder, shelf = read.folder, read.shelf
     recordings = Recordings(folder, Playback.default())
 

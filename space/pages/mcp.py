@@ -17,7 +17,6 @@ from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.leaderboard.folder import RunsFolder
 from podeval.questions import Documentation, Passage, Questions
 from podeval.questions.board import BenchmarkFound, Comparison, Explained, SystemFound, View
 
@@ -40,7 +39,7 @@ def router(site: Site) -> APIRouter:
 
     @asynccontextmanager
     async def life(_: FastAPI) -> AsyncIterator[None]:
-        server = tools(Questions(RunsFolder(site.services.runs)), Documentation())
+        server = tools(Questions(site.results), Documentation())
         app = server.streamable_http_app(
             streamable_http_path="/mcp", json_response=True, stateless_http=True, transport_security=_guarded()
         )

@@ -14,7 +14,6 @@ from website import Site
 from pages.judges import of_papers
 from podeval import benchmarks
 from podeval.leaderboard.changes import Change, changes
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.validity import FEWEST, Validity, of_listening_tests, validity
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
@@ -27,7 +26,7 @@ NEWEST = 100
 def router(site: Site) -> APIRouter:
     """The route."""
     routes = APIRouter(include_in_schema=False)
-    folder = RunsFolder(site.services.runs)
+    folder = site.results
     kept: dict[int, list[Validity]] = {}
     lock = threading.Lock()
     changed: list[tuple[pd.DataFrame, int, list[Change]]] = []

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from readings import readings
 from website import Site
 
 from podeval.arena import Refused, refusal
@@ -17,7 +16,7 @@ from podeval.leaderboard.report_page import shown
 def router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
-    read = readings(site)
+    read = site.reports
 
     @routes.get("/report/{name:path}")
     def page(request: Request, name: str) -> HTMLResponse:

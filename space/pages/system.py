@@ -11,7 +11,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from links import system_address
 from markupsafe import Markup
 from player import Given
-from readings import readings
 from website import Site, as_script_data
 
 from podeval.arena import Refused, refusal
@@ -28,7 +27,7 @@ from podeval.metrics.score import Timeline
 def router(site: Site) -> APIRouter:
     """The page."""
     routes = APIRouter(include_in_schema=False)
-    read = readings(site)
+    read = site.reports
 
     @routes.get("/system")
     def page(

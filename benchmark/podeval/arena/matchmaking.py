@@ -95,7 +95,8 @@ class Matchmaker:
 
     def forget(self) -> None:
         """Count anew at the next battle: something was added, excluded or restored."""
-        self._snapshot.made_at = -1e9
+        with self._lock:
+            self._snapshot.made_at = -1e9
 
     def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
         known = self._current(session)

@@ -125,7 +125,7 @@ class Rankings:
         self._arena = arena
         self._share = share
         self._lock = threading.Lock()
-        self._state: tuple[int, ...] | None = None
+        self._state: tuple[object, ...] | None = None
         self._ranking: Ranking | None = None
         self._renewing = False
         self._cost = 0.0
@@ -180,14 +180,14 @@ class Rankings:
         finally:
             self._renewing = False
 
-    def _count(self) -> tuple[int, ...]:
+    def _count(self) -> tuple[object, ...]:
         """What changes whenever a vote comes, goes, or gets another standing, or a system another title."""
         with self._arena.database.reading() as session:
             votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
             counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))
             decided = session.scalar(select(func.max(Flag.number)))
-            systems = session.scalar(select(func.count()).select_from(System))
-        return tuple(int(value or 0) for value in (*votes, counted, decided, systems))
+            systems = session.execute(select(System.id, System.title, System.kind).order_by(System.id)).all()
+        return (*votes, counted, decided, *systems)
 
     def _made(self) -> Ranking:
         table = self._arena.battles()

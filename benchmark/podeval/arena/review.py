@@ -38,15 +38,25 @@ class Review:
 
 
 @dataclass(frozen=True)
-class Status:
+class Counts:
+    """Battles that were shown and votes by their outcome."""
+
+    battles: int
+    outcomes: dict[str, int]
+
+    @property
+    def votes(self) -> int:
+        """All that were recorded."""
+        return sum(self.outcomes.values())
+
+
+@dataclass(frozen=True)
+class Status(Counts):
     """How the arena stands."""
 
     systems: int
     items: int
-    battles: int
-    votes: int
     voters: int
-    outcomes: dict[str, int]
     excluded: int
     excluded_by_people: int
     alarms: list[str]
@@ -169,10 +179,18 @@ def flags_of(session: Session, *, vote: str | None = None, newest: int = 100) ->
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 
 
+def counts(session: Session) -> Counts:
+    """What the database can count by itself."""
+    by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
+    return Counts(
+        battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
+        outcomes={outcome: count for outcome, count in session.execute(by_outcome)},
+    )
+
+
 def status(session: Session, settings: Settings) -> Status:
     """Counts, and the alarms that stand."""
-    by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
-    outcomes = {outcome: count for outcome, count in session.execute(by_outcome)}
+    counted = counts(session)
     excluded = (
         select(Vote.id, Vote.recorded_at, Vote.standing, Vote.standing_by)
         .join(Battle, Vote.battle == Battle.id)
@@ -188,10 +206,9 @@ def status(session: Session, settings: Settings) -> Status:
     return Status(
         systems=session.scalar(select(func.count()).select_from(System)) or 0,
         items=session.scalar(select(func.count(func.distinct(Output.item)))) or 0,
-        battles=session.scalar(select(func.count()).select_from(Battle)) or 0,
-        votes=sum(outcomes.values()),
+        battles=counted.battles,
+        outcomes=counted.outcomes,
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,
-        outcomes=outcomes,
         excluded=len(out),
         excluded_by_people=sum(row.standing_by not in ("", RULES) for row in rows if row.id in out),
         alarms=alarms(table, out, settings.limits),

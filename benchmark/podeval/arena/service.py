@@ -351,6 +351,11 @@ class Arena:
         with self.database.reading() as session:
             return review.flags_of(session, vote=vote, newest=newest)
 
+    def counts(self) -> review.Counts:
+        """Battles and votes."""
+        with self.database.reading() as session:
+            return review.counts(session)
+
     def status(self) -> review.Status:
         """Counts, and the alarms that stand."""
         with self.database.reading() as session:

@@ -182,15 +182,14 @@ class Design(_Part):
         """Most items that stay within the time, taking the longest ones."""
         if self.minutes is None:
             return len(self.items)
-        most = 0
-        while most < len(self.items) and self.estimate(most + 1) <= self.minutes:
-            most += 1
-        return most
+        return sum(seconds / 60 <= self.minutes for seconds in itertools.accumulate(self._longest_first()))
 
     def estimate(self, items: int) -> float:
         """Minutes that one listener takes for the longest so many items, hearing everything once."""
-        longest = sorted((self._seconds(item) for item in self.items), reverse=True)[:items]
-        return sum(longest) / 60
+        return sum(self._longest_first()[:items]) / 60
+
+    def _longest_first(self) -> list[float]:
+        return sorted((self._seconds(item) for item in self.items), reverse=True)
 
     def _seconds(self, item: Item) -> float:
         """Seconds that one listener spends on one item, by what its page asks for."""
