@@ -10,6 +10,7 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
+import gradio_gate
 import trying
 from fastapi import FastAPI
 from identity import sign_in
@@ -28,7 +29,7 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     how = sign_in(host)
     services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
     site = Site(services, how)
-    return trying.mount(build_site(site), trying.build(site.results, trying.measures(how.mode == "local")))
+    return trying.mount(build_site(site), trying.build(site.results, gradio_gate.measures(how.mode == "local")))
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -6,6 +6,9 @@ use for these keeps them shut.
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 TRY = "/try"
@@ -13,6 +16,9 @@ LARGEST_UPLOAD = 20 * 2**20
 LARGEST_CALL = 2**20
 UPLOAD_SECONDS = 180.0
 """From the head of an upload to its last byte."""
+UPLOAD_RATE = "20/minute"
+MOST_HELD = 2 * 2**30
+"""Bytes of uploads that lie here at a time; they are deleted within the hour."""
 
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
@@ -22,13 +28,19 @@ POLICY = (
 """Gradio's page has code and style in it and cannot do without."""
 
 _API = f"{TRY}/gradio_api"
-_UPLOAD = f"{_API}/upload"
-_TAKES = (_UPLOAD, f"{_API}/queue/join", f"{_API}/cancel", f"{_API}/reset", f"{_API}/run/", f"{_API}/call/")
+UPLOAD = f"{_API}/upload"
+_TAKES = (UPLOAD, f"{_API}/queue/join", f"{_API}/cancel", f"{_API}/reset", f"{_API}/run/", f"{_API}/call/")
 _SHUT = (
     *("/component_server", "/deep_link", "/dev/", "/login", "/monitoring", "/process_recording", "/profiling"),
     *("/proxy=", "/run-history", "/runs", "/stream/", "/vibe-"),
 )
 _FILES = ("/file=", "/file/")
+
+
+def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
+    said = environment.get("PODEVAL_TRY", "")
+    return local if said == "" else said == "1"
 
 
 def concerns(path: str) -> bool:
@@ -38,7 +50,7 @@ def concerns(path: str) -> bool:
 
 def largest(path: str) -> int:
     """Bytes that a request may send."""
-    return LARGEST_UPLOAD if path == _UPLOAD else LARGEST_CALL
+    return LARGEST_UPLOAD if path == UPLOAD else LARGEST_CALL
 
 
 def why_shut(method: str, path: str) -> str:
@@ -49,6 +61,18 @@ def why_shut(method: str, path: str) -> str:
     if part.startswith(_FILES):
         return "" if _is_its_own(part[len(_FILES[0]) :]) else "this file is not for readers"
     return "this is shut here" if part.startswith(_SHUT) else ""
+
+
+def is_full() -> bool:
+    """Whether as much was uploaded as may lie here."""
+    import gradio.utils
+
+    held = 0
+    for folder, _, names in os.walk(gradio.utils.get_upload_folder()):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                held += os.lstat(os.path.join(folder, name)).st_size
+    return held > MOST_HELD
 
 
 def _is_its_own(name: str) -> bool:

@@ -15,7 +15,10 @@ from urllib.parse import urlsplit
 
 import gradio_gate
 from identity import is_loopback
+from limits import parse
+from pace import Pace
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,11 +36,13 @@ DOCS = (
 )
 """The page that documents the interface for programs has code and style in it and cannot do without."""
 
-FRAME = "frame-ancestors 'self' https://huggingface.co https://*.hf.space"
+FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
+"""The Hub shows a Space within its own page."""
 _PROGRAMS = ("/mcp",)
 """Read-only, for programs that are no browsers."""
 
-_FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = ("forwarded", "via", "x-real-ip")
+_FORWARDED_BEGIN = ("x-forwarded-", "cf-")
 
 
 class Guard:
@@ -47,6 +52,7 @@ class Guard:
         app: what is behind it.
         own: how the paths begin of which some take something in.
         local: whether who comes is the one person of this machine, without having proven it.
+        measures: whether visitors may upload what is measured for them.
         hosts: further names under which a local site is reached.
     """
 
@@ -55,11 +61,14 @@ class Guard:
         app: ASGIApp,
         own: tuple[str, ...] = (),
         local: bool = False,
+        measures: bool = False,
         hosts: Iterable[str] = (),
     ) -> None:
         self._app = app
         self._own = own
         self._local = local
+        self._measures = measures
+        self._pace = Pace()
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +105,8 @@ class Guard:
             return _no(403, why)
         if method != "POST":
             return None
+        if path.startswith(gradio_gate.UPLOAD) and (no_upload := self._no_upload(scope)):
+            return no_upload
         if not program and not gradio and not path.startswith(self._own):
             return _no(403, "the site takes nothing in here")
         if path.startswith("/sign-out"):
@@ -110,12 +121,22 @@ class Guard:
             return _no(413, _at_most(most))
         return _no(413, _at_most(most)) if int(length) > most else None
 
+    def _no_upload(self, scope: Scope) -> Response | None:
+        if not self._measures:
+            return _no(403, "this board does not measure for visitors")
+        if self._pace.wait(parse(gradio_gate.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
+            return _no(429, "that was too fast; try again in a minute")
+        if gradio_gate.is_full():
+            return _no(503, "too much lies here already; try again in an hour")
+        return None
+
     def _not_local(self, scope: Scope, headers: Headers) -> str:
         """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
         named = _host(headers.get("host", ""))
         if named in self._hosts:
             return ""
-        if any(name in headers for name in _FORWARDED):
+        forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
+        if forwarded or _from_a_page_elsewhere(headers):
             return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
         client = scope.get("client")
         # A page of elsewhere whose name was turned to this machine still says its own name.
@@ -179,6 +200,13 @@ def own_hosts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
     )
 
 
+def origin_of(request: HTTPConnection) -> str:
+    """The network address of who sent a request; what a proxy says counts where one is trusted."""
+    proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
+    forwarded = forwarded_for(request.headers, proxies) if proxies else ""
+    return address_block(forwarded or (request.client.host if request.client else ""))
+
+
 def address_block(address: str) -> str:
     """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
     try:
@@ -233,6 +261,17 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _from_a_page_elsewhere(headers: Headers) -> bool:
+    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy stands between.
+
+    A link on another site leads here too; of that a browser says so, as this machine's pages count as safe.
+    """
+    if headers.get("sec-fetch-site") in ("cross-site", "none"):
+        return False
+    pages = (headers.get("origin"), headers.get("referer"))
+    return any(page and not is_loopback(_host(urlsplit(page).netloc)) for page in pages)
 
 
 def _same_site(headers: Headers) -> bool:

@@ -36,6 +36,10 @@ LOCAL = Person("local", "you", admin=True)
 """The one person at a board on a loopback address."""
 
 
+class CannotSignIn(Exception):
+    """Who signs people in cannot be asked."""
+
+
 class NotSignedIn(Exception):
     """Something was asked for that needs a proven person."""
 
@@ -121,7 +125,11 @@ def router(how: SignIn) -> APIRouter:
         # Behind a proxy a request neither knows the site's name nor that it came by https.
         address = public_address()
         back = f"{address}{request.url_for('finish').path}" if address else str(request.url_for("finish"))
-        answer: Response = await how.client.authorize_redirect(request, back)
+        try:
+            answer: Response = await how.client.authorize_redirect(request, back)
+        except Exception as error:
+            # Which errors there are depends on what authlib asks with.
+            raise CannotSignIn from error
         return answer
 
     @routes.get("/sign-in/done", name="finish")
@@ -134,6 +142,8 @@ def router(how: SignIn) -> APIRouter:
         except OAuthError:
             request.session.clear()
             return RedirectResponse("/?signed-in=no", status_code=303)
+        except Exception as error:
+            raise CannotSignIn from error
         told = token.get("userinfo") or {}
         # A new session: what was in the cookie before signing in is worth nothing afterwards.
         request.session.clear()

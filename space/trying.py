@@ -7,8 +7,6 @@ few waiting, short recordings, uploads deleted within the hour.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -25,12 +23,6 @@ SHUT = (
     "This board does not measure for visitors. On your own machine: `pip install 'podeval[embedded]'`, then "
     "`podeval measure dnsmos episode.wav`; or `podeval serve`, whose page `/try` does."
 )
-
-
-def measures(local: bool, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether visitors may measure: as PODEVAL_TRY says, else where there is nobody but the operator."""
-    said = environment.get("PODEVAL_TRY", "")
-    return local if said == "" else said == "1"
 
 
 def build(folder: RunsFolder, measuring: bool) -> gr.Blocks:

@@ -19,8 +19,9 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
-from guard import Guard, address_block, forwarded_for, own_hosts
-from identity import NotSignedIn, Person, SignIn, cookie_secret, public_address
+from gradio_gate import measures
+from guard import Guard, origin_of, own_hosts
+from identity import CannotSignIn, NotSignedIn, Person, SignIn, cookie_secret, public_address
 from identity import router as sign_in_routes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
@@ -169,9 +170,7 @@ class Site:
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
-        proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
-        forwarded = forwarded_for(request.headers, proxies) if proxies else ""
-        return address_block(forwarded or (request.client.host if request.client else ""))
+        return origin_of(request)
 
     def limit(self, request: Request, rate: str) -> None:
         """Let through so many requests of one person or address, such as `20/minute`.
@@ -258,6 +257,12 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
             return answered(request, 403, "closed", f"Nothing is taken here: {NOWHERE}")
         return answered(request, 401, "not signed in", "Please sign in first, at /sign-in.")
 
+    @app.exception_handler(CannotSignIn)
+    async def unknowable(request: Request, error: CannotSignIn) -> Response:
+        _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
+        told = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
+        return answered(request, 503, "sign-in", told, **{"Retry-After": "60"})
+
     @app.exception_handler(TooMany)
     async def hasty(request: Request, error: TooMany) -> Response:
         return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
@@ -268,7 +273,9 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
 
     @app.exception_handler(BadInput)
     async def bad(request: Request, error: BadInput) -> Response:
-        return answered(request, 422, "invalid", str(error))
+        # Where the results lie is for the operator.
+        told = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
+        return answered(request, 422, "invalid", told)
 
     @app.exception_handler(StoreUnusable)
     @app.exception_handler(DiskFull)
@@ -287,7 +294,7 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
 
 def _guard(app: FastAPI, *, local: bool = False) -> None:
     """What holds for every request; see `guard`."""
-    app.add_middleware(Guard, own=_OWN, local=local, hosts=own_hosts())
+    app.add_middleware(Guard, own=_OWN, local=local, measures=measures(local), hosts=own_hosts())
 
 
 def _query(request: Request, **changed: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import logging
 import re
 import threading
 from typing import Any
@@ -24,7 +25,10 @@ from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.index import Index
 from podeval.leaderboard.view import View, settle
 
+_LOG = logging.getLogger("podeval.site")
+
 RATE = "120/minute"
+PAGE_RATE = "300/minute"
 PART = "x-podeval-part"
 """Header of a request for the view alone, without the page around it."""
 
@@ -50,17 +54,20 @@ def router(site: Site) -> APIRouter:
 
     @routes.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)
     def page(request: Request) -> Response:
+        site.limit(request, PAGE_RATE)
         language = site.language(request)
         words = Words(site.texts[language]["board"], language)
-        problem, found = "", None
+        person = site.person(request)
+        operates, problem, found = person is not None and person.admin, "", None
         try:
             index = folder.index()
             found = None if index.empty else shown(settle(_view(request), index), folder, words, str(request.base_url))
         except BadInput as error:
-            problem = str(error)
+            _LOG.error("the board cannot be shown: %s", error)
+            problem = str(error) if operates else words["in_the_log"]
         part = "board_view.html" if request.headers.get(PART) else "board.html"
         answer = site.render(
-            request, part, shown=found, problem=problem, folder=str(folder.path), Markup=Markup
+            request, part, shown=found, problem=problem, folder=str(folder.path) if operates else "", Markup=Markup
         )  # fmt: skip
         answer.status_code = 503 if problem else 200
         answer.headers.update(

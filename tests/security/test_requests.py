@@ -51,7 +51,13 @@ def test_the_database_and_its_secret_lie_beside_the_runs_and_are_not_served(
 @pytest.mark.parametrize(
     "path",
     [
-        *("/gradio_api/upload", "/upload", "/gradio_api/component_server", "/gradio_api/process_recording"),
+        *(
+            "/try/gradio_api/process_recording",
+            "/gradio_api/upload",
+            "/upload",
+            "/gradio_api/component_server",
+            "/gradio_api/process_recording",
+        ),
         *("/gradio_api/call/x", "/login", "/gradio_api/vibe-edit", "/gradio_api/run-history/connect", "/anything"),
     ],
 )
@@ -107,12 +113,54 @@ def test_this_machines_own_names_do(local_site: Any, host: str) -> None:
     assert from_here(local_site).get("/queue", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("header", ["x-forwarded-for", "forwarded", "x-real-ip", "x-forwarded-host"])
+@pytest.mark.parametrize(
+    "header", ["x-forwarded-for", "forwarded", "x-real-ip", "x-forwarded-host", "x-forwarded-proto", "via", "cf-ray"]
+)
 def test_a_proxy_before_a_board_of_one_person_is_noticed(local_site: Any, header: str) -> None:
     """Else everybody behind the proxy would be its operator."""
     answer = from_here(local_site).get("/queue", headers={header: "203.0.113.7"})
     assert answer.status_code == 421
     assert "proxy" in answer.json()["error"]
+
+
+def test_a_proxy_that_adds_nothing_is_noticed_by_what_browsers_say_of_their_page(local_site: Any) -> None:
+    client = from_here(local_site)
+    for says in ({"origin": "https://board.example"}, {"referer": "http://board.example/queue"}):
+        answer = client.post("/admin/frozen", json={"what": "votes", "frozen": True}, headers=OURS | says)
+        assert answer.status_code == 421, says
+        assert client.get("/queue", headers=says).status_code == 421
+    link = {"referer": "https://github.com/", "sec-fetch-site": "cross-site"}
+    assert client.get("/queue", headers=link).status_code == 200, "somebody's link to this machine's own board"
+    own = {"referer": "http://localhost:7860/", "origin": "http://127.0.0.1:7860", "sec-fetch-site": "same-origin"}
+    assert client.get("/queue", headers=own).status_code == 200
+
+
+def test_no_other_site_shows_our_pages_within_its_own(stranger: TestClient, local_site: Any) -> None:
+    for page in (stranger.get("/queue"), from_here(local_site).get("/admin"), stranger.get("/")):
+        assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
+        assert "hf.space" not in page.headers["content-security-policy"]
+
+
+def test_strangers_are_not_told_where_things_lie(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
+    monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
+    client = TestClient(board_app.build(tmp_path / "runs", "0.0.0.0"), raise_server_exceptions=False)
+    assert str(tmp_path) not in client.get("/").text
+    (tmp_path / "runs" / "board.parquet").write_bytes(b"no table")
+    for path in ("/", "/api/v1/board", "/method"):
+        answer = client.get(path)
+        assert answer.status_code in (422, 503), path
+        assert str(tmp_path) not in answer.text, path
+    monkeypatch.delenv("OAUTH_CLIENT_ID")
+    assert str(tmp_path) in from_here(board_app.build(tmp_path / "runs")).get("/").text, "the operator is"
+
+
+def test_who_signs_people_in_may_be_away(stranger: TestClient) -> None:
+    answer = stranger.get("/sign-in", follow_redirects=False)
+    assert (answer.status_code, answer.json()["reason"]) == (503, "sign-in")
+    assert "Nobody can sign in at present" in answer.json()["error"]
 
 
 def test_a_name_of_ones_own_can_be_allowed(

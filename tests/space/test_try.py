@@ -98,9 +98,9 @@ def test_a_script_is_measured(board_app: ModuleType) -> None:
 def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     board_app: ModuleType, local: bool, said: str, may: bool
 ) -> None:
-    import trying
+    import gradio_gate
 
-    assert trying.measures(local, {"PODEVAL_TRY": said}) is may
+    assert gradio_gate.measures(local, {"PODEVAL_TRY": said}) is may
 
 
 def test_a_board_that_does_not_measure_says_how_to(board_app: ModuleType, tmp_path: Path) -> None:
@@ -157,6 +157,27 @@ def test_other_sites_and_too_much_are_refused(client: TestClient) -> None:
     assert (large.status_code, large.json()["error"]) == (413, "send at most 20480 kB, and say how much")
     assert client.post("/try/gradio_api/queue/join", content=b"x" * (2**20 + 1)).status_code == 413
     assert client.post("/try/gradio_api/login", data={"username": "a", "password": "b"}).status_code == 403
+
+
+def uploaded(site: Any, address: str = "127.0.0.1") -> int:
+    client = TestClient(site, base_url="http://localhost", client=(address, 50_000))
+    return client.post("/try/gradio_api/upload", files={"files": ("a.wav", b"RIFF")}).status_code
+
+
+def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import gradio_gate
+
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
+    monkeypatch.setenv("PODEVAL_TRY", "0")
+    assert uploaded(board_app.build(tmp_path / "runs")) == 403
+    monkeypatch.setenv("PODEVAL_TRY", "1")
+    site = board_app.build(tmp_path / "runs")
+    assert uploaded(site) == 200
+    monkeypatch.setattr(gradio_gate, "MOST_HELD", 3)
+    assert uploaded(site) == 503
+    assert [uploaded(site) for _ in range(20)][-1] == 429
 
 
 def test_programs_read_the_leaderboard_through_gradios_own_client(address: str) -> None:

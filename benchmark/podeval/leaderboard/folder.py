@@ -98,7 +98,7 @@ class RunsFolder:
             numbers = Numbers.read(self.path / BOARD) if there else Numbers.of(self.board())
             return Index(numbers, by_system(self.systems()))
         except (OSError, ValueError, KeyError) as error:
-            sentence = f"the tables in {self.path} cannot be read ({error}); `podeval report` makes them again"
+            sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
             raise BadInput(sentence) from error
 
     def item_values(self, settled: Settled, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
