@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, UserTurn
@@ -40,7 +42,11 @@ def item(number: int, dimension: str = "semantic") -> Item:
 
 
 def measured(
-    folder: Path, items: list[Item], bench: Bench, benchmark: Benchmark = MTALK
+    folder: Path,
+    items: list[Item],
+    bench: Bench,
+    benchmark: Benchmark = MTALK,
+    answers: Sequence[Answer] = (),
 ) -> dict[tuple[str, str], Result]:
     """What a run of answers in words leaves behind, by item and metric."""
     run = RunFolder(folder, benchmark.name, "sample", "guide")
@@ -57,8 +63,8 @@ def measured(
             seed=0,
         )
     )
-    for one in items:
-        run.write_output(Output(item=one.id, answers=(Answer(words="It is two miles."),)))
+    for one, answer in zip(items, answers or [Answer(words="It is two miles.")] * len(items), strict=True):
+        run.write_output(Output(item=one.id, answers=(answer,)))
     measure.measure(run, "embedded", benchmark, items, InProcess(), lambda _: None, {}, bench)
     names = {one: content["metric"] for one, content in run.protocols("embedded").items()}
     return {(name, names[protocol]): result for (name, protocol), result in run.results("embedded").items()}
@@ -113,3 +119,27 @@ def test_an_item_whose_task_cannot_be_read_is_unscored_with_the_reason_and_stops
         assert isinstance(refused, Unscored)
         assert refused.cause == "ours"
         assert "the dimension is one of semantic, paralinguistic, ambient, not 'sideways'" in refused.reason
+
+
+def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Callable[..., Any], tmp_path: Path) -> None:
+    heard = MTALK.model_dump()
+    heard["dimensions"][0]["metrics"][0]["parameters"] = {"modality": "audio"}
+    sound = tmp_path / "user.wav"
+    soundfile.write(sound, np.full(16_000, 0.1), 16_000)
+    answers = [Answer(audio=f"{number}-1.wav", words="It is two miles.") for number in (1, 2)]
+    items = [spoken(item(1), sound), item(2)]
+    for answer in answers:
+        path = tmp_path / f"mtalk_bench/sample/guide/outputs/{answer.audio}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, np.full(16_000, 0.1), 16_000)
+    made = judge(answered, hears=True).bench
+    found = measured(tmp_path, items, made, Benchmark.model_validate(heard), answers)
+    assert isinstance(found["1", "rubric"], Score), found["1", "rubric"]
+    refused = found["2", "rubric"]
+    assert isinstance(refused, Unscored)
+    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, which a judge of audio has to hear"
+
+
+def spoken(one: Item, sound: Path) -> Item:
+    """The same with its user heard."""
+    return one.model_copy(update={"user": tuple(turn.model_copy(update={"audio": str(sound)}) for turn in one.user)})

@@ -152,6 +152,8 @@ def measured(name: str, bench: Bench, **inputs: Any) -> dict[str, Any]:
     assert metric.asks
     chosen = metric.read_parameters({})
     (found,) = score_judged(metric, [inputs], chosen, bench.judging(metric.asks, chosen))
+    if isinstance(found, Exception):
+        raise found
     return found.to_json()
 
 

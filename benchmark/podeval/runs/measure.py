@@ -6,6 +6,7 @@ alone writes, a line for each finished measurement. Judges are asked here, about
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,7 @@ def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> Iterator[tup
     try:
         asked = bench.judging(metric.asks, chosen) if metric.asks and tasks else None
     except PodevalError as error:
-        yield from ((task, Unscored(f"judging failed: {error}", "ours")) for task in tasks)
+        yield from ((task, _unjudged(error)) for task in tasks)
         return
     for start in range(0, len(tasks), _JUDGED_AT_ONCE):
         part = tasks[start : start + _JUDGED_AT_ONCE]
@@ -228,14 +229,18 @@ def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> Iterator[tup
             for inputs in given
             if not isinstance(inputs, Unscored)
         ]
-        results: list[Result]
+        found: Iterator[Result | PodevalError]
         try:
-            found = iter(score_judged(metric, ready, chosen, asked))
-            results = [inputs if isinstance(inputs, Unscored) else next(found) for inputs in given]
+            found = iter(list(score_judged(metric, ready, chosen, asked)))
         except PodevalError as error:
-            failed = Unscored(f"judging failed: {error}", "ours")
-            results = [inputs if isinstance(inputs, Unscored) else failed for inputs in given]
-        yield from zip(part, results, strict=True)
+            found = repeat(error)
+        for task, inputs in zip(part, given, strict=True):
+            result = inputs if isinstance(inputs, Unscored) else next(found)
+            yield task, _unjudged(result) if isinstance(result, PodevalError) else result
+
+
+def _unjudged(error: PodevalError) -> Unscored:
+    return Unscored(f"judging failed: {error}", "ours")
 
 
 def _final(result: Result | None) -> bool:
