@@ -187,6 +187,50 @@ def test_the_log_is_bounded(attempt: Try) -> None:
     assert len(attempt("for i in range(300_000): print('x' * 20)\nprint('the end')").log) < 20_000
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import time\nfor _ in range(1000): print('x', flush=True); time.sleep(0.001)",
+        "import os, time; os.close(1); os.close(2); time.sleep(1)",
+    ],
+    ids=["prints without end", "has closed what it prints to"],
+)
+def test_it_is_looked_at_by_the_clock_whatever_it_prints(
+    program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = []
+    weight = sandbox.weight
+    monkeypatch.setattr(sandbox, "weight", lambda *given: (looks.append(given), weight(*given))[1])
+    ended = sandbox.run(Box([sys.executable, "-c", program], tmp_path, trusted=True))
+    assert ended.failure is None
+    assert len(looks) <= ended.seconds / sandbox.TICK + 2
+
+
+def broken(*given: object) -> None:
+    raise RuntimeError("the host is not as it was")
+
+
+def unreadable(*given: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "why"),
+    [
+        ("resident", broken, "watching it failed (RuntimeError: the host is not as it was)"),
+        ("shutil.disk_usage", unreadable, "its output cannot be looked at (Operation not permitted)"),
+    ],
+)
+def test_what_cannot_be_watched_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, error: Callable[..., None], why: str
+) -> None:
+    monkeypatch.setattr(f"podeval.sandbox.{part}", error)
+    began = time.monotonic()
+    ended = sandbox.run(Box([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
+    assert (ended.code, ended.failure) == (-signal.SIGKILL, why)
+    assert time.monotonic() - began < 20
+
+
 @isolated
 def test_it_dies_with_the_process_that_opened_it(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()

@@ -198,32 +198,52 @@ class Running:
         return self._ended
 
     def _watch(self) -> None:
-        reading = selectors.DefaultSelector()
+        """See it to its end, which comes at once where watching fails."""
         pipe = self._process.stdout
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
-        reading.register(pipe, selectors.EVENT_READ)
-        wanted = None
-        while self._process.poll() is None:
-            wanted = self._stopped or self._overuse()
-            if wanted:
-                break
-            if reading.select(TICK):
-                self._read(pipe.fileno())
-                time.sleep(TICK / 10)
+        try:
+            wanted = self._watched(pipe.fileno())
+        except Exception as error:
+            wanted = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
         self._read(pipe.fileno())
         wanted = wanted or self._left_too_much()
         pipe.close()
-        reading.close()
         log = bytes(self._tail).decode("utf-8", "replace")
         self._ended = Ended(self._process.returncode, wanted, log, seconds)
 
-    def _read(self, descriptor: int) -> None:
+    def _watched(self, pipe: int) -> str | None:
+        """Why it has to be stopped; None once it has ended by itself."""
+        with selectors.DefaultSelector() as reading:
+            reading.register(pipe, selectors.EVENT_READ)
+            while self._process.poll() is None:
+                if wanted := self._stopped or self._overuse():
+                    return wanted
+                self._listen(reading, pipe)
+        return None
+
+    def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
+        """Take in what it prints until the next look, or its end."""
+        look = time.monotonic() + TICK
+        while self._process.poll() is None and (left := look - time.monotonic()) > 0:
+            if not reading.get_map():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(left)
+            elif reading.select(left):
+                if not self._read(pipe):
+                    reading.unregister(pipe)
+                time.sleep(TICK / 10)
+
+    def _read(self, pipe: int) -> bool:
+        """Whether it may print more."""
         with contextlib.suppress(BlockingIOError):
-            self._tail += os.read(descriptor, 65_536)
+            printed = os.read(pipe, 65_536)
+            self._tail += printed
             del self._tail[:-_LOG_BYTES]
+            return bool(printed)
+        return True
 
     def _overuse(self) -> str | None:
         """Which limit is passed, as a clause."""
@@ -238,13 +258,14 @@ class Running:
         limits = self._limits
         try:
             size, count = weight(self._folder, limits.output_files)
+            free = shutil.disk_usage(self._folder).free
         except OSError as error:
             return f"its output cannot be looked at ({error.strerror})"
         if count > limits.output_files:
             return f"it made more than {limits.output_files} files"
         if size > limits.output_bytes:
             return f"it wrote more than {_size(limits.output_bytes)}"
-        if shutil.disk_usage(self._folder).free < _FREE_FLOOR:
+        if free < _FREE_FLOOR:
             return "it left too little of the disk free"
         return None
 

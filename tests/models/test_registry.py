@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import importlib
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models import registry
+from podeval.models import jobs, registry
 from podeval.models.card import ModelCard, PackagedFile
 
 BUILT: Counter[str] = Counter()
@@ -195,3 +196,13 @@ def test_every_card_is_complete(card: ModelCard) -> None:
     assert all(len(digest) == 64 for digest in card.hashes.values())
     assert card.hashes or card.packages
     assert card.missing() is None or "run `" in str(card.missing())
+
+
+@pytest.mark.parametrize("card", registry.CARDS, ids=lambda card: f"{card.job}-{card.id}")
+def test_every_card_builds_what_is_checked_by_the_interface_of_its_job(card: ModelCard) -> None:
+    if card.job == "speech_quality":
+        return
+    shared = {"naturalness": "WindowScorer", "pesq_estimator": "WindowScorer"}
+    interface = shared.get(card.job, card.job.title().replace("_", ""))
+    module, _, name = card.build.partition(":")
+    assert getattr(jobs, interface) in getattr(importlib.import_module(module), name).__mro__

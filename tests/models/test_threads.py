@@ -11,6 +11,7 @@ def test_the_number_of_threads_is_what_was_asked_for_else_the_cores_at_hand(monk
     assert threads() == 3
     monkeypatch.delenv("PODEVAL_THREADS")
     assert threads() == len(os.sched_getaffinity(0))
+    assert threads(1) == 1
 
 
 @pytest.mark.parametrize("wrong", ["many", "0", "-1", "1.5"])

@@ -149,7 +149,11 @@ def podbench(row: Mapping[str, Any]) -> dict[str, Any]:
 def measured(name: str, bench: Bench, **inputs: Any) -> dict[str, Any]:
     """One metric of one item, as `podeval measure` has it."""
     metric = catalogue.get(name)
-    (found,) = score_judged(metric, [inputs], metric.read_parameters({}), bench)
+    assert metric.asks
+    chosen = metric.read_parameters({})
+    (found,) = score_judged(metric, [inputs], chosen, bench.judging(metric.asks, chosen))
+    if isinstance(found, Exception):
+        raise found
     return found.to_json()
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import ModelMissing
 from podeval.models import registry
+from podeval.models.jobs import SentenceEncoder
 
 _NAMES = {"en": "English", "zh": "Chinese"}
 
@@ -25,10 +26,9 @@ class Passage:
         Raises:
             ModelMissing: the profile has no sentence encoder for the language, or it is not installed.
         """
-        encoder = registry.load("sentence_encoder", self.profile)
+        encoder: SentenceEncoder = registry.load("sentence_encoder", self.profile)
         if language in encoder.languages:
-            embeddings: NDArray[np.float32] = encoder.encode(parts, language)
-            return embeddings
+            return encoder.encode(parts, language)
         able = [
             card
             for card in registry.CARDS

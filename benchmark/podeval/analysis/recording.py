@@ -26,7 +26,7 @@ from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.jobs import Samples, SpeakerTurn, Transcript
+from podeval.models.jobs import Samples, Separator, SpeakerTurn, Transcript
 from podeval.text.alignment import speaker_turns
 from podeval.text.script import Script
 
@@ -333,7 +333,7 @@ class Recording:
 
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
-        model = registry.load("separator", self.profile)
+        model: Separator = registry.load("separator", self.profile)
         speech, accompaniment = model.separate(resample(self.samples, self.rate, rate))
         return Stems(speech, accompaniment, rate)
 

@@ -18,13 +18,12 @@ import pandas as pd
 from podeval.leaderboard.facts import Facts
 from podeval.leaderboard.index import PROVENANCES, Key, Sheet, called
 from podeval.leaderboard.view import Settled
+from podeval.metrics.aggregate import COMPLETE
 from podeval.store.results import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
 _FORMULA = tuple("=+-@\t\r\n")
-COMPLETE = 0.95
-"""Share of items that must be scored for a rank."""
 
 Row = Mapping[Any, Any]
 

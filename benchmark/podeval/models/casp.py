@@ -17,7 +17,7 @@ from podeval import progress
 from podeval.models.beats import RATE, Beats
 from podeval.models.checkpoint import not_the_weights, part, tensors
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Harmony, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ CLIP = 10 * RATE
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
 
-class Casp:
+class Casp(Harmony):
     """A judge of harmony.
 
     Args:

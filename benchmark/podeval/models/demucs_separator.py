@@ -20,7 +20,7 @@ from podeval import progress
 from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, Separator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ _SILENCE = 1e-8
 _GPU_BATCH, _CPU_BATCH = 8, 1
 
 
-class HTDemucs:
+class HTDemucs(Separator):
     """A separator.
 
     Args:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, WindowScorer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,7 +54,7 @@ _PREFIXES = {
 }
 
 
-class DistillMos:
+class DistillMos(WindowScorer):
     """A scorer of windows.
 
     Args:

@@ -1,6 +1,8 @@
 """The jobs a model can do for a measurement, as interfaces, and what they hand back.
 
 Samples are always mono float32 at the rate the model's card names; times are seconds from the recording's start.
+An implementation has its interface as its base, by which it is checked. The job `speech_quality` has none: it is DNSMOS
+alone, and what that gives stands in `models/dnsmos.py`.
 """
 
 from collections.abc import Sequence

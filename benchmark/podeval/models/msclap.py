@@ -24,7 +24,7 @@ from podeval import progress
 from podeval.errors import BadInput
 from podeval.models.checkpoint import not_the_weights, part, tensors
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import AudioText, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,7 +61,7 @@ _HTSAT_NAMES = (
 _COMPUTED = ".relative_position_index"
 
 
-class MsClap:
+class MsClap(AudioText):
     """An audio-text model.
 
     Args:

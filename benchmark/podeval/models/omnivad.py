@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.audio.windows import Span
 from podeval.errors import ModelMissing
-from podeval.models.jobs import Samples
+from podeval.models.jobs import MusicDetector, Samples
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -50,7 +50,7 @@ _PCM = 32_768.0
 _HALF_PRECISION = 0x01306B47
 
 
-class OmniVadMusic:
+class OmniVadMusic(MusicDetector):
     """A music detector.
 
     Args:

@@ -10,13 +10,13 @@ import numpy as np
 
 from podeval import progress
 from podeval.models.device import device
-from podeval.models.jobs import Samples, SpeakerTurn
+from podeval.models.jobs import Diarizer, Samples, SpeakerTurn
 from podeval.models.pyannote_library import pyannote_audio
 
 RATE = 16_000
 
 
-class PyannoteDiarizer:
+class PyannoteDiarizer(Diarizer):
     """Who speaks when, the number of speakers found, not told.
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer, let_go
-from podeval.models.jobs import Samples, SpeakerTurn
+from podeval.models.jobs import Diarizer, Samples, SpeakerTurn
 from podeval.models.threads import threads
 
 _RATE = 16_000
@@ -23,7 +23,7 @@ _TOGETHER = 8 * 64
 """Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
 
 
-class SenkoDiarizer:
+class SenkoDiarizer(Diarizer):
     """Who speaks when, the number of speakers found, not told."""
 
     def __init__(self, files: dict[str, Path], *, vad: str) -> None:

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.models.device import device
+from podeval.models.jobs import SentenceEncoder
 from podeval.models.pretrained import preprocessor, pretrained
 
 _GPU_BATCH, _CPU_BATCH = 128, 16
 
 
-class SentenceBert:
+class SentenceBert(SentenceEncoder):
     """A sentence encoder, one model a language, each loaded when first asked for.
 
     Args:

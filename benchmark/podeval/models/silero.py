@@ -6,13 +6,13 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.windows import Span
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, VoiceActivity
 
 _RATE = 16_000
 _PIECE = 30 * 60 * _RATE
 
 
-class SileroVoiceActivity:
+class SileroVoiceActivity(VoiceActivity):
     """Speech or not; recordings are read in pieces of half an hour, spans that touch a cut are joined."""
 
     def __init__(self, files: dict[str, Path], **options: float) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from podeval import progress
 from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, Separator
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +55,7 @@ _WINDOW_GAIN = 2 / 3
 _BEFORE, _AFTER = 1, 2
 
 
-class Spleeter:
+class Spleeter(Separator):
     """A separator.
 
     Args:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.models.checkpoint import not_the_weights, part
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, WindowScorer
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +45,7 @@ _HIGHEST = 0.999 + (4.999 - 0.999) / (1 + math.exp(-1.3669 * 4.5 + 3.8224))
 Step = Callable[["Tensor"], "Tensor"]
 
 
-class Squim:
+class Squim(WindowScorer):
     """A PESQ estimator.
 
     Args:

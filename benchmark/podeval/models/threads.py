@@ -5,15 +5,15 @@ import os
 from podeval.errors import BadInput
 
 
-def threads() -> int:
-    """`PODEVAL_THREADS`, else the cores this process may run on.
+def threads(otherwise: int | None = None) -> int:
+    """`PODEVAL_THREADS`; without it `otherwise`, or the cores this process may run on.
 
     Raises:
         BadInput: the variable is not a whole number of at least 1.
     """
     chosen = os.environ.get("PODEVAL_THREADS")
     if not chosen:
-        return len(os.sched_getaffinity(0))
+        return otherwise or len(os.sched_getaffinity(0))
     if not chosen.isdecimal() or int(chosen) < 1:
         raise BadInput(f"PODEVAL_THREADS must be a whole number of at least 1, not {chosen!r}")
     return int(chosen)

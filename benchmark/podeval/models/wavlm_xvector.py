@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from podeval.errors import CannotScore
 from podeval.models.batches import equal_lengths
 from podeval.models.device import device
-from podeval.models.jobs import Samples
+from podeval.models.jobs import Samples, SpeakerEncoder
 from podeval.models.pretrained import preprocessor, pretrained
 
 RATE = 16_000
@@ -24,7 +24,7 @@ _SHORTEST = 5_600
 _GPU_BATCH, _CPU_BATCH = 64, 4
 
 
-class WavLMXVector:
+class WavLMXVector(SpeakerEncoder):
     """A speaker encoder.
 
     Args:

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from podeval import progress
-from podeval.models.jobs import Samples, Transcript, Word
+from podeval.models.jobs import Samples, Transcriber, Transcript, Word
 from podeval.models.pieces import RATE, pieces
 from podeval.models.threads import threads
 
 
-class WhisperCT2:
+class WhisperCT2(Transcriber):
     """A transcriber; holds about 300 MB."""
 
     def __init__(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import CannotScore
 from podeval.models.device import device
-from podeval.models.jobs import Samples, Transcript, Word
+from podeval.models.jobs import Samples, Transcriber, Transcript, Word
 from podeval.models.pieces import RATE, pieces
 from podeval.models.pretrained import preprocessor, pretrained, quiet
 from podeval.models.word_times import STEP, TimedWord, timed_words
@@ -23,7 +23,7 @@ from podeval.models.word_times import STEP, TimedWord, timed_words
 _GPU_BATCH, _CPU_BATCH = 16, 2
 
 
-class WhisperTransformers:
+class WhisperTransformers(Transcriber):
     """A transcriber.
 
     Args:

@@ -57,15 +57,17 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where the process died twice on it."""
-        running: dict[Future[R], T] = {}
+        """Each task with its result, in the order they finish; None where the process died twice on it.
+
+        No more are under way than there are processes, as everything under way falls with one that dies.
+        """
+        running: dict[Future[R], tuple[T, ProcessPoolExecutor]] = {}
         fallen: list[T] = []
         for task in tasks:
-            try:
-                running[self._started().submit(work, task)] = task
-            except BrokenProcessPool:
-                fallen.append(task)
-                self._stop()
+            while len(running) >= self._processes:
+                yield from self._finished(running, fallen, timeout=None)
+            future, pool = self._submitted(work, task)
+            running[future] = task, pool
             yield from self._finished(running, fallen, timeout=0)
         while running:
             yield from self._finished(running, fallen, timeout=None)
@@ -74,28 +76,38 @@ class Workers(AbstractContextManager["Workers"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
+        if self._pool is not None:
+            self._stop(self._pool)
 
     def _finished(
-        self, running: dict[Future[R], T], fallen: list[T], timeout: float | None
+        self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], fallen: list[T], timeout: float | None
     ) -> Iterator[tuple[T, R | None]]:
         for future in wait(running, timeout=timeout, return_when=FIRST_COMPLETED).done:
-            task = running.pop(future)
+            task, pool = running.pop(future)
             try:
                 yield task, future.result()
             except BrokenProcessPool:
                 fallen.append(task)
-                self._stop()
+                self._stop(pool)
+
+    def _submitted(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
+        """A task and the pool it went to: a new one where a process of the present one has died."""
+        pool = self._started()
+        try:
+            return pool.submit(work, task), pool
+        except BrokenProcessPool:
+            self._stop(pool)
+            return self._submitted(work, task)
 
     def _started(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = _pool(self._processes)
         return self._pool
 
-    def _stop(self) -> None:
-        """What has not begun is not waited for."""
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
+    def _stop(self, pool: ProcessPoolExecutor) -> None:
+        """What has not begun is not waited for; a death told late of an earlier pool does not end the present one."""
+        pool.shutdown(cancel_futures=True)
+        if self._pool is pool:
             self._pool = None
 
 

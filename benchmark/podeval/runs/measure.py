@@ -6,6 +6,7 @@ alone writes, a line for each finished measurement. Judges are asked here, about
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -142,11 +143,10 @@ def measure(
         keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
         finished += 1
         done(finished)
-    for name in uses.keys() - set(heard):
-        some = [task for task in seen if missing(task.item, [name])]
-        for start in range(0, len(some), _JUDGED_AT_ONCE):
-            part = some[start : start + _JUDGED_AT_ONCE]
-            for task, result in zip(part, _judged(uses[name], part, bench), strict=True):
+    for name in uses:
+        if name not in heard:
+            some = [task for task in seen if missing(task.item, [name])]
+            for task, result in _judged(uses[name], some, bench):
                 keep(task.item, {name: result})
     after = folder.results(profile)
     for composite in composites.composites_of(benchmark, plan.track):
@@ -157,10 +157,20 @@ def measure(
 
 def measure_item(task: Task) -> dict[str, Result]:
     """Every metric asked for on one item; the recording is decoded once."""
-    if reason := _nothing_made(task):
-        return {use.name: reason for use in task.uses}
-    inputs = inputs_of(task.item, task.output, task.outputs, task.profile)
+    inputs = _inputs(task)
+    if isinstance(inputs, Unscored):
+        return dict.fromkeys((use.name for use in task.uses), _told(inputs, task.told_as))
     return {use.name: _told(_guarded(use, inputs), task.told_as) for use in task.uses}
+
+
+def _inputs(task: Task) -> dict[str, Any] | Unscored:
+    """What metrics are given of an item, or why there is nothing to give."""
+    if reason := _nothing_made(task):
+        return reason
+    try:
+        return inputs_of(task.item, task.output, task.outputs, task.profile)
+    except Exception as error:
+        return _failed(error)
 
 
 def _told(result: Result, told_as: Mapping[str, str]) -> Result:
@@ -195,26 +205,42 @@ def _guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
-        return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
+        return _failed(error)
 
 
-def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> list[Result]:
+def _failed(error: Exception) -> Unscored:
+    return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
+
+
+def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> Iterator[tuple[Task, Result]]:
     """What a judge says of these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)
-    results: list[Result] = []
-    ready: list[dict[str, Any]] = []
-    absent = [_nothing_made(task) for task in tasks]
-    for task, reason in zip(tasks, absent, strict=True):
-        if reason is None:
-            given = inputs_of(task.item, task.output, task.outputs, task.profile)
-            ready.append({name: given[name] for name in (*metric.inputs, *metric.optional_inputs) if name in given})
+    chosen = metric.read_parameters(use.parameters)
     try:
-        found = iter(score_judged(metric, ready, metric.read_parameters(use.parameters), bench))
-        results = [reason or next(found) for reason in absent]
+        asked = bench.judging(metric.asks, chosen) if metric.asks and tasks else None
     except PodevalError as error:
-        failed = Unscored(f"judging failed: {error}", "ours")
-        results = [reason or failed for reason in absent]
-    return results
+        yield from ((task, _unjudged(error)) for task in tasks)
+        return
+    for start in range(0, len(tasks), _JUDGED_AT_ONCE):
+        part = tasks[start : start + _JUDGED_AT_ONCE]
+        given = [_inputs(task) for task in part]
+        ready = [
+            {name: inputs[name] for name in (*metric.inputs, *metric.optional_inputs) if name in inputs}
+            for inputs in given
+            if not isinstance(inputs, Unscored)
+        ]
+        found: Iterator[Result | PodevalError]
+        try:
+            found = iter(list(score_judged(metric, ready, chosen, asked)))
+        except PodevalError as error:
+            found = repeat(error)
+        for task, inputs in zip(part, given, strict=True):
+            result = inputs if isinstance(inputs, Unscored) else next(found)
+            yield task, _unjudged(result) if isinstance(result, PodevalError) else result
+
+
+def _unjudged(error: PodevalError) -> Unscored:
+    return Unscored(f"judging failed: {error}", "ours")
 
 
 def _final(result: Result | None) -> bool:

@@ -6,7 +6,6 @@ speaks without noise, and what is said depends on nothing said before it.
 """
 
 import json
-import os
 import time
 from collections.abc import Sequence
 from importlib import metadata, util
@@ -16,8 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.audio.resample import resample
-from podeval.errors import BadInput, ModelMissing
+from podeval.errors import ModelMissing
 from podeval.models import weights
+from podeval.models.threads import threads as threads_allowed
 from podeval.systems.reader import DialogueReader, Line, Sounds, cut_silence
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
@@ -47,7 +47,7 @@ class HibariPiper(DialogueReader):
         Args:
             threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
         """
-        self._threads = threads or _threads_from_environment()
+        self._threads = threads or threads_allowed(1)
         self._hibari: Any = None
         self._piper: Any = None
 
@@ -169,10 +169,3 @@ def _piper_says(piper: Any, line: Line) -> Samples:
 def _failed(engine: str, line: Line, broken: Exception) -> SpeechFailed:
     what = f"{type(broken).__name__}: {broken}"
     return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")
-
-
-def _threads_from_environment() -> int:
-    given = os.environ.get("PODEVAL_THREADS") or "1"
-    if not given.isdecimal() or int(given) < 1:
-        raise BadInput(f"PODEVAL_THREADS must be a whole number from 1, not {given!r}")
-    return int(given)
