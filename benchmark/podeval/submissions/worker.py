@@ -234,42 +234,51 @@ class Worker:
 
 
 class Pulse:
-    """How far a claim's work is, and whether the claim still holds."""
+    """How far a claim's work is, and whether the claim still holds.
 
-    def __init__(self) -> None:
+    Args:
+        claim: whose.
+        lease_seconds: after which a claim that was not renewed may be another worker's.
+    """
+
+    def __init__(self, claim: Claim, lease_seconds: float) -> None:
         self.done = 0
         self.total = 0
         self.lost: LeaseLost | None = None
+        self.renewed = time.monotonic()
+        self.trouble = "no answer"
+        self._claim, self._lease_seconds = claim, lease_seconds
 
     def check(self) -> None:
         """Go on only while the claim holds.
 
         Raises:
-            LeaseLost: it does not.
+            LeaseLost: it does not, or may not.
         """
         if self.lost is not None:
             raise self.lost
+        # By the clock, not by the beats: one may be waiting for an answer that does not come.
+        if time.monotonic() - self.renewed > self._lease_seconds:
+            raise LeaseLost(f"{self._claim.id}: the queue could not be reached for too long ({self.trouble})")
 
 
 @contextlib.contextmanager
 def beating(queue: Queue, claim: Claim) -> Iterator[Pulse]:
     """Keep a claim alive from another thread while its work is done."""
-    pulse, over = Pulse(), threading.Event()
+    pulse, over = Pulse(claim, queue.policy.lease_seconds), threading.Event()
     pause = queue.policy.lease_seconds / 4
 
     def beat() -> None:
-        heard = time.monotonic()
         while not over.wait(pause):
+            now = time.monotonic()
             try:
                 queue.beat(claim, done=pulse.done, total=pulse.total)
-                heard = time.monotonic()
+                pulse.renewed = now
             except LeaseLost as lost:
                 pulse.lost = lost
                 return
-            except PodevalError as error:
-                if time.monotonic() - heard > queue.policy.lease_seconds:
-                    pulse.lost = LeaseLost(f"{claim.id}: the queue could not be reached for too long ({error})")
-                    return
+            except Exception as error:  # whatever it is, the next beat may come through
+                pulse.trouble = str(error)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()
