@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from podeval import benchmarks
@@ -30,6 +31,7 @@ from podeval.submissions.fetching import fetch
 from podeval.submissions.generation import Boxed, Generation, Making, Rounds, Unusable
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.intake import Intake
+from podeval.submissions.leftovers import LOGS, clear
 from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Claim, LeaseLost, Queue
@@ -89,6 +91,7 @@ class Worker:
         while not stopped():
             try:
                 worked = self.once()
+                self.clear()
                 # A job whose submission was cancelled costs money until it is stopped.
                 self.catch_up()
                 if worked is not None:
@@ -130,6 +133,12 @@ class Worker:
                 self.log(f"job {job} was stopped: its submission is not under way any more")
         if self.proposals is not None:
             self.proposals.settle_all()
+
+    def clear(self) -> None:
+        """Remove from the work folder what submissions that are over left in it."""
+        if not self.making.keep:
+            for name in clear(self.queue, self.folder, datetime.now(UTC)):
+                self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
 
     def _end(self, claim: Claim, error: Refused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state
@@ -219,7 +228,7 @@ class Worker:
                 submission=row.id,
                 entry=entry,
                 work=work,
-                logs=place / "logs",
+                logs=place / LOGS,
                 model={"repo": source.repo, "revision": source.revision},
                 base=row.pinned.get("base"),
                 task=source.task,
