@@ -37,7 +37,7 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     refreshed: list[Path] = []
     assert tiny.worker(queue, tmp_path, refresh=refreshed.append).once() == row.id
     found = queue.get(row.id)
-    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10) or found.reason
+    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10), found.reason
     assert refreshed == [tmp_path / "board"]
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     assert run.plan().provenance == "run by us"
