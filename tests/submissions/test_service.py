@@ -73,6 +73,33 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
 
 
 @dataclass(frozen=True)
+class Stumbling(Gate):
+    """A gate that falls over a submission, as nobody expected."""
+
+    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+        if document.system.id == "tiny_voice":
+            raise KeyError("maybe")
+        return Pinned(licence="cc0-1.0")
+
+
+def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
+    submitted: Any, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = submitted()
+    other = document.model_copy(
+        update={
+            "system": document.system.model_copy(update={"id": "other_voice"}),
+            "source": document.source.model_copy(update={"revision": "b" * 40}),
+        }
+    )
+    for each in (document, other):
+        queue.receive(each.model_dump(mode="json"), owner="alice", quotas=False)
+    assert [row.system for row in Desk(queue, Stumbling()).look_over_all()] == ["other_voice"]
+    assert {row.system: row.state for row in queue.all()} == {"tiny_voice": "received", "other_voice": "queued"}
+    assert "could not be looked over" in caplog.text
+
+
+@dataclass(frozen=True)
 class Overtaken(Gate):
     """A gate whose Hub answers late: a worker looks the same submission over meanwhile."""
 

@@ -49,6 +49,21 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     assert tiny.worker(queue, tmp_path).once() is None
 
 
+def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
+    looks: list[int] = []
+
+    def look_over() -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise KeyError("maybe")
+        tiny.enqueue(queue, "singer")
+
+    tiny.worker(queue, tmp_path, look_over=look_over).watch(
+        0.0, lambda: any(row.state == "published" for row in queue.all())
+    )
+    assert len(looks) == 2
+
+
 def test_killed_workers_lose_nothing_and_double_nothing(
     tiny: ModuleType, ordeal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

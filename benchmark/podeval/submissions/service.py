@@ -1,5 +1,6 @@
 """Submitting: taken down, looked over by the gate, queued; or refused with the rule and what to change."""
 
+import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from podeval.submissions.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+_LOG = logging.getLogger("podeval.submissions")
 
 GATE = "gate"
 """Who changes states on behalf of the gate."""
@@ -218,6 +221,10 @@ class Desk:
                     self.look_over(row)
             except HubUnavailable:
                 break
+            except Exception:
+                # Whatever it is, it keeps nobody else waiting; it is tried again at the next look.
+                _LOG.exception("%s could not be looked over", row.id)
+                continue
             done.append(self.queue.get(row.id))
         return done
 

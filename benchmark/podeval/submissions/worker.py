@@ -5,6 +5,7 @@ measurements that are in the submission's folder. The folder is held by one proc
 """
 
 import contextlib
+import logging
 import os
 import socket
 import threading
@@ -36,10 +37,13 @@ from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.refusal import Refused
+from podeval.submissions.service import OPERATOR
 from podeval.submissions.spending import BudgetSpent, TooExpensive
 from podeval.systems import registry
 
 Fetch = Callable[..., tuple[Path, Path | None]]
+
+_LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
 """After which a submission is tried again that there was no money for."""
@@ -99,6 +103,9 @@ class Worker:
                 self.look_over()
             except PodevalError as error:
                 self.log(str(error))
+            except Exception:
+                # A worker that ended would stop everybody's submissions.
+                _LOG.exception("the worker goes on after an error that nobody expected")
             time.sleep(pause)
 
     def once(self) -> str | None:
@@ -168,7 +175,9 @@ class Worker:
             self.refresh(self.board)
             pulse.check()
             if self.proposals is not None:
-                self.proposals.ask(claim.id, forms_of(document))
+                # Nobody has the board write to somebody else's repo.
+                theirs = row.owner_proven or row.owner == OPERATOR.name
+                self.proposals.ask(claim.id, forms_of(document) if theirs else ())
             self.queue.advance(claim, "measured", "published")
             self.log(f"{claim.id}: published")
         if self.proposals is not None:
