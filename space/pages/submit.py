@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import yaml
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from identity import Person
@@ -19,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.hub.patience import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.store.submission_tables import STATES, SubmissionRow
-from podeval.submissions import BadDocument, Submission, parse, service
+from podeval.submissions import BadDocument, Submission, parse_form, service
 from podeval.submissions.asking import preset_of
 from podeval.submissions.document import json_schema
 from podeval.submissions.entries import entries
@@ -242,8 +241,7 @@ def read(sent: Sent) -> Submission:
         BadInput: it is no text at all.
     """
     try:
-        text = yaml.safe_dump(sent.document, allow_unicode=True, sort_keys=False)
-        document = parse(text, "the form")
+        document = parse_form(sent.document)
         document.model_dump_json().encode()
     except (RecursionError, UnicodeError, ValueError) as error:
         if isinstance(error, BadInput):

@@ -202,6 +202,16 @@ def test_mistakes_in_the_form_are_told_by_their_field(as_person: People, hub_cli
     assert alice.post("/submit", json={"document": {}, "owner": "bob"}).status_code == 422
 
 
+def test_a_thousand_mistakes_are_told_as_fifty(as_person: People, hub_client: Any) -> None:
+    document = model(hub_client)
+    document["source"] = {"kind": "reported", "results": [{}] * 10_000}
+    answer = sent(as_person("alice"), document, "/submit/check")
+    told = answer.json()["refusals"]
+    assert len(told) == 51
+    assert told[-1]["message"].startswith("there are ")
+    assert len(answer.content) < 50_000
+
+
 def test_who_is_not_signed_in_submits_nothing_and_is_told_how(as_person: People, hub_client: Any) -> None:
     stranger = as_person()
     for where in ("/submit", "/submit/check"):

@@ -33,6 +33,13 @@ def test_a_plain_model_passes_and_is_pinned(submitted: Submitted) -> None:
     assert pinned.weight_bytes > 24
 
 
+def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
+    document = submitted(changes={"voices/a.npy": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
+    told = refused(document, Gate(limits=Limits(other_bytes=1_500)))["volume"]
+    assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in told
+    Gate(limits=Limits(other_bytes=8_000)).check(document)
+
+
 def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submitted, hub_client: Any) -> None:
     Gate().check(submitted())
     asked = [path for method, path, _ in hub_client.requests if method == "GET" and path.endswith(".safetensors")]
@@ -51,6 +58,8 @@ def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submi
         ({"README.md": b"---\nlicense: apache-2.0\n---\nHi."}, "card", "README.md with at least 200 characters"),
         ({"README.md": None}, "card", "say what it is"),
         ({"README.md": b"---\n{[\n---\n" + b"x" * 300}, "licence", "states no licence"),
+        ({"README.md": b"---\nx: !!bool maybe\n---\n" + b"x" * 300}, "licence", "states no licence"),
+        ({"README.md": b"---\nx: !!int ''\n---\n" + b"x" * 300}, "licence", "states no licence"),
         ({"model.safetensors": None}, "safetensors", "has no .safetensors file; save it with save_pretrained"),
         ({"pytorch_model.bin": b"x"}, "safetensors", "pytorch_model.bin, which can run code when it is read"),
         ({"voices/a.pt": b"x"}, "safetensors", "holds voices/a.pt"),

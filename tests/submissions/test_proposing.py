@@ -33,10 +33,10 @@ def repo(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return hub_client.repos.publish("models", "x/singer", {"README.md": b"---\nlicense: mit\n---\n# Singer\n"})
 
 
-def enqueue(tiny: ModuleType, queue: Queue, **forms: bool) -> SubmissionRow:
+def enqueue(tiny: ModuleType, queue: Queue, proven: bool = True, **forms: bool) -> SubmissionRow:
     plain = tiny.document("singer")
     plain["source"]["publish"] = forms
-    row = queue.receive(plain, owner="alice", quotas=False)
+    row = queue.receive(plain, owner="alice", owner_proven=proven, quotas=False)
     queue.move(row.id, "received", "checked", by="gate", pinned={"repo": "x/singer", "passed": True})
     return queue.move(row.id, "checked", "queued", by="gate")
 
@@ -68,6 +68,25 @@ def test_nobody_who_did_not_ask_gets_a_pull_request(tiny: ModuleType, queue: Que
     assert queue.get(row.id).state == "published"
     assert proposals.of(row.id) == []
     assert not repo.proposals
+
+
+def test_nobody_has_the_board_write_to_somebody_elses_repo(
+    tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path
+) -> None:
+    row = enqueue(tiny, queue, proven=False, eval_results=True)
+    proposals = Proposals(queue, tmp_path / "board")
+    tiny.worker(queue, tmp_path, proposals=proposals).once()
+    assert queue.get(row.id).state == "published"
+    assert proposals.of(row.id) == []
+
+
+def test_a_card_that_cannot_be_read_ends_no_worker(tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path) -> None:
+    repo.commit({"README.md": b"---\nx: !!bool maybe\n---\n# Singer\n"})
+    row = enqueue(tiny, queue, model_index=True)
+    proposals = Proposals(queue, tmp_path / "board")
+    tiny.worker(queue, tmp_path, proposals=proposals).once()
+    (told,) = proposals.of(row.id)
+    assert (told.state, told.reason) == ("refused", "the card of x/singer cannot be read (KeyError); mend its head")
 
 
 def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(

@@ -4,6 +4,7 @@ import json
 import struct
 import wave
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +22,7 @@ from podeval.store.database import Database
 from podeval.store.run_folder import RunFolder
 from podeval.submissions.admission import Policy
 from podeval.submissions.document import Submission
-from podeval.submissions.gate import Gate
+from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.generation import Making
 from podeval.submissions.queue import Queue
 from podeval.submissions.refusal import Refused
@@ -69,6 +70,65 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
         assert row.state == "received"
         assert desk.look_over_all() == []
     assert [each.state for each in desk.look_over_all()] == ["queued"]
+
+
+@dataclass(frozen=True)
+class Stumbling(Gate):
+    """A gate that falls over a submission, as nobody expected."""
+
+    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+        if document.system.id == "tiny_voice":
+            raise KeyError("maybe")
+        return Pinned(licence="cc0-1.0")
+
+
+def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
+    submitted: Any, queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    document = submitted()
+    other = document.model_copy(
+        update={
+            "system": document.system.model_copy(update={"id": "other_voice"}),
+            "source": document.source.model_copy(update={"revision": "b" * 40}),
+        }
+    )
+    for each in (document, other):
+        queue.receive(each.model_dump(mode="json"), owner="alice", quotas=False)
+    assert [row.system for row in Desk(queue, Stumbling()).look_over_all()] == ["other_voice"]
+    assert {row.system: row.state for row in queue.all()} == {"tiny_voice": "received", "other_voice": "queued"}
+    assert "could not be looked over" in caplog.text
+
+
+@dataclass(frozen=True)
+class Overtaken(Gate):
+    """A gate whose Hub answers late: a worker looks the same submission over meanwhile."""
+
+    worker: Desk | None = None
+
+    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+        assert self.worker
+        self.worker.look_over_all()
+        return super().check(document, place)
+
+
+def overtaken(queue: Queue) -> Desk:
+    return Desk(queue, Overtaken(worker=Desk(queue, Gate())))
+
+
+def test_a_submission_that_a_worker_looked_over_meanwhile_is_queued_once(submitted: Any, queue: Queue) -> None:
+    row = overtaken(queue).submit(submitted(), ALICE)
+    assert row.state == "queued"
+    assert [step.after for step in queue.history(row.id)] == ["received", "checked", "queued"]
+
+
+def test_one_that_was_refused_meanwhile_is_refused_by_the_rules_that_are_kept(submitted: Any, queue: Queue) -> None:
+    document = submitted(changes={"run.py": b"x", "model.bin": b"x"})
+    with pytest.raises(Refused) as caught:
+        overtaken(queue).submit(document, ALICE)
+    row = queue.all()[0]
+    assert (caught.value.rule, caught.value.reason) == (row.rule, row.reason)
+    assert len(row.reason.splitlines()) > 1
+    assert [step.after for step in queue.history(row.id)] == ["received", "refused"]
 
 
 def test_a_closed_board_says_why(submitted: Any, queue: Queue) -> None:

@@ -37,7 +37,7 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     refreshed: list[Path] = []
     assert tiny.worker(queue, tmp_path, refresh=refreshed.append).once() == row.id
     found = queue.get(row.id)
-    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10) or found.reason
+    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10), found.reason
     assert refreshed == [tmp_path / "board"]
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     assert run.plan().provenance == "run by us"
@@ -47,6 +47,21 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     assert (output.audio, output.duration, output.wall_seconds) == ("item_3.flac", 0.5, 0.01)
     assert run.summaries()[0].metrics[0].scored == 10
     assert tiny.worker(queue, tmp_path).once() is None
+
+
+def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
+    looks: list[int] = []
+
+    def look_over() -> None:
+        looks.append(len(looks))
+        if len(looks) == 1:
+            raise KeyError("maybe")
+        tiny.enqueue(queue, "singer")
+
+    tiny.worker(queue, tmp_path, look_over=look_over).watch(
+        0.0, lambda: any(row.state == "published" for row in queue.all())
+    )
+    assert len(looks) == 2
 
 
 def test_killed_workers_lose_nothing_and_double_nothing(

@@ -100,6 +100,7 @@ def worker(
         found.catch_up()
         if once:
             print("nothing to do" if (id := found.once()) is None else f"{id}: {queue.get(id).state}")
+            found.clear()
             found.catch_up()
             return
         if dispatch:
@@ -152,6 +153,7 @@ def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pau
         "gate": (60.0, desk.look_over_all),
         "announce": (pause, found.announce),
         "catch up": (60.0, worker.catch_up),
+        "leftovers": (60.0, worker.clear),
         **housekeeping(queue.database, board, say),
     }
     with ticking(works, say):

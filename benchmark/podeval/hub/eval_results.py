@@ -150,8 +150,12 @@ def propose_model_index(
         if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
             raise BadInput(f"{repo} has no card (README.md) to add results to")
         text = facts.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
-        card = ModelCard(text, ignore_metadata_errors=True)
-        before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
+        try:
+            card = ModelCard(text, ignore_metadata_errors=True)
+            before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
+        except Exception as error:
+            # Its metadata are a stranger's, and may make their reader raise anything.
+            raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
         merged = merged_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
             return None

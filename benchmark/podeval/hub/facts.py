@@ -193,7 +193,8 @@ def _card(
     head, _, body = text[4:].partition("\n---")
     try:
         data = yaml.safe_load(head)
-    except (yaml.YAMLError, RecursionError, ValueError):
+    except Exception:
+        # A stranger's YAML makes its reader raise anything: KeyError for `!!bool maybe`, IndexError for `!!int ""`.
         return {}, body
     return (data if isinstance(data, dict) else {}), body
 

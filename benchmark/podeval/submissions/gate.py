@@ -16,6 +16,7 @@ from podeval.submissions import supplied
 from podeval.submissions.document import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
 from podeval.submissions.entries import TASKS, entries
 from podeval.submissions.refusal import Refusal, Refused
+from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -35,6 +36,7 @@ class Limits:
         weight_bytes: of a model and its base together.
         parameters: of both together.
         files: in a repo.
+        other_bytes: of what a model and its base are fetched with beside the weights: configs, tokenizers, voices.
         output_bytes: of supplied outputs together.
         output_file_bytes: of one of them.
     """
@@ -42,6 +44,7 @@ class Limits:
     weight_bytes: int = 160 * 10**9
     parameters: int = 80 * 10**9
     files: int = 5_000
+    other_bytes: int = 2 * 10**9
     output_bytes: int = 50 * 10**9
     output_file_bytes: int = 4 * 10**9
 
@@ -125,6 +128,9 @@ class Gate:
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
         refusals += _of_size(size, count, self.limits)
+        if (beside := sum(map(_beside_the_weights, parts))) > self.limits.other_bytes:
+            told = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
+            refusals.append(Refusal("volume", f"{told}, more than {self.limits.other_bytes / 10**9:g} GB; remove some"))
         if refusals:
             raise Refused(*refusals)
         return Pinned(
@@ -199,6 +205,15 @@ class Gate:
 
 
 Rule = Callable[..., Iterable[Refusal]]
+
+
+def _beside_the_weights(found: RepoFacts) -> int:
+    """Bytes that are fetched of a model's repo, without its weights."""
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+
+    others = (name for name in found.files if name not in found.weights)
+    fetched = filter_repo_objects(others, allow_patterns=list(PATTERNS), ignore_patterns=list(REFUSED))
+    return sum(found.files[name] for name in fetched)
 
 
 def _of_any_repo(found: RepoFacts, licence: str | None, limits: Limits) -> Iterator[Refusal]:

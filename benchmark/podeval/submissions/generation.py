@@ -18,6 +18,7 @@ from podeval.store.run_folder import RunFolder
 from podeval.submissions.asking import preset_of, write_asks, write_job
 from podeval.submissions.entries import Entry
 from podeval.submissions.intake import Intake
+from podeval.submissions.shown import plainly
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, preset
 
@@ -136,7 +137,7 @@ class Generation:
         else:
             reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
             if ended.stopped is None and ended.log.strip():
-                reason += f" ({ended.log.strip().splitlines()[-1][:300]})"
+                reason += f" ({plainly(ended.log.strip().splitlines()[-1])[:300]})"
         for item in failed:
             self.intake.fail(item, reason)
             yield item
@@ -209,7 +210,7 @@ class Boxed:
         if line.item not in asked or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
-            raise OursFailed(f"{line.item} was not made: {line.error}")
+            raise OursFailed(f"{line.item} was not made: {plainly(line.error)}")
         # A line may be there twice in one reading; the first counts.
         return True
 
@@ -248,4 +249,4 @@ class Boxed:
         if path.is_file() and not path.is_symlink() and path.stat().st_size < 65_536:
             with contextlib.suppress(ValueError, KeyError, TypeError):
                 reason = [str(json.loads(path.read_bytes())["reason"])]
-        raise Unusable(f"the model cannot be run: {reason[0][:1_000]}")
+        raise Unusable(f"the model cannot be run: {plainly(reason[0])[:1_000]}")

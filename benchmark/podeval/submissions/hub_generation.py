@@ -8,7 +8,6 @@ through the same intake.
 import shutil
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +26,7 @@ from podeval.submissions.entries import Entry
 from podeval.submissions.generation import Making, OursFailed, Unusable
 from podeval.submissions.hub_results import Taken, TooMuch
 from podeval.submissions.intake import Intake
-from podeval.submissions.shown import said
+from podeval.submissions.shown import plainly, said
 from podeval.submissions.spending import Ledger
 from podeval.systems.adapters.job import Job
 
@@ -293,12 +292,6 @@ def stage(job: "JobInfo") -> str:
     """Where a job stands, as the Hub names it."""
     found = job.status.stage
     return str(getattr(found, "value", found))
-
-
-def plainly(line: str) -> str:
-    """A line of a stranger's log, without secrets and without what a terminal would obey."""
-    shown = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
-    return said(shown).rstrip()
 
 
 def _ended(job: "JobInfo", end: Mapping[str, Any]) -> Ended:

@@ -5,14 +5,13 @@ lease: kept alive by its worker, taken back when it lapses. One code for SQLite 
 """
 
 import secrets
-import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select, text, update
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -48,9 +47,6 @@ LEASED = ("running", "measured")
 _CLOCKS_AGREE = timedelta(minutes=1)
 """How far the clocks of workers may be apart."""
 
-_LOCK = 0x71756575
-"""Of PostgreSQL, held while the queue changes."""
-
 
 class LeaseLost(PodevalError):
     """This worker's claim is not valid any more: it was cancelled, or taken back after it fell silent."""
@@ -82,7 +78,6 @@ class Queue:
         self.database = database
         self.policy = policy or Policy()
         self._clock = clock
-        self._one = threading.Lock()
 
     def receive(
         self,
@@ -138,7 +133,7 @@ class Queue:
             _note(session, row.id, "", "received", 0, owner, "", now)
             return row
 
-        return self._write(take)
+        return self.database.write(take)
 
     def move(
         self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
@@ -154,7 +149,7 @@ class Queue:
                 also(session)
             return self._move(session, id, before, after, None, by=by, reason=reason, **changes)
 
-        return self._write(change)
+        return self.database.write(change)
 
     def claim(self, worker: str) -> Claim | None:
         """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back."""
@@ -176,7 +171,7 @@ class Queue:
             session.add(lease)
             return Claim(row.id, attempt, worker)
 
-        return self._write(take)
+        return self.database.write(take)
 
     def beat(self, claim: Claim, *, done: int | None = None, total: int | None = None) -> None:
         """Say that the work goes on, and how far it is.
@@ -196,7 +191,7 @@ class Queue:
             if done is not None and done > row.items_done:
                 row.items_done, row.failures = done, 0
 
-        self._write(renew)
+        self.database.write(renew)
 
     def advance(self, claim: Claim, before: str, after: str, *, reason: str = "", rule: str = "") -> None:
         """Change the state of a claimed submission; the lease ends where the new state needs none.
@@ -211,7 +206,7 @@ class Queue:
             if after not in LEASED:
                 session.delete(lease)
 
-        self._write(change)
+        self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
         """Return a claimed submission; the state that it has now.
@@ -232,12 +227,12 @@ class Queue:
             session.delete(lease)
             return self._return(session, row, claim.worker, reason, now, failed=failed, pause=pause)
 
-        return self._write(back)
+        return self.database.write(back)
 
     def sweep(self) -> list[str]:
         """Take back every claim whose worker fell silent; the submissions concerned."""
         now = self._clock()
-        return self._write(lambda session: self._take_back(session, now))
+        return self.database.write(lambda session: self._take_back(session, now))
 
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
         """Stop a submission that is not published; a worker that has it finds out at its next beat.
@@ -263,7 +258,7 @@ class Queue:
             why = f"cancelled by {by}" + (f": {reason}" if reason else "")
             return self._move(session, id, row.state, "cancelled", None, by=by, reason=why)
 
-        return self._write(stop)
+        return self.database.write(stop)
 
     def retry(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
         """Queue a failed or cancelled submission once more; its finished items are kept.
@@ -291,7 +286,7 @@ class Queue:
             anew = {"failures": 0, "not_before": now}
             return self._move(session, id, row.state, "queued", None, by=by, reason=reason, **anew)
 
-        return self._write(again)
+        return self.database.write(again)
 
     def get(self, id: str) -> SubmissionRow:
         """A submission.
@@ -347,17 +342,6 @@ class Queue:
             refuse_duplicate(session, digest(document, profile), str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
-
-    def _write(self, work: Callable[[Session], Row]) -> Row:
-        """One transaction at a time, of all workers: the next one sees what the last one did, and none is in vain."""
-        if self.database.is_sqlite:
-            return self.database.write(work)
-        with self._one, self.database.engine.connect() as guard:
-            guard.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
-            try:
-                return self.database.write(work)
-            finally:
-                guard.execute(text("SELECT pg_advisory_unlock(:lock)"), {"lock": _LOCK})
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
         """Rows that stay readable after the session is over."""

@@ -19,6 +19,8 @@ from podeval.submissions.document import BLOCKS, PATTERNS_IN_WORDS, RESULTS_FILE
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
+MOST_PROBLEMS = 50
+"""Mistakes that are told of one document."""
 FILE_NAME = "submission.yaml"
 _SHOWN = 10
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -111,12 +113,28 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    document = _read_yaml(text, name)
+    return _valid(_read_yaml(text, name), folder)
+
+
+def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
+    """A submission from plain data, as a page or a program sends it.
+
+    Raises:
+        BadDocument: it is not valid; every mistake has its field.
+    """
+    return _valid(_Located(name, data), None)
+
+
+def _valid(document: _Located, folder: Path | None) -> Submission:
     _put_results_in_place(document, folder)
     try:
         return Submission.model_validate(document.data)
     except ValidationError as error:
-        raise BadDocument([_explain(document, detail) for detail in _causes(error)]) from None
+        causes = _causes(error)
+        problems = [_explain(document, detail) for detail in causes[:MOST_PROBLEMS]]
+        if len(causes) > MOST_PROBLEMS:
+            problems.append(document.problem((), f"there are {len(causes) - MOST_PROBLEMS} more mistakes"))
+        raise BadDocument(problems) from None
 
 
 def _read(file: Path) -> str:

@@ -1,5 +1,6 @@
 """Submitting: taken down, looked over by the gate, queued; or refused with the rule and what to change."""
 
+import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from podeval.submissions.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+_LOG = logging.getLogger("podeval.submissions")
 
 GATE = "gate"
 """Who changes states on behalf of the gate."""
@@ -139,7 +142,7 @@ class Desk:
         try:
             return self.look_over(row)
         except HubUnavailable:
-            return row
+            return self._as_it_is(row.id)
 
     def submit_file(self, path: Path, submitter: Submitter = OPERATOR, **options: Any) -> SubmissionRow:
         """Submit a document from its file or folder; as `submit`."""
@@ -149,6 +152,8 @@ class Desk:
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Have the gate look at a submission that was received, and queue it.
 
+        A worker may be looking at it as well: the first to say so decides, and that is what the other one returns.
+
         Raises:
             Refused: it is refused, and kept as such.
             HubUnavailable: it stays received.
@@ -157,10 +162,31 @@ class Desk:
             document = Submission.model_validate(row.document)
             pinned = self.gate.check(document, Path(row.place) if row.place else None)
         except Refused as refused:
-            self.queue.move(row.id, "received", "refused", by=GATE, reason=refused.reason, rule=refused.rule)
-            raise
-        self.queue.move(row.id, "received", "checked", by=GATE, pinned=pinned.to_json())
-        return self.queue.move(row.id, "checked", "queued", by=GATE)
+            if self._moved(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
+                raise
+        else:
+            if self._moved(row.id, "received", "checked", pinned=pinned.to_json()):
+                self._moved(row.id, "checked", "queued")
+        return self._as_it_is(row.id)
+
+    def _moved(self, id: str, before: str, after: str, **changes: Any) -> bool:
+        """Change a state on behalf of the gate; False where somebody else changed it before."""
+        try:
+            self.queue.move(id, before, after, by=GATE, **changes)
+        except BadInput:
+            return False
+        return True
+
+    def _as_it_is(self, id: str) -> SubmissionRow:
+        """A submission as whoever was first left it.
+
+        Raises:
+            Refused: by the rule and for the reason that are kept with it.
+        """
+        row = self.queue.get(id)
+        if row.state == "refused":
+            raise Refused(Refusal(row.rule, row.reason.removeprefix(f"{row.rule}: ")))
+        return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
         """Refuse what comes to a closed desk, and what would take the place of a system that was not submitted."""
@@ -187,16 +213,18 @@ class Desk:
     def look_over_all(self) -> list[SubmissionRow]:
         """Have the gate look at what was received while the Hub was down, or when a server was killed."""
         for row in self.queue.all(states=("checked",)):
-            with suppress(BadInput):
-                self.queue.move(row.id, "checked", "queued", by=GATE)
+            self._moved(row.id, "checked", "queued")
         done = []
         for row in reversed(self.queue.all(states=("received",))):
             try:
-                # Somebody else may be looking at it as well; the first to say so decides.
-                with suppress(BadInput):
+                with suppress(Refused):
                     self.look_over(row)
             except HubUnavailable:
                 break
+            except Exception:
+                # Whatever it is, it keeps nobody else waiting; it is tried again at the next look.
+                _LOG.exception("%s could not be looked over", row.id)
+                continue
             done.append(self.queue.get(row.id))
         return done
 

@@ -1,6 +1,7 @@
 """What of a submission everybody may see: no secrets, no addresses of people, no folders or names of our machines."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,12 @@ def said(text: str) -> str:
     for pattern, instead in _HIDDEN:
         text = pattern.sub(instead, text)
     return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+
+
+def plainly(line: str) -> str:
+    """A line of a stranger's log, without secrets and without what a terminal would obey."""
+    shown = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
+    return said(shown).rstrip()
 
 
 def public(row: SubmissionRow, standing: Standing | None = None) -> dict[str, Any]:

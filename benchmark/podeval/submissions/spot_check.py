@@ -9,6 +9,7 @@ outputs differ.
 """
 
 import math
+import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +31,7 @@ from podeval.submissions.entries import Entry, entries
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import Boxed, Generation, Making
 from podeval.submissions.intake import Intake
+from podeval.submissions.leftovers import SPOT_CHECK
 
 _SAME = 1e-6
 """Of a figure, relative: what is nearer counts as equal where a model always says the same."""
@@ -78,9 +80,11 @@ class SpotCheck:
         document = Submission.model_validate(row.document)
         model = _stated(row, document)
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
-        place = self.work / f"spot-{row.id}"
+        place = self.work / f"{SPOT_CHECK}{row.id}"
         place.mkdir(parents=True, exist_ok=True)
         with only_one(place):
+            # When it was used last; workers remove it a week later.
+            os.utime(place)
             files, base = self.fetch(document.model_copy(update={"source": model}), pinned, place)
             reports = []
             for entry in entries(document):
@@ -141,7 +145,7 @@ class SpotCheck:
         seed: int,
     ) -> RunFolder:
         """The chosen items, made with a seed; what was made before is not made again."""
-        place = self.work / f"spot-{row.id}"
+        place = self.work / f"{SPOT_CHECK}{row.id}"
         folder = RunFolder(place / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
         rounds = Boxed(
             entry=entry,

@@ -1,6 +1,8 @@
-"""Taking a submission down: off the board like a withdrawal, and what it said is deleted wherever podeval keeps it.
+"""Taking a submission down: off the board like a withdrawal, and what it said is deleted.
 
-Figures, history and votes stay, as does the decision with its reason. The same is not taken in again.
+On the board, aside and in the arena at once; on the disk of every worker as soon as that worker looks (`leftovers`).
+Figures, history and votes stay, as does the decision with its reason. The same is not taken in again. What is beyond
+reach: the history of the Hub's mirror (figures, scripts, transcripts), the bucket of jobs, backups, readers' copies.
 """
 
 import shutil

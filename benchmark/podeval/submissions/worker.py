@@ -5,12 +5,14 @@ measurements that are in the submission's folder. The folder is held by one proc
 """
 
 import contextlib
+import logging
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from podeval import benchmarks
@@ -30,14 +32,18 @@ from podeval.submissions.fetching import fetch
 from podeval.submissions.generation import Boxed, Generation, Making, Rounds, Unusable
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.intake import Intake
+from podeval.submissions.leftovers import LOGS, clear
 from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.refusal import Refused
+from podeval.submissions.service import OPERATOR
 from podeval.submissions.spending import BudgetSpent, TooExpensive
 from podeval.systems import registry
 
 Fetch = Callable[..., tuple[Path, Path | None]]
+
+_LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
 """After which a submission is tried again that there was no money for."""
@@ -89,6 +95,7 @@ class Worker:
         while not stopped():
             try:
                 worked = self.once()
+                self.clear()
                 # A job whose submission was cancelled costs money until it is stopped.
                 self.catch_up()
                 if worked is not None:
@@ -96,6 +103,9 @@ class Worker:
                 self.look_over()
             except PodevalError as error:
                 self.log(str(error))
+            except Exception:
+                # A worker that ended would stop everybody's submissions.
+                _LOG.exception("the worker goes on after an error that nobody expected")
             time.sleep(pause)
 
     def once(self) -> str | None:
@@ -131,6 +141,12 @@ class Worker:
         if self.proposals is not None:
             self.proposals.settle_all()
 
+    def clear(self) -> None:
+        """Remove from the work folder what submissions that are over left in it."""
+        if not self.making.keep:
+            for name in clear(self.queue, self.folder, datetime.now(UTC)):
+                self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
+
     def _end(self, claim: Claim, error: Refused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state
         if isinstance(error, Refused):
@@ -159,7 +175,9 @@ class Worker:
             self.refresh(self.board)
             pulse.check()
             if self.proposals is not None:
-                self.proposals.ask(claim.id, forms_of(document))
+                # Nobody has the board write to somebody else's repo.
+                theirs = row.owner_proven or row.owner == OPERATOR.name
+                self.proposals.ask(claim.id, forms_of(document) if theirs else ())
             self.queue.advance(claim, "measured", "published")
             self.log(f"{claim.id}: published")
         if self.proposals is not None:
@@ -219,7 +237,7 @@ class Worker:
                 submission=row.id,
                 entry=entry,
                 work=work,
-                logs=place / "logs",
+                logs=place / LOGS,
                 model={"repo": source.repo, "revision": source.revision},
                 base=row.pinned.get("base"),
                 task=source.task,
@@ -234,42 +252,51 @@ class Worker:
 
 
 class Pulse:
-    """How far a claim's work is, and whether the claim still holds."""
+    """How far a claim's work is, and whether the claim still holds.
 
-    def __init__(self) -> None:
+    Args:
+        claim: whose.
+        lease_seconds: after which a claim that was not renewed may be another worker's.
+    """
+
+    def __init__(self, claim: Claim, lease_seconds: float) -> None:
         self.done = 0
         self.total = 0
         self.lost: LeaseLost | None = None
+        self.renewed = time.monotonic()
+        self.trouble = "no answer"
+        self._claim, self._lease_seconds = claim, lease_seconds
 
     def check(self) -> None:
         """Go on only while the claim holds.
 
         Raises:
-            LeaseLost: it does not.
+            LeaseLost: it does not, or may not.
         """
         if self.lost is not None:
             raise self.lost
+        # By the clock, not by the beats: one may be waiting for an answer that does not come.
+        if time.monotonic() - self.renewed > self._lease_seconds:
+            raise LeaseLost(f"{self._claim.id}: the queue could not be reached for too long ({self.trouble})")
 
 
 @contextlib.contextmanager
 def beating(queue: Queue, claim: Claim) -> Iterator[Pulse]:
     """Keep a claim alive from another thread while its work is done."""
-    pulse, over = Pulse(), threading.Event()
+    pulse, over = Pulse(claim, queue.policy.lease_seconds), threading.Event()
     pause = queue.policy.lease_seconds / 4
 
     def beat() -> None:
-        heard = time.monotonic()
         while not over.wait(pause):
+            now = time.monotonic()
             try:
                 queue.beat(claim, done=pulse.done, total=pulse.total)
-                heard = time.monotonic()
+                pulse.renewed = now
             except LeaseLost as lost:
                 pulse.lost = lost
                 return
-            except PodevalError as error:
-                if time.monotonic() - heard > queue.policy.lease_seconds:
-                    pulse.lost = LeaseLost(f"{claim.id}: the queue could not be reached for too long ({error})")
-                    return
+            except Exception as error:  # whatever it is, the next beat may come through
+                pulse.trouble = str(error)
 
     thread = threading.Thread(target=beat, daemon=True)
     thread.start()

@@ -1,0 +1,127 @@
+"""What keeps a claim alive, while the database of PostgreSQL is away for a moment or for good."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval.store.database import Database, StoreUnusable
+from podeval.submissions.admission import Policy
+from podeval.submissions.queue import LeaseLost, Queue
+from podeval.submissions.worker import beating
+
+LEASE_SECONDS = 2.0
+
+
+class Server:
+    """A database of a server's that can be shut: its connections end, and no new one is let in."""
+
+    def __init__(self, address: str) -> None:
+        self._server, self._name = f"{address}/postgres", f"test_{os.urandom(6).hex()}"
+        self._do(f"CREATE DATABASE {self._name}")
+        self.address = f"{address}/{self._name}"
+
+    def shut(self) -> None:
+        self._do(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS false")
+        self._do(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{self._name}'")
+
+    def open(self) -> None:
+        self._do(f"ALTER DATABASE {self._name} ALLOW_CONNECTIONS true")
+
+    def _do(self, statement: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self._server, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Server:
+    return Server(request.getfixturevalue("postgresql"))
+
+
+@pytest.fixture
+def queue(server: Server) -> Iterator[Queue]:
+    with Database(server.address) as database:
+        yield Queue(database, Policy(lease_seconds=LEASE_SECONDS, pause_seconds=0.0))
+
+
+def until(there: Callable[[], bool], seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not there():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_a_beat_without_a_server_is_a_sentence(tiny: ModuleType, queue: Queue, server: Server) -> None:
+    tiny.enqueue(queue, "singer")
+    claim = queue.claim("worker")
+    assert claim
+    server.shut()
+    with pytest.raises(StoreUnusable, match=r"does not answer .* nothing was recorded, try again"):
+        queue.beat(claim)
+
+
+def test_a_claim_outlives_a_server_that_is_away_for_less_than_its_lease(
+    tiny: ModuleType, queue: Queue, server: Server
+) -> None:
+    tiny.enqueue(queue, "singer")
+    claim = queue.claim("worker")
+    assert claim
+    with beating(queue, claim) as pulse:
+        server.shut()
+        time.sleep(LEASE_SECONDS / 2)
+        server.open()
+        pulse.done, pulse.total = 3, 10
+        until(lambda: queue.get(claim.id).items_done == 3)
+        pulse.check()
+
+
+def test_a_claim_whose_lease_may_be_gone_is_lost(tiny: ModuleType, queue: Queue, server: Server) -> None:
+    tiny.enqueue(queue, "singer")
+    claim = queue.claim("worker")
+    assert claim
+    with beating(queue, claim) as pulse:
+        server.shut()
+        time.sleep(LEASE_SECONDS + 0.1)
+        with pytest.raises(LeaseLost, match=r"could not be reached for too long .*does not answer"):
+            pulse.check()
+
+
+def test_a_claim_is_lost_while_a_beat_waits_for_an_answer(
+    tiny: ModuleType, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny.enqueue(queue, "singer")
+    claim = queue.claim("worker")
+    assert claim
+    answered = threading.Event()
+    monkeypatch.setattr(queue, "beat", lambda *_, **__: answered.wait())
+    with beating(queue, claim) as pulse:
+        time.sleep(LEASE_SECONDS + 0.1)
+        try:
+            with pytest.raises(LeaseLost, match="could not be reached"):
+                pulse.check()
+        finally:
+            answered.set()
+
+
+def test_a_worker_waits_for_a_server_that_is_away(
+    tiny: ModuleType, queue: Queue, server: Server, tmp_path: Path
+) -> None:
+    row = tiny.enqueue(queue, "singer")
+    said: list[str] = []
+    worker: Any = tiny.worker(queue, tmp_path, log=said.append)
+    over = threading.Event()
+    server.shut()
+    thread = threading.Thread(target=worker.watch, args=(0.1, over.is_set), daemon=True)
+    thread.start()
+    until(lambda: any("does not answer" in line for line in said))
+    server.open()
+    until(lambda: queue.get(row.id).state == "published", 60.0)
+    over.set()
+    thread.join()
