@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.store.files import writing
+from podeval.store.files import sync_folder, writing
 from podeval.store.records import VoteRecord, erasure_records, read_record, to_line, vote_records
 from podeval.store.tables import Pseudonym
 from podeval.store.taking_in import TakenIn, take_in
@@ -103,14 +103,7 @@ class VoteObjects:
                 made.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
                 made.flush()
                 os.fsync(made.fileno())
-            if hasattr(os, "O_DIRECTORY"):
-                folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.fsync(folder)
-                except OSError:
-                    pass  # a bucket's folders are names only, there is nothing to sync
-                finally:
-                    os.close(folder)
+            sync_folder(file.parent)
 
 
 def _whole(file: Path) -> Any:
