@@ -99,6 +99,7 @@ def _handler(hub: LoopbackHub, spaces: Path, owner: str) -> type[BaseHTTPRequest
                 if isinstance(trouble, int):
                     self.send_response(trouble)
                     self.send_header("Retry-After", "7")
+                    self.send_header("Connection", "close")
                     self.send_header("Content-Length", "0")
                     self.end_headers()
                 elif trouble == "half" and not length:

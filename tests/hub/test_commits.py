@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly, Conflict
 from podeval.hub.patience import HubUnavailable, patiently
 
@@ -29,14 +30,75 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_files_come_in_one_commit_and_the_same_again_changes_nothing(api: Any, hub_client: Any) -> None:
     repo = AppendOnly(REPO, api=api)
-    assert repo.files() == {}
+    assert repo.files() == ("", set())
     assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two")
     assert repo.add({"a/1.json": b"one", "a/2.json": b"two"}, "two") is None
-    assert repo.add({"a/2.json": b"two", "a/3.json": b"three"}, "one more")
+    commit = repo.add({"a/2.json": b"two", "a/3.json": b"three"}, "one more")
     there = hub_client.repos.repos["datasets", REPO]
     assert there.messages == ["initial commit", "two", "one more"]
-    assert repo.read("a/3.json") == b"three"
-    assert set(repo.files()) >= {"a/1.json", "a/2.json", "a/3.json"}
+    assert repo.files() == (commit, {".gitattributes", "a/1.json", "a/2.json", "a/3.json"})
+    assert repo.read("a/3.json", str(commit)) == b"three"
+
+
+def test_files_are_listed_once_however_many_are_read(api: Any, hub_client: Any) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({str(number): b"%d" % number for number in range(5)}, "five")
+    hub_client.requests.clear()
+    commit, there = repo.files()
+    assert {repo.read(path, commit) for path in there - {".gitattributes"}} == {b"0", b"1", b"2", b"3", b"4"}
+    assert sum(path.startswith("/api/") for _, path, _ in hub_client.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "trouble"), [("GET", "half"), ("GET", "dropped"), ("GET", 503), ("HEAD", "dropped"), ("HEAD", 503)]
+)
+def test_a_file_that_comes_in_part_is_asked_for_again(
+    api: Any, hub_client: Any, trouble: str | int, method: str
+) -> None:
+    repo = AppendOnly(REPO, api=api)
+    commit = str(repo.add({"a": b"one"}, "first"))
+    left = [trouble] * 2
+    hub_client.trouble = lambda asked, path: left.pop() if left and asked == method and "/resolve/" in path else None
+    assert repo.read("a", commit) == b"one"
+    assert left == []
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_who_met_another_waits_before_looking_again(
+    api: Any, hub_client: Any, at_once: list[float], status: int
+) -> None:
+    repo = AppendOnly(REPO, api=api)
+    repo.add({"a": b"one"}, "first")
+    hub_client.repos.faults.extend([status] * 3)
+    assert repo.add({"b": b"two"}, "second")
+    assert len(at_once) == 3
+    assert 0 < at_once[0] < at_once[1] < at_once[2]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_is_told_at_once(api: Any, hub_client: Any, at_once: list[float], status: int) -> None:
+    repo = AppendOnly(REPO, api=api)
+    commit = str(repo.add({"a": b"one"}, "first"))
+    hub_client.trouble = lambda method, path: status
+    with pytest.raises(BadInput, match="check that the token may read"):
+        repo.files()
+    with pytest.raises(BadInput, match="check that the token may read"):
+        repo.read("a", commit)
+    hub_client.trouble = lambda method, path: status if method == "POST" else None
+    with pytest.raises(BadInput, match="check that the token may write"):
+        repo.add({"b": b"two"}, "second")
+    assert at_once == []
+
+
+def test_who_has_no_token_or_no_access_is_told(api: Any, hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from huggingface_hub import HfApi
+
+    monkeypatch.setattr("huggingface_hub.hf_api.get_token", lambda: None)
+    with pytest.raises(BadInput, match="the Hub does not know you"):
+        AppendOnly(REPO, api=HfApi(token=True)).add({"a": b""}, "first")
+    hub_client.repos.publish("datasets", REPO, {"a": b""}).private = True
+    with pytest.raises(BadInput, match="check that the token may"):
+        AppendOnly(REPO, api=HfApi(token=False)).add({"b": b""}, "second")
 
 
 def test_what_is_there_is_never_changed(api: Any) -> None:
@@ -44,7 +106,7 @@ def test_what_is_there_is_never_changed(api: Any) -> None:
     repo.add({"a": b"one"}, "first")
     with pytest.raises(Conflict, match="holds another a; files there are never changed"):
         repo.add({"a": b"other", "b": b"new"}, "second")
-    assert "b" not in repo.files()
+    assert "b" not in repo.files()[1]
 
 
 @pytest.mark.parametrize("faults", [[503], [429, 500, 502], [504, 503, 503]])
@@ -101,7 +163,7 @@ def test_an_outage_without_end_is_said(api: Any, hub_client: Any) -> None:
     repo = AppendOnly(REPO, api=api)
     repo.add({"a": b"one"}, "first")
     hub_client.repos.faults.extend([503] * 50)
-    with pytest.raises(HubUnavailable, match="nothing is lost, try again later"):
+    with pytest.raises(HubUnavailable, match="try again later"):
         repo.add({"b": b"two"}, "second")
 
 

@@ -94,8 +94,9 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
         assert len(results) == len(set(results)) == 6
         assert counted("spoken") - before <= 4, "only what was being written may be spoken again"
         assert not list((tmp_path / folder).rglob("*.partial"))
-    # The plan, the items, three outputs of two files, three items' results, the content of the protocols, the summary.
-    assert number - 1 == 1 + 1 + 6 + 3 + 1 + 1
+    # The plan, the items, three outputs of two files, the content of the protocols and the summary, each with its name;
+    # three items' results, with their file's name once.
+    assert number - 1 == 2 * (1 + 1 + 6 + 1 + 1) + 3 + 1
     assert spoken == 3
 
 
@@ -263,7 +264,7 @@ def test_a_full_disk_loses_nothing_that_was_finished(
     sync, writes = os.fsync, itertools.count(1)
 
     def full(file: int) -> None:
-        if next(writes) > 8:
+        if next(writes) > 16:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(file)
 

@@ -4,6 +4,8 @@ import errno
 import os
 import resource
 import signal
+import stat
+import threading
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -60,6 +62,54 @@ def test_a_reader_sees_the_old_or_the_new_file(tmp_path: Path, monkeypatch: pyte
         write_json(path, {"n": 1})
     assert path.read_text() == '{\n "n": 0\n}\n'
     assert [found.name for found in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_threads_that_write_one_file_do_not_break_each_other(tmp_path: Path) -> None:
+    path, failed = tmp_path / "sound.wav", []
+
+    def work(number: int) -> None:
+        try:
+            for _ in range(50):
+                write_whole(path, bytes([number]) * 100_000)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    content = path.read_bytes()
+    assert content == content[:1] * 100_000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
+def test_who_may_read_a_file_is_what_the_process_says(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_whole(tmp_path / "a", b"")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+def test_the_name_of_a_new_file_is_synced_with_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{file}"))
+        real(file)
+
+    monkeypatch.setattr("os.fsync", noted)
+    write_whole(tmp_path / "whole", b"")
+    assert synced[-1] == str(tmp_path)
+    append_line(tmp_path / "lines.jsonl", {})
+    assert synced[-2:] == [str(tmp_path / "lines.jsonl"), str(tmp_path)]
+    append_line(tmp_path / "lines.jsonl", {})
+    assert synced[-1] == str(tmp_path / "lines.jsonl"), "the name is there already"
 
 
 def _grow_until_refused(path: Path) -> None:

@@ -1,10 +1,15 @@
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from podeval.store.database import Database
 from podeval.store.files import DiskFull
+from podeval.store.tables import Pseudonym
 from podeval.store.vote_objects import VoteObjects
 
 Make = Callable[..., Any]
@@ -68,3 +73,86 @@ def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, tmp_path
     small.arena.erase("hf:alice")
     left = [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]
     assert [path.parent.name for path in left] == ["bob"]
+
+
+class Watched:
+    """Whether a transaction that keeps other writers waiting is open."""
+
+    def __init__(self, database: Database) -> None:
+        self.open = False
+        self._write = database.write
+
+    def write(self, work: Callable[[Session], Any]) -> Any:
+        def watched(session: Session) -> Any:
+            self.open = True
+            try:
+                return work(session)
+            finally:
+                self.open = False
+
+        return self._write(watched)
+
+
+def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
+    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = VoteObjects(tmp_path / "bucket")
+    small = small_arena(systems=6, objects=bucket)
+    alice, place = small.arena.voter("hf:alice"), tmp_path / "bucket" / "voters"
+    small.vote(alice)
+    small.vote("bob")
+    shutil.copytree(place / alice, tmp_path / "kept")
+    small.arena.erase("hf:alice")
+    shutil.copytree(tmp_path / "kept", place / alice)
+    watched, touched = Watched(small.database), []
+    for name in ("read_bytes", "glob", "exists", "unlink"):
+        real = getattr(Path, name)
+
+        def noted(path: Path, *given: Any, real: Any = real, **named: Any) -> Any:
+            touched.append((watched.open, path))
+            return real(path, *given, **named)
+
+        monkeypatch.setattr(Path, name, noted)
+    monkeypatch.setattr(small.database, "write", watched.write)
+    assert bucket.read_back(small.database).known == 1
+    assert touched
+    assert [path for waiting, path in touched if waiting] == []
+    assert not (place / alice).exists()
+
+
+def test_who_is_forgotten_while_the_bucket_is_read_stays_forgotten(
+    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = VoteObjects(tmp_path / "bucket")
+    small = small_arena(systems=6, objects=bucket)
+    small.vote(small.arena.voter("hf:alice"))
+    real = small.database.write
+
+    def erased_before(work: Callable[[Session], Any]) -> Any:
+        with monkeypatch.context() as patch:
+            patch.setattr(small.database, "write", real)
+            small.arena.erase("hf:alice")
+        return real(work)
+
+    monkeypatch.setattr(small.database, "write", erased_before)
+    assert bucket.read_back(small.database).votes == 0
+    with small.database.reading() as session:
+        assert session.scalars(select(Pseudonym)).all() == []
+
+
+def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
+    small_arena: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = VoteObjects(tmp_path / "bucket")
+    small = small_arena(systems=6, objects=bucket)
+    alice = small.arena.voter("hf:alice")
+    small.vote(alice)
+    real = Path.glob
+
+    def listed(path: Path, pattern: str) -> list[Path]:
+        found = list(real(path, pattern))
+        shutil.rmtree(tmp_path / "bucket", ignore_errors=True)
+        return found
+
+    monkeypatch.setattr(Path, "glob", listed)
+    assert bucket.read_back(Database(tmp_path / "other.db")).votes == 0

@@ -43,5 +43,5 @@ def test_each_item_costs_the_same_however_many_there_are(
         synced[0] = opened[0] = 0
         script.measure(tmp_path / str(count), count)
         costs.append((synced[0], opened[0]))
-    assert costs[2][0] - costs[1][0] == costs[1][0] - costs[0][0] == 2 * 20, "one for the output, one for its results"
+    assert costs[2][0] - costs[1][0] == costs[1][0] - costs[0][0] == 3 * 20, "the output, its name, its results"
     assert costs[2][1] - costs[1][1] == costs[1][1] - costs[0][1] == 20, "the results' file is opened once an item"

@@ -4,14 +4,19 @@ Each commit names the state it follows (`parent_commit`), so that of two writers
 does not hear the answer looks whether the files are there before sending them again.
 """
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.hub.patience import TRIES, HubUnavailable, passing, patiently
+from podeval.hub.patience import patiently
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+
+_MET_ANOTHER = (409, 412)
+"""Statuses of a commit that another came before."""
 
 
 class Conflict(BadInput):
@@ -33,19 +38,35 @@ class AppendOnly:
         self.repo, self._private = repo, private
         self._api = api or HfApi()
 
-    def files(self) -> dict[str, int]:
-        """Sizes of the files by path; empty where there is no repo."""
-        info = self._info()
-        return {} if info is None else {each.rfilename: each.size or 0 for each in info.siblings or ()}
+    def files(self) -> tuple[str, set[str]]:
+        """The newest commit, and the paths of the files in it; empty where there is no repo.
 
-    def read(self, path: str) -> bytes:
-        """The content of a file."""
+        Raises:
+            HubUnavailable: the Hub does not answer.
+            BadInput: the token may not read it.
+        """
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+        with self._told("read"):
+            try:
+                info = patiently(lambda: self._api.dataset_info(self.repo))
+            except GatedRepoError:
+                raise
+            except RepositoryNotFoundError:
+                return "", set()
+        return str(info.sha), {each.rfilename for each in info.siblings or ()}
+
+    def read(self, path: str, commit: str) -> bytes:
+        """The content of a file as it is in a commit.
+
+        Raises:
+            HubUnavailable: the Hub does not answer.
+            BadInput: it is not there, or the token may not read it.
+        """
         from podeval.hub.facts import content
 
-        info = self._info()
-        if info is None:
-            raise BadInput(f"there is no dataset repo {self.repo}")
-        return content(self.repo, str(info.sha), path, api=self._api, kind="dataset")
+        with self._told("read"):
+            return content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
         """Add files, all in one commit; the commit, None where all were there already.
@@ -56,63 +77,45 @@ class AppendOnly:
             BadInput: the token may not write there.
         """
         from huggingface_hub import CommitOperationAdd
-        from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
-        for _ in range(TRIES):
-            try:
-                head, new = self._missing(files)
-                if not new:
-                    return None
-                operations = [CommitOperationAdd(path, data) for path, data in new.items()]
-                done = self._api.create_commit(
-                    self.repo, operations, commit_message=message, repo_type="dataset", parent_commit=head
-                )
-                return str(done.oid)
-            except LocalTokenNotFoundError:
-                raise BadInput("the Hub does not know you; run `hf auth login` with a token that may write") from None
-            except HfHubHTTPError as error:
-                if error.response is not None and error.response.status_code in (409, 412):
-                    continue
-                if not passing(error):
-                    raise BadInput(f"the Hub refused {self.repo} ({error}); check that the token may write") from None
-                _pause_for(error)
-            except Exception as error:
-                if not passing(error):
-                    raise
-                _pause_for(error)
-        raise HubUnavailable(f"{self.repo} could not be written to; nothing is lost, try again later")
+        def added() -> str | None:
+            # Looked at every try: another may have written, or the answer to the last try was lost.
+            head, new = self._missing(files)
+            if not new:
+                return None
+            operations = [CommitOperationAdd(path, data) for path, data in new.items()]
+            done = self._api.create_commit(
+                self.repo, operations, commit_message=message, repo_type="dataset", parent_commit=head
+            )
+            return str(done.oid)
+
+        with self._told("write"):
+            return patiently(added, also=_MET_ANOTHER)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
         """The state of the repo, and which files it does not hold."""
-        info = self._info()
-        if info is None:
-            patiently(
-                lambda: self._api.create_repo(
-                    self.repo, repo_type="dataset", private=self._private or None, exist_ok=True
-                )
-            )
-            info = self._info()
-        assert info is not None
-        there = {each.rfilename for each in info.siblings or ()}
+        head, there = self.files()
+        if not head:
+            private = self._private or None
+            patiently(lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True))
+            head, there = self.files()
+        if not head:
+            raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")
         for path in there & files.keys():
-            if self.read(path) != files[path]:
+            if self.read(path, head) != files[path]:
                 raise Conflict(f"{self.repo} holds another {path}; files there are never changed")
-        return str(info.sha), {path: data for path, data in files.items() if path not in there}
+        return head, {path: data for path, data in files.items() if path not in there}
 
-    def _info(self) -> Any:
-        from huggingface_hub.errors import RepositoryNotFoundError
+    @contextmanager
+    def _told(self, doing: str) -> Iterator[None]:
+        """The Hub's refusals as ours."""
+        from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
         try:
-            return patiently(lambda: self._api.repo_info(self.repo, repo_type="dataset", files_metadata=True))
-        except RepositoryNotFoundError:
-            return None
-
-
-def _pause_for(error: Exception) -> None:
-    """Wait as an answer asks, a moment where it asks for nothing."""
-    import random
-    import time
-
-    from podeval.hub.patience import LONGEST_PAUSE, asked_to_wait
-
-    time.sleep(min(LONGEST_PAUSE, asked_to_wait(error) or random.uniform(0.2, 1.0)))  # noqa: S311 - spreads writers
+            yield
+        except LocalTokenNotFoundError:
+            raise BadInput(f"the Hub does not know you; run `hf auth login` with a token that may {doing}") from None
+        except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+            # A file that was refused is told as one that is not in the client's cache.
+            why = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
+            raise BadInput(f"the Hub refused {self.repo} ({why}); check that the token may {doing}") from None

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from podeval.errors import PodevalError
@@ -20,8 +20,13 @@ class HubUnavailable(PodevalError):
     """The Hub did not answer, or asks for patience; nothing was changed by the call, or it is found at the next."""
 
 
-def patiently(call: Callable[[], Found], *, tries: int = TRIES) -> Found:
+def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection[int] = ()) -> Found:
     """What a call gives, tried again while the Hub is down or asks to wait; only for calls that may be made twice.
+
+    Args:
+        call: what is asked of the Hub.
+        tries: how often at most.
+        also: statuses after which this call may succeed, besides those of a Hub in trouble.
 
     Raises:
         HubUnavailable: it went on for too long.
@@ -30,7 +35,7 @@ def patiently(call: Callable[[], Found], *, tries: int = TRIES) -> Found:
         try:
             return call()
         except Exception as error:
-            if not passing(error):
+            if not passing(error) and _status(error) not in also:
                 raise
             asked, met = asked_to_wait(error), error
         pause = min(LONGEST_PAUSE, 0.5 * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
@@ -45,7 +50,7 @@ def passing(error: BaseException) -> bool:
     """Whether the same call may well succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
-    status = getattr(getattr(error, "response", None), "status_code", None)
+    status = _status(error)
     if status is not None:
         return status in _PASSING
     # The HTTP library behind the client has changed before, its names have not.
@@ -59,3 +64,8 @@ def asked_to_wait(error: BaseException) -> float | None:
         return float(headers.get("Retry-After", ""))
     except ValueError:
         return None
+
+
+def _status(error: BaseException) -> int | None:
+    status: int | None = getattr(getattr(error, "response", None), "status_code", None)
+    return status

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import IO, Any, Protocol
 
 from podeval.errors import BadInput
-from podeval.store.files import DiskFull, writing
+from podeval.store.files import DiskFull, sync_folder, writing
 
 MANIFEST = "manifest.json"
 ARCHIVES = (".tar", ".tar.gz", ".tgz")
@@ -120,9 +120,9 @@ class _Folder:
         self.add(MANIFEST, io.BytesIO(text), len(text))
         with _noted(self._place):
             for folder in {self._partial, *(path for path in self._partial.rglob("*") if path.is_dir())}:
-                _sync(folder)
+                sync_folder(folder)
             self._partial.rename(self._place)
-            _sync(self._place.parent)
+            sync_folder(self._place.parent)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -163,7 +163,7 @@ class _Archive:
             os.fsync(self._file.fileno())
             self._file.close()
             self._partial.replace(self._place)
-            _sync(self._place.parent)
+            sync_folder(self._place.parent)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -293,13 +293,3 @@ def _digest(file: IO[bytes]) -> str:
 
 def _some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        pass  # some mounts have no folders to sync
-    finally:
-        os.close(descriptor)

@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,17 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Replace a file by its new content, synced; a reader sees the old or the new, never a part."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    """Replace a file by its new content, synced with its name; a reader sees the old or the new, never a part."""
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
     with writing(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("wb") as file:
+            with partial.open("xb") as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
+            sync_folder(path.parent)
         finally:
             partial.unlink(missing_ok=True)
 
@@ -79,6 +81,19 @@ def append_lines(path: Path, rows: Iterable[Any]) -> None:
                 with contextlib.suppress(OSError):
                     os.truncate(path, end)
                 raise
+        if not end:
+            sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Sync the names of the files in a folder, so that a new file is still there after a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        pass  # some mounts, such as a bucket's, have no folders to sync
+    finally:
+        os.close(descriptor)
 
 
 def read_lines(path: Path) -> list[Any]:

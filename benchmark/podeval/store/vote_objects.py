@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.store.files import writing
+from podeval.store.files import sync_folder, writing
 from podeval.store.records import VoteRecord, erasure_records, read_record, to_line, vote_records
-from podeval.store.tables import Pseudonym
+from podeval.store.tables import Erasure, Pseudonym
 from podeval.store.taking_in import TakenIn, take_in
 
 
@@ -55,13 +55,21 @@ class VoteObjects:
                 raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
 
     def read_back(self, database: Database) -> TakenIn:
-        """Take in every vote that the database does not have; what was erased there is deleted here."""
+        """Take in every vote that the database does not have; what was erased there is deleted here.
+
+        The bucket is read before anything is written: no other writer waits for a slow mount.
+        """
+        with database.reading() as session:
+            erased = list(erasure_records(session))
+        for erasure in erased:
+            self.erase(erasure.voter)
+        people = list(self._people())
+        votes = sorted(self._votes(), key=lambda record: (record.number, record.recorded_at))
 
         def work(session: Session) -> TakenIn:
-            for erasure in erasure_records(session):
-                self.erase(erasure.voter)
-            for pseudonym, person in self._people():
-                if session.get(Pseudonym, person["identity"]) is None:
+            for pseudonym, person in people:
+                # Somebody may have been forgotten while the bucket was read.
+                if session.get(Pseudonym, person["identity"]) is None and session.get(Erasure, pseudonym) is None:
                     session.add(
                         Pseudonym(
                             identity=person["identity"],
@@ -71,7 +79,6 @@ class VoteObjects:
                         )
                     )
             session.flush()
-            votes = sorted(self._votes(), key=lambda record: (record.number, record.recorded_at))
             return take_in(session, votes)
 
         return database.write(work)
@@ -103,19 +110,15 @@ class VoteObjects:
                 made.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
                 made.flush()
                 os.fsync(made.fileno())
-            if hasattr(os, "O_DIRECTORY"):
-                folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY)
-                try:
-                    os.fsync(folder)
-                except OSError:
-                    pass  # a bucket's folders are names only, there is nothing to sync
-                finally:
-                    os.close(folder)
+            sync_folder(file.parent)
 
 
 def _whole(file: Path) -> Any:
-    """The content of an object; None where it was not written to its end."""
-    text = file.read_bytes()
+    """The content of an object; None where it was not written to its end, or its voter was forgotten just now."""
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return None
     if not text.endswith(b"\n"):
         return None
     try:

@@ -50,7 +50,7 @@ class Mirror:
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
         """
-        there = self.requests.files()
+        _, there = self.requests.files()
         new: dict[str, bytes] = {}
         for row in reversed(self.queue.all()):
             for step in self.queue.history(row.id):
@@ -66,14 +66,14 @@ class Mirror:
 
         A run is sent under its submission's name, so that a later one of the same system is another.
         """
-        there, sent = self.results.files(), 0
+        sent, (_, there) = 0, self.results.files()
         for run in run_folders(board):
             submission = run.plan().generation.get("submission")
             if submission is None or not run.summaries():
                 continue
             place = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
             files = {f"{place}/{name}": data for name, data in _files(run).items()}
-            if files.keys() <= there.keys():
+            if files.keys() <= there:
                 continue
             self.results.add(files, f"results of {run.path.name} on {run.plan().benchmark}")
             sent += 1
@@ -89,14 +89,15 @@ class Mirror:
             HubUnavailable: the Hub does not answer.
         """
         steps: dict[str, list[str]] = defaultdict(list)
-        for path in self.requests.files():
+        commit, there = self.requests.files()
+        for path in there:
             if path.startswith("requests/") and path.count("/") == 2:
                 steps[path.split("/")[1]].append(path)
         known = {row.id for row in self.queue.all()}
         taken = 0
         for id, paths in sorted(steps.items()):
             if id not in known:
-                records = [_read(self.requests.read(path), path) for path in sorted(paths)]
+                records = [_read(self.requests.read(path, commit), path) for path in sorted(paths)]
                 taken += self.queue.database.write(partial(_take_in, records))
         return taken
 
@@ -104,7 +105,8 @@ class Mirror:
         """Put the newest results of each system into the board's folder, where it has none; how many files."""
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
-        files = [path.split("/") for path in self.results.files() if path.startswith("results/")]
+        commit, there = self.results.files()
+        files = [path.split("/") for path in sorted(there) if path.startswith("results/")]
         for _, benchmark, split, system, submission, *_rest in (parts for parts in files if len(parts) >= 6):
             place = (benchmark, split, system)
             if submission in order and order[submission] >= order.get(newest.get(place, ""), 0):
@@ -116,7 +118,7 @@ class Mirror:
                 continue
             target = board.joinpath(*where, *name)
             if not target.exists():
-                write_whole(target, self.results.read("/".join(parts)))
+                write_whole(target, self.results.read("/".join(parts), commit))
                 written += 1
         return written
 
