@@ -32,6 +32,18 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     assert small.serve("bob")
 
 
+@ON_SQLITE
+def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
+    small = small_arena(systems=2, seconds=20.123456, excerpt_seconds=7.7)
+    battle = small.serve("alice")
+    assert (battle.a.seconds, battle.b.seconds) == (8.0, 8.0)
+    assert (battle.a.whole_seconds, battle.b.whole_seconds) == (21.0, 21.0)
+    excerpt, whole = small.arena.audio(battle.a.excerpt), small.arena.audio(battle.a.whole)
+    assert (excerpt.seconds, whole.seconds) == (8.0, 21.0), "as the sounds last"
+    assert excerpt.end - excerpt.start == pytest.approx(7.7)
+    small.vote("alice", battle=battle)
+
+
 def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0, most_open=50)
     failed = []

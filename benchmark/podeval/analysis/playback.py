@@ -87,30 +87,36 @@ class Playback:
         """In this user's cache."""
         return cls(default_cache().folder.parent / "playback")
 
-    def copy(self, stretch: Stretch, gain: float = 0.0) -> Path:
+    def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
         """The file of a stretch, made where it is not there yet.
 
         Args:
             stretch: of which recording, from where to where.
             gain: dB.
+            seconds: of a copy for who must not know whose it is: silence follows up to this length, and dither lies
+                over all of it, so that neither its length nor its bytes are those of a copy that is played by name.
 
         Raises:
             BadInput: there is no such recording or stretch.
             PodevalError: there is no room for the copy.
         """
-        key = self._key(stretch, "copy", gain=round(gain, 2))
+        hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
+        key = self._key(stretch, "copy", gain=round(gain, 2), **hidden)
         path = self._path(key, "flac")
         with self._alone(key):
             if not (path.is_file() and self._path(key, "json").is_file()):
                 with self._making:
-                    self._write(path, self._path(key, "json"), standard(stretch), gain)
+                    samples, chance = standard(stretch), None
+                    if seconds is not None:
+                        samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[:16], 16))
+                    self._write(path, self._path(key, "json"), samples, gain, chance)
         with contextlib.suppress(OSError):
             os.utime(path)
         return path
 
-    def peaks(self, stretch: Stretch, gain: float = 0.0) -> list[float]:
+    def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
-        path = self.copy(stretch, gain).with_suffix(".json")
+        path = self.copy(stretch, gain, seconds).with_suffix(".json")
         found: list[float] = json.loads(path.read_text(encoding="utf-8"))
         return found
 
@@ -149,7 +155,9 @@ class Playback:
         """One thread makes a copy, the others wait for it (and, rarely, for another one)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
-    def _write(self, path: Path, peaks: Path, samples: Samples, gain: float) -> None:
+    def _write(
+        self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
+    ) -> None:
         import soundfile
 
         heights = peaks_of(samples)
@@ -160,8 +168,11 @@ class Playback:
             path.parent.mkdir(parents=True, exist_ok=True)
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
                 for start in range(0, len(samples), _BLOCK):
-                    block = np.asarray(samples[start : start + _BLOCK]) * factor
-                    file.write(np.clip(np.rint(block * 2**15), -(2**15), 2**15 - 1).astype(np.int16))
+                    block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
+                    if chance is not None:
+                        # Triangular, of one step of 16 bits; one for both channels, so that equal ones stay equal.
+                        block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
+                    file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
             _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
             partial.replace(path)
         except (OSError, soundfile.SoundFileError) as error:
@@ -189,6 +200,12 @@ def standard(stretch: Stretch) -> Samples:
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
     found = resample(samples, rate, RATE)
     return np.broadcast_to(found, (len(found), 2)) if found.shape[1] == 1 else found
+
+
+def _lasting(samples: Samples, seconds: float) -> Samples:
+    """The same with silence after it, or without its last samples, so that it lasts exactly so long."""
+    frames = round(seconds * RATE)
+    return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
 
 
 def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:

@@ -1,5 +1,6 @@
 """The arena: battles are served once, votes are recorded before they are acknowledged."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,7 +76,10 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 @dataclass(frozen=True)
 class Side:
-    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds."""
+    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds.
+
+    Both lengths are whole seconds, as the sounds behind the names are: an exact one is as good as a name.
+    """
 
     excerpt: str
     whole: str
@@ -117,6 +121,11 @@ class Audio:
     sha256: str = ""
     compared: "tuple[Audio, Audio] | None" = None
     """Of a side: its own excerpt and the other side's, whose loudness is compared."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
+        return None if self.compared is None or self.end is None else _whole_seconds(self.end - self.start)
 
 
 class Arena:
@@ -395,8 +404,8 @@ class Arena:
             Side(
                 excerpt=self._secret.sign("audio", battle.id, side, "excerpt"),
                 whole=self._secret.sign("audio", battle.id, side, "whole"),
-                seconds=end - begin,
-                whole_seconds=length,
+                seconds=_whole_seconds(end - begin),
+                whole_seconds=_whole_seconds(length),
             )
             for side, (begin, end), length in zip("ab", spans(battle), lengths, strict=True)
         )
@@ -422,3 +431,8 @@ class Arena:
         here = turn.get("audio") and "://" not in turn["audio"]
         audio = self._secret.sign("audio", battle.id, str(number), "turn") if here else ""
         return {"text": str(turn.get("text") or ""), "audio": audio}
+
+
+def _whole_seconds(length: float) -> float:
+    # A hair above a whole second is one of rounding.
+    return float(max(1, math.ceil(round(length, 3))))

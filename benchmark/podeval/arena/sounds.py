@@ -40,10 +40,10 @@ class Sounds:
         """Magnitudes of that file, 0 to 1; raises as `file` does."""
         return self._of(name, self._playback.peaks)
 
-    def _of(self, name: str, fact: Callable[[Stretch, float], Found]) -> Found:
+    def _of(self, name: str, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
         audio = self._arena.audio(name)
         try:
-            return fact(_stretch(audio), self._gain(audio))
+            return fact(_stretch(audio), self._gain(audio), audio.seconds)
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
