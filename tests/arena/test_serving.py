@@ -33,6 +33,19 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
 
 
 @ON_SQLITE
+def test_what_a_vote_named_does_not_come_again_on_its_item_while_there_is_anything_else(small_arena: Make) -> None:
+    small = small_arena(systems=4, items=2, gold_share=0.0)
+    heard = Counter[tuple[str, str]]()
+    for number in range(12):
+        small.vote("alice", battle=small.serve("alice", seed=number))
+        (newest,) = small.arena.battles().tail(1).itertuples()
+        heard.update([(newest.item, newest.system_a), (newest.item, newest.system_b)])
+        if number == 3:
+            assert len(heard) == 8, "four battles show every system once on each item"
+    assert set(heard.values()) == {3}
+
+
+@ON_SQLITE
 def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
     small = small_arena(systems=2, seconds=20.123456, excerpt_seconds=7.7)
     battle = small.serve("alice")
