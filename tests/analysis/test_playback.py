@@ -9,7 +9,18 @@ import pytest
 import soundfile as sf
 
 from podeval.analysis import playback
-from podeval.analysis.playback import CEILING, PEAKS, Level, Playback, Stretch, level_of, matched_gains, standard
+from podeval.analysis.playback import (
+    CEILING,
+    PEAKS,
+    Changed,
+    Level,
+    Playback,
+    Stretch,
+    level_of,
+    matched_gains,
+    standard,
+)
+from podeval.audio.decode import content_hash
 from podeval.errors import BadInput, PodevalError
 
 
@@ -131,6 +142,20 @@ def test_a_copy_is_made_once_also_when_many_ask_at_once(
     kept.copy(stretch).unlink()
     sf.read(io.BytesIO(kept.copy(stretch).read_bytes()))
     assert len(made) == 2, "what was deleted is made again"
+
+
+def test_a_recording_that_was_exchanged_is_not_kept_under_the_old_ones_hash(kept: Playback, tmp_path: Path) -> None:
+    file = tone(tmp_path / "a.wav", 16_000)
+    first, second = (Stretch(file, start, start + 1.0, content_hash(file)) for start in (0.0, 1.0))
+    begun = kept.copy(first).read_bytes()
+    tone(file, 16_000, height=0.1)
+    with pytest.raises(Changed, match="another recording"):
+        kept.copy(second)
+    with pytest.raises(Changed):
+        kept.level(second)
+    assert kept.copy(first).read_bytes() == begun, "what is there is the old one's"
+    tone(file, 16_000)
+    assert kept.copy(second), "put back, it is played again"
 
 
 def test_what_is_not_there_is_refused_and_a_full_disk_is_said(

@@ -177,6 +177,7 @@ def test_too_many_open_battles_close_the_oldest(small_arena: Make) -> None:
         small.arena.vote("alice", small.ballot(first))
     assert caught.value.reason == "expired"
     small.arena.vote("alice", small.ballot(second))
+    small.clock.on(60)
     small.arena.vote("alice", small.ballot(third))
 
 

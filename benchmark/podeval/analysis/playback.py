@@ -66,6 +66,14 @@ class Level:
     true_peak: float
 
 
+class Changed(BadInput):
+    """A recording is not the one whose hash was asked for."""
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(f"{source} is another recording than the one that was taken in")
+        self.source = source
+
+
 class Playback:
     """Copies in a folder; used by any number of threads and processes.
 
@@ -78,6 +86,8 @@ class Playback:
         self._cache = Cache(folder, room)
         self._written = 0
         self._levels: dict[str, Level] = {}
+        self._hashes: dict[tuple[int, ...], str] = {}
+        """By what the file system says of a file, which is another when it is written or replaced."""
         # Making keeps a core busy; what is made already waits for none of it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
@@ -98,6 +108,7 @@ class Playback:
 
         Raises:
             BadInput: there is no such recording or stretch.
+            Changed: its file is another one now; copies that are there already are played on.
             PodevalError: there is no room for the copy.
         """
         hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
@@ -106,6 +117,7 @@ class Playback:
         with self._alone(key):
             if not (path.is_file() and self._path(key, "json").is_file()):
                 with self._making:
+                    self._require_unchanged(stretch)
                     samples, chance = standard(stretch), None
                     if seconds is not None:
                         samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[:16], 16))
@@ -125,6 +137,7 @@ class Playback:
 
         Raises:
             BadInput: there is no such recording or stretch.
+            Changed: its file is another one now.
         """
         key = self._key(stretch, "level")
         if known := self._levels.get(key):
@@ -135,6 +148,7 @@ class Playback:
                 found = Level(*json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 with self._making:
+                    self._require_unchanged(stretch)
                     found = level_of(standard(stretch))
                 with contextlib.suppress(OSError):
                     _put(path, json.dumps([found.loudness, found.true_peak]))
@@ -147,6 +161,23 @@ class Playback:
         content = stretch.content or content_hash(stretch.source)
         end = None if stretch.end is None else round(stretch.end, 4)
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
+
+    def _require_unchanged(self, stretch: Stretch) -> None:
+        """Refuse to keep another sound under the hash of the one that was taken in."""
+        if not stretch.content:
+            return
+        known: tuple[int, ...] = ()
+        with contextlib.suppress(OSError):
+            is_now = stretch.source.stat()
+            known = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
+        found = self._hashes.get(known)
+        if found is None:
+            found = content_hash(stretch.source)
+            if len(self._hashes) >= _MOST_LEVELS:
+                self._hashes.clear()
+            self._hashes[known] = found
+        if found != stretch.content:
+            raise Changed(stretch.source)
 
     def _path(self, key: str, ending: str) -> Path:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
