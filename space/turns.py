@@ -8,7 +8,9 @@ of late answers. Slow pages keep the threads they had, and nothing here waits fo
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -35,3 +37,38 @@ class Turns:
             return await to_thread.run_sync(functools.partial(work, *given, **named), limiter=self._limiter)
 
         return taken
+
+
+class Full(Exception):
+    """More is waiting than can be done soon."""
+
+
+class Queue:
+    """How much may wait or be at work at once, of all and of each; used by one thread, that of the server.
+
+    Args:
+        most: of all.
+        most_each: of one sender.
+    """
+
+    def __init__(self, most: int, most_each: int) -> None:
+        self._most = most
+        self._most_each = most_each
+        self._inside: Counter[str] = Counter()
+
+    @contextmanager
+    def place(self, who: str) -> Iterator[None]:
+        """A place in it while this lasts.
+
+        Raises:
+            Full: there is none for this sender.
+        """
+        if self._inside.total() >= self._most or self._inside[who] >= self._most_each:
+            raise Full
+        self._inside[who] += 1
+        try:
+            yield
+        finally:
+            self._inside[who] -= 1
+            if not self._inside[who]:
+                del self._inside[who]

@@ -16,6 +16,7 @@ from sqlalchemy import text
 from website import Site
 
 from podeval import __version__, benchmarks
+from podeval.arena.results import PUBLIC_COLUMNS
 from podeval.metrics import catalogue
 
 _LOG = logging.getLogger("podeval.site")
@@ -126,9 +127,11 @@ def router(site: Site) -> APIRouter:
         offset: Annotated[int, Query(ge=0)] = 0,
         limit: Annotated[int, Query(ge=1, le=MOST_ROWS)] = 1_000,
     ) -> BoardPage:
-        """The votes that count, in the order in which they were recorded; voters are salted pseudonyms."""
+        """The votes that count, in the order in which they were recorded; voters are salted pseudonyms. Lengths and
+        loudness of what was heard are not told, as they would name the sides of battles that are open.
+        """
         site.limit(request, "20/minute")
-        table = site.services.arena.battles(dimension=dimension)
+        table = site.services.arena.battles(dimension=dimension)[list(PUBLIC_COLUMNS)]
         return BoardPage(total=len(table), rows=_plain(table.iloc[offset : offset + limit]))
 
     @routes.get("/health")

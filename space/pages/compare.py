@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from player import Given
+from turns import Full, Queue, Turns
 from website import Site, as_script_data
 
 from podeval.analysis.playback import Playback
@@ -21,6 +23,12 @@ from podeval.leaderboard.compare_sound import Recordings
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_scores import Reading, Shelf
 from podeval.leaderboard.table import MISSING, decimals, present, value_text
+
+AT_ONCE = 12
+"""Threads that look for copies, most of which wait for one to be made; pages, votes and `/health` have others."""
+
+MOST, MOST_EACH = 36, 6
+"""Sounds and peaks that wait or are looked for, of all and of one address; a page asks for four at once."""
 
 _KEEP = {"Cache-Control": "private, max-age=600"}
 
@@ -92,21 +100,40 @@ def router(site: Site) -> APIRouter:
             script_data=Markup(as_script_data(player.told(deck, texts))),
         )
 
-    @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
-    def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
-        site.limit(request, "300/minute")
+    queue = Queue(MOST, MOST_EACH)
+    in_turn = Turns(AT_ONCE)
+
+    @in_turn
+    def copied(system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
         if copy is None:
             raise Refused(refusal.UNKNOWN, "there is no such recording")
-        return FileResponse(copy, media_type="audio/flac", headers=_KEEP)
+        return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
-    @routes.get("/compare/peaks")
-    def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
-        site.limit(request, "120/minute")
+    @in_turn
+    def pictured(system: str, where: str, item: str, part: int, beside: str) -> Response:
         found = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
         if found is None:
             raise Refused(refusal.UNKNOWN, "there is no such recording")
         return JSONResponse({"peaks": found}, headers=_KEEP)
+
+    async def queued(request: Request, answer: Callable[..., Awaitable[Response]], *asked: str | int) -> Response:
+        try:
+            with queue.place(site.origin(request)):
+                return await answer(*asked)
+        except Full:
+            told = "many sounds are being prepared at the moment; try again in a few seconds"
+            return JSONResponse({"error": told, "reason": refusal.TOO_MANY}, 503, {"Retry-After": "5"})
+
+    @routes.api_route("/compare/audio", methods=["GET", "HEAD"])
+    async def audio(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
+        site.limit(request, "300/minute")
+        return await queued(request, copied, system, where, item, part, beside)
+
+    @routes.get("/compare/peaks")
+    async def peaks(request: Request, system: str, where: str, item: str, part: int = 0, beside: str = "") -> Response:
+        site.limit(request, "120/minute")
+        return await queued(request, pictured, system, where, item, part, beside)
 
     return routes
 

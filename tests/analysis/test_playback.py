@@ -9,7 +9,18 @@ import pytest
 import soundfile as sf
 
 from podeval.analysis import playback
-from podeval.analysis.playback import CEILING, PEAKS, Level, Playback, Stretch, level_of, matched_gains, standard
+from podeval.analysis.playback import (
+    CEILING,
+    PEAKS,
+    Changed,
+    Level,
+    Playback,
+    Stretch,
+    level_of,
+    matched_gains,
+    standard,
+)
+from podeval.audio.decode import content_hash
 from podeval.errors import BadInput, PodevalError
 
 
@@ -65,6 +76,23 @@ def test_a_gain_is_that_of_the_samples_and_never_clips_what_was_not_measured(kep
     assert np.corrcoef(most[:, 0], before[:, 0])[0, 1] > 0.99999, "louder, not clipped"
 
 
+def test_a_copy_for_blind_listeners_is_no_copy_that_is_played_by_name(kept: Playback, tmp_path: Path) -> None:
+    stretch = Stretch(tone(tmp_path / "a.wav", 44_100, seconds=2.3))
+    named, hidden = kept.copy(stretch), kept.copy(stretch, seconds=3.0)
+    told, _ = sf.read(named, always_2d=True)
+    heard, _ = sf.read(hidden, always_2d=True)
+    assert len(heard) == 3 * 48_000, "silence hides where it ends"
+    assert np.abs(heard[: len(told)] - told).max() <= 2 * 2**-15, "the same sound"
+    assert np.abs(heard[len(told) :]).max() <= 2**-15
+    assert np.array_equal(heard[:, 0], heard[:, 1]), "what was mono still is"
+    exact = kept.copy(stretch, seconds=2.3)
+    assert exact.read_bytes() != named.read_bytes(), "also where nothing was added"
+    assert sf.info(exact).frames == sf.info(named).frames
+    again = Playback(tmp_path / "elsewhere").copy(stretch, seconds=3.0)
+    assert again.read_bytes() == hidden.read_bytes(), "ranges of a copy that was made anew fit together"
+    assert len(kept.peaks(stretch, seconds=3.0)) == PEAKS
+
+
 def test_peaks_are_the_highest_magnitudes_of_the_copy(kept: Playback, tmp_path: Path) -> None:
     stretch = Stretch(tone(tmp_path / "a.wav", 44_100), 0.5, 2.0)
     samples, _ = sf.read(kept.copy(stretch, -3.0))
@@ -114,6 +142,20 @@ def test_a_copy_is_made_once_also_when_many_ask_at_once(
     kept.copy(stretch).unlink()
     sf.read(io.BytesIO(kept.copy(stretch).read_bytes()))
     assert len(made) == 2, "what was deleted is made again"
+
+
+def test_a_recording_that_was_exchanged_is_not_kept_under_the_old_ones_hash(kept: Playback, tmp_path: Path) -> None:
+    file = tone(tmp_path / "a.wav", 16_000)
+    first, second = (Stretch(file, start, start + 1.0, content_hash(file)) for start in (0.0, 1.0))
+    begun = kept.copy(first).read_bytes()
+    tone(file, 16_000, height=0.1)
+    with pytest.raises(Changed, match="another recording"):
+        kept.copy(second)
+    with pytest.raises(Changed):
+        kept.level(second)
+    assert kept.copy(first).read_bytes() == begun, "what is there is the old one's"
+    tone(file, 16_000)
+    assert kept.copy(second), "put back, it is played again"
 
 
 def test_what_is_not_there_is_refused_and_a_full_disk_is_said(

@@ -5,14 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import select
 
 from podeval import benchmarks
+from podeval.analysis.playback import Playback
 from podeval.arena import Arena, Ballot, Refused, Settings
 from podeval.arena.catalogue import add
 from podeval.arena.from_runs import manifest_of
+from podeval.arena.sounds import Sounds
 from podeval.errors import BadInput
+from podeval.store import moderation
 from podeval.store.database import Database
 from podeval.store.run_folder import Output, OutputTurn, Plan, RunFolder
+from podeval.store.tables import Output as ArenaOutput
 from podeval.store.tables import System
 
 ITEMS = benchmarks.get("real_pod").items("demo")[:3]
@@ -85,24 +90,69 @@ def test_a_dimension_has_a_name(runs: Path, dimension: str) -> None:
 
 def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
-        assert add(database, manifest_of(runs)) == {"systems": 3, "items": 2, "outputs": 5}
+        assert add(database, manifest_of(runs)).new == {"systems": 3, "items": 2, "outputs": 5}
         arena = Arena(database, Settings(heard_share=0.0))
         battle = arena.serve("ann")
         arena.vote("ann", Ballot("vote-one", battle.token, "a", "it is nicer to hear"))
         with database.writing() as session:
             session.get_one(System, "people").active = False
         write_run(runs, "third", 550)
-        assert add(database, manifest_of(runs)) == {"systems": 1, "items": 1, "outputs": 4}, (
+        assert add(database, manifest_of(runs)).new == {"systems": 1, "items": 1, "outputs": 4}, (
             "of the third item there are two now"
         )
         with database.reading() as session:
             assert not session.get_one(System, "people").active
             assert session.get_one(System, "third").active
         assert arena.status().votes == 1
-        for system in ("high", "low"):
-            write_run(runs, system, 999)
-        with pytest.raises(BadInput, match="a new version of a system is a system of its own"):
-            add(database, manifest_of(runs))
+
+
+def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path) -> None:
+    with Database(runs / "podeval.db") as database:
+        add(database, manifest_of(runs))
+        arena = Arena(database, Settings(heard_share=0.0))
+        for number in range(4):
+            battle = arena.serve("ann")
+            arena.vote("ann", Ballot(f"vote-number-{number}", battle.token, "a", "it is nicer to hear"))
+        write_run(runs, "high", 999)
+        write_run(runs, "third", 550)
+        (runs / "real_pod/demo/low/outputs" / f"{ITEMS[1].id}.flac").write_bytes(b"no sound")
+        done = add(database, manifest_of(runs), strict=False)
+        assert done.new == {"systems": 1, "items": 1, "outputs": 4}
+        assert len(done.left_out) == 3
+        assert sum("a new version of a system is a system of its own" in sentence for sentence in done.left_out) == 2
+        with database.reading() as session:
+            states = {(row.system, row.item): row.active for row in session.scalars(select(ArenaOutput))}
+            noted = [row.subject for row in moderation.trail(session)]
+        changed = [key for key, active in states.items() if not active]
+        assert {system for system, _ in changed} == {"high"}
+        assert sorted(noted) == sorted(f"{system} on {item}" for system, item in changed)
+        assert add(database, manifest_of(runs), strict=False).new["outputs"] == 0, "what was retired stays so"
+        with database.reading() as session:
+            active = {(row.system, row.item) for row in session.scalars(select(ArenaOutput)) if row.active}
+        assert active.isdisjoint(changed)
+
+
+def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: Path, tmp_path: Path) -> None:
+    with Database(runs / "podeval.db") as database:
+        add(database, manifest_of(runs))
+        arena = Arena(database, Settings(heard_share=0.0))
+        sounds = Sounds(arena, Playback(tmp_path / "copies"))
+        before, after = arena.serve("ann"), arena.serve("bob")
+        kept = {side.excerpt: sounds.file(side.excerpt).read_bytes() for side in (before.a, before.b)}
+        for system in ("high", "low", "people"):
+            write_run(runs, system, 999, kind="human" if system == "people" else "model")
+        for name, content in kept.items():
+            assert sounds.file(name).read_bytes() == content, "what was begun is heard as it was"
+        fresh = Sounds(arena, Playback(tmp_path / "elsewhere"))
+        for name in (after.a.excerpt, after.b.excerpt, before.a.whole):
+            with pytest.raises(Refused, match="taken down"):
+                fresh.file(name)
+        with database.reading() as session:
+            retired = [row.system for row in session.scalars(select(ArenaOutput)) if not (row.active or row.audio)]
+            (newest, *_) = moderation.trail(session)
+        assert retired
+        assert (newest.action, newest.made_by) == ("output retired", "rules")
+        assert arena.status().votes == 0
 
 
 def test_an_arena_without_pairs_says_that_there_is_nothing_yet(tmp_path: Path) -> None:

@@ -32,6 +32,31 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     assert small.serve("bob")
 
 
+@ON_SQLITE
+def test_what_a_vote_named_does_not_come_again_on_its_item_while_there_is_anything_else(small_arena: Make) -> None:
+    small = small_arena(systems=4, items=2, gold_share=0.0)
+    heard = Counter[tuple[str, str]]()
+    for number in range(12):
+        small.vote("alice", battle=small.serve("alice", seed=number))
+        (newest,) = small.arena.battles().tail(1).itertuples()
+        heard.update([(newest.item, newest.system_a), (newest.item, newest.system_b)])
+        if number == 3:
+            assert len(heard) == 8, "four battles show every system once on each item"
+    assert set(heard.values()) == {3}
+
+
+@ON_SQLITE
+def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
+    small = small_arena(systems=2, seconds=20.123456, excerpt_seconds=7.7)
+    battle = small.serve("alice")
+    assert (battle.a.seconds, battle.b.seconds) == (8.0, 8.0)
+    assert (battle.a.whole_seconds, battle.b.whole_seconds) == (21.0, 21.0)
+    excerpt, whole = small.arena.audio(battle.a.excerpt), small.arena.audio(battle.a.whole)
+    assert (excerpt.seconds, whole.seconds) == (8.0, 21.0), "as the sounds last"
+    assert excerpt.end - excerpt.start == pytest.approx(7.7)
+    small.vote("alice", battle=battle)
+
+
 def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0, most_open=50)
     failed = []
@@ -152,6 +177,7 @@ def test_too_many_open_battles_close_the_oldest(small_arena: Make) -> None:
         small.arena.vote("alice", small.ballot(first))
     assert caught.value.reason == "expired"
     small.arena.vote("alice", small.ballot(second))
+    small.clock.on(60)
     small.arena.vote("alice", small.ballot(third))
 
 

@@ -217,6 +217,26 @@ def test_nobody_hears_forty_seconds_in_ten(small_arena: Make) -> None:
     small.arena.vote("alice", small.ballot(battle))
 
 
+def test_battles_opened_side_by_side_are_heard_one_after_another(small_arena: Make) -> None:
+    small = small_arena(systems=6, items=1, gold_share=0.0)
+    four = [small.serve("alice") for _ in range(4)]
+    small.clock.on(20)
+    small.arena.vote("alice", small.ballot(four[0]))
+    small.clock.on(0.07)
+    for battle in four[1:]:
+        assert refusal(small, "alice", small.ballot(battle)) == "too soon"
+    small.arena.vote("alice", small.ballot(four[1], "skip"))
+    small.clock.on(18)
+    small.arena.vote("alice", small.ballot(four[2]))
+    assert refusal(small, "alice", small.ballot(four[3])) == "too soon"
+    assert [vote.elapsed for vote in votes(small)][-1] == pytest.approx(38.07), "from serving, as before"
+    other = small.serve("bob")
+    small.clock.on(18)
+    small.arena.vote("bob", small.ballot(other))
+    small.arena.vote("alice", small.ballot(four[3]))
+    assert [vote.outcome for vote in votes(small)] == ["a", "skip", "a", "a", "a"]
+
+
 def test_a_clock_set_back_refuses_nobody_and_claims_nothing(small_arena: Make) -> None:
     small = small_arena()
     battle = small.serve("alice")

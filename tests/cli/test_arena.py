@@ -141,7 +141,9 @@ def test_what_listeners_heard_is_not_exchanged(podeval: Podeval, database: Path,
     judged(database, voters=1)
     soundfile.write(manifest.with_name("s0.wav"), np.zeros(16_000), 16_000)
     done = podeval("arena", "add", manifest)
-    assert done.code == 2
+    assert done.code == 1
+    assert done.out == "0 new systems, 0 new items, 0 new outputs\n"
+    assert "left out: " in done.err
     assert "another id" in done.err
 
 

@@ -238,8 +238,15 @@ def test_a_withdrawn_submission_leaves_the_board_and_its_history_stays(board: Bo
         board.moderation.withdraw(row.id, "again", "ada")
     assert len(board.trail()) == 1
 
-    board.publish(row.id)
+    run = board.publish(row.id)
+    with board.small.database.writing() as session:
+        heard = session.scalars(select(Output).where(Output.system == "s0")).first()
+        heard.audio, output_id = str(run.outputs / "news-1.flac"), heard.id
     board.moderation.settle()
+    with board.small.database.reading() as session:
+        silenced = session.get_one(Output, output_id)
+        assert (silenced.audio, silenced.active) == ("", False), "no battle plays it any more"
+    assert board.trail()[0][:3] == ("output retired", f"s0 on {silenced.item}", "its submission was withdrawn")
     assert not run.path.exists(), "killed between the decision and the board, it is taken off later"
 
 

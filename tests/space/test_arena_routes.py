@@ -124,6 +124,39 @@ def test_nothing_of_a_battle_or_its_sound_tells_whose_it_is(as_person: Client, f
         assert not any(system in f"{headers}" for system in SYSTEMS)
 
 
+def test_public_data_do_not_tell_the_sides_of_an_open_battle(
+    as_person: Client, filled: Path, tmp_path: Path, database: Database
+) -> None:
+    import identity
+    import website
+    from fastapi import FastAPI
+    from pages import api
+    from services import Services
+
+    from podeval.analysis.playback import Playback, Stretch
+
+    ann, arena = as_person("hf:ann"), as_person.arena  # type: ignore[attr-defined]
+    for _ in range(3):
+        ann.post("/arena/votes", json=ballot(battle_of(ann)))
+    board = FastAPI()
+    services = Services(tmp_path, database, arena, None)  # type: ignore[arg-type]
+    board.include_router(api.router(website.Site(services, identity.SignIn("none"))))
+    with TestClient(board) as public:
+        rows = public.get("/api/v1/votes").json()["rows"]
+    assert len(rows) == 3
+    assert not any(name.startswith(("seconds", "loudness", "sha256")) for name in rows[0])
+    eve = as_person("hf:eve")
+    by_name = [Playback.default().copy(Stretch(file)).read_bytes() for file in sorted((filled / "audio").glob("*-i*"))]
+    battle = battle_of(eve)
+    for side in "ab":
+        for extent in ("excerpt", "whole"):
+            samples, rate, content = sound(eve, battle[side][extent])
+            assert (len(samples) / rate).is_integer(), "no length to the sample"
+            assert content not in by_name
+        assert battle[side]["seconds"].is_integer()
+        assert battle[side]["whole_seconds"].is_integer()
+
+
 def test_both_sides_are_equally_loud_and_neither_clips(as_person: Client) -> None:
     client = as_person("hf:ann")
     for _ in range(3):

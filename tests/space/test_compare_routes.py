@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
+import httpx
 import pytest
-from compare_fixture import HOSTILE, filled, own_pages
+from compare_fixture import HOSTILE, filled, own_pages, served
+from pages.compare import MOST_EACH
 from starlette.testclient import TestClient
+
+from podeval.analysis import playback
 
 pytestmark = pytest.mark.space
 
@@ -89,6 +95,50 @@ def test_sound_comes_by_ranges_as_a_copy_with_its_peaks(client: TestClient) -> N
     assert (part.status_code, part.content) == (206, whole.content[100:200])
     assert len(client.get(side["peaks"]).json()["peaks"]) == 600
     assert [turn["speaker"] for turn in side["turns"]] == ["Host"] * 10
+
+
+def test_who_asks_for_many_sounds_at_once_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies take a while to make: here until they are let go."""
+    empty = playback.Playback(tmp_path / "copies")
+    monkeypatch.setattr(playback.Playback, "default", lambda: empty)
+    made, going_on = playback.standard, threading.Event()
+
+    def slowly(stretch: playback.Stretch) -> playback.Samples:
+        going_on.wait(60)
+        return made(stretch)
+
+    monkeypatch.setattr(playback, "standard", slowly)
+    addresses = [
+        f"/compare/{kind}?" + urlencode({"system": system, "where": WHERE, "item": item})
+        for kind in ("audio", "peaks")
+        for item in ("arts-1", "arts-2", "news-1", "news-2", "health-1", "health-2")
+        for system in ("hibari", "piper")
+    ] * 2
+    with served(own_pages(filled(tmp_path / "runs"))) as address:
+        answers: list[httpx.Response] = []
+
+        def ask(path: str) -> None:
+            answers.append(httpx.get(address + path, timeout=90))
+
+        threads = [threading.Thread(target=ask, args=(path,)) for path in addresses]
+        for thread in threads:
+            thread.start()
+        deadline = time.monotonic() + 30
+        while len(answers) < len(addresses) - MOST_EACH and time.monotonic() < deadline:
+            time.sleep(0.05)
+        refused = list(answers)
+        began = time.monotonic()
+        page = httpx.get(address + "/compare", headers=PAGE, timeout=30)
+        took = time.monotonic() - began
+        going_on.set()
+        for thread in threads:
+            thread.join()
+    assert (page.status_code, took < 5) == (200, True)
+    assert len(refused) == len(addresses) - MOST_EACH
+    assert {answer.status_code for answer in refused} == {503}
+    assert {answer.headers["retry-after"] for answer in refused} == {"5"}
+    assert "try again" in refused[0].json()["error"]
+    assert sorted(answer.status_code for answer in answers)[:MOST_EACH] == [200] * MOST_EACH
 
 
 def test_same_loudness_is_that_of_both_copies(client: TestClient, tmp_path: Path) -> None:

@@ -5,21 +5,25 @@ import struct
 import wave
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from sqlalchemy import select
 from typer.testing import CliRunner
 
 from podeval import sandbox
+from podeval.audio.decode import content_hash
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.hub import facts
 from podeval.hub.patience import HubUnavailable
 from podeval.store.database import Database
 from podeval.store.run_folder import RunFolder
+from podeval.store.tables import Item, Output, System
 from podeval.submissions.admission import Policy
 from podeval.submissions.document import Submission
 from podeval.submissions.gate import Gate, Pinned
@@ -195,6 +199,15 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     document = outputs()
     first = Desk(queue, Gate()).submit_file(document)
     working(queue, tmp_path).once()
+    heard = tmp_path / "board/ten/demo/tones/outputs/item_4.flac"
+    same = tmp_path / "board/ten/demo/tones/outputs/item_5.flac"
+    with queue.database.writing() as session:
+        taken_in = {"loudness": None, "seconds": 1.0, "added_at": datetime.now(UTC)}
+        session.add(System(id="tones", title="Tones", added_at=datetime.now(UTC)))
+        for file, item, sha in ((heard, "i4", "0" * 64), (same, "i5", content_hash(same))):
+            session.add(Item(id=item, dimension="d", added_at=datetime.now(UTC)))
+            session.flush()
+            session.add(Output(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))
     plain = yaml.safe_load(document.read_text())
     plain["source"]["folder"] = "later"
     (tmp_path / "tones/audio").rename(tmp_path / "tones/later")
@@ -204,6 +217,9 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     assert queue.get(second.id).state == "published"
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().generation["submission"] == second.id
+    with queue.database.reading() as session:
+        found = {output.id: output.active for output in session.scalars(select(Output))}
+    assert found == {"i4": False, "i5": True}, "the arena plays no other sound in the place of what it took in"
     withdraw(queue, first.id, "operator", tmp_path / "board")
     assert run.path.exists(), "what took its place stays"
 

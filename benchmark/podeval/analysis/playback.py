@@ -66,6 +66,14 @@ class Level:
     true_peak: float
 
 
+class Changed(BadInput):
+    """A recording is not the one whose hash was asked for."""
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(f"{source} is another recording than the one that was taken in")
+        self.source = source
+
+
 class Playback:
     """Copies in a folder; used by any number of threads and processes.
 
@@ -78,6 +86,8 @@ class Playback:
         self._cache = Cache(folder, room)
         self._written = 0
         self._levels: dict[str, Level] = {}
+        self._hashes: dict[tuple[int, ...], str] = {}
+        """By what the file system says of a file, which is another when it is written or replaced."""
         # Making keeps a core busy; what is made already waits for none of it.
         self._making = threading.BoundedSemaphore(max(1, (os.cpu_count() or 2) // 2))
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
@@ -87,30 +97,38 @@ class Playback:
         """In this user's cache."""
         return cls(default_cache().folder.parent / "playback")
 
-    def copy(self, stretch: Stretch, gain: float = 0.0) -> Path:
+    def copy(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> Path:
         """The file of a stretch, made where it is not there yet.
 
         Args:
             stretch: of which recording, from where to where.
             gain: dB.
+            seconds: of a copy for who must not know whose it is: silence follows up to this length, and dither lies
+                over all of it, so that neither its length nor its bytes are those of a copy that is played by name.
 
         Raises:
             BadInput: there is no such recording or stretch.
+            Changed: its file is another one now; copies that are there already are played on.
             PodevalError: there is no room for the copy.
         """
-        key = self._key(stretch, "copy", gain=round(gain, 2))
+        hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
+        key = self._key(stretch, "copy", gain=round(gain, 2), **hidden)
         path = self._path(key, "flac")
         with self._alone(key):
             if not (path.is_file() and self._path(key, "json").is_file()):
                 with self._making:
-                    self._write(path, self._path(key, "json"), standard(stretch), gain)
+                    self._require_unchanged(stretch)
+                    samples, chance = standard(stretch), None
+                    if seconds is not None:
+                        samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[:16], 16))
+                    self._write(path, self._path(key, "json"), samples, gain, chance)
         with contextlib.suppress(OSError):
             os.utime(path)
         return path
 
-    def peaks(self, stretch: Stretch, gain: float = 0.0) -> list[float]:
+    def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
-        path = self.copy(stretch, gain).with_suffix(".json")
+        path = self.copy(stretch, gain, seconds).with_suffix(".json")
         found: list[float] = json.loads(path.read_text(encoding="utf-8"))
         return found
 
@@ -119,6 +137,7 @@ class Playback:
 
         Raises:
             BadInput: there is no such recording or stretch.
+            Changed: its file is another one now.
         """
         key = self._key(stretch, "level")
         if known := self._levels.get(key):
@@ -129,6 +148,7 @@ class Playback:
                 found = Level(*json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 with self._making:
+                    self._require_unchanged(stretch)
                     found = level_of(standard(stretch))
                 with contextlib.suppress(OSError):
                     _put(path, json.dumps([found.loudness, found.true_peak]))
@@ -142,6 +162,23 @@ class Playback:
         end = None if stretch.end is None else round(stretch.end, 4)
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
 
+    def _require_unchanged(self, stretch: Stretch) -> None:
+        """Refuse to keep another sound under the hash of the one that was taken in."""
+        if not stretch.content:
+            return
+        known: tuple[int, ...] = ()
+        with contextlib.suppress(OSError):
+            is_now = stretch.source.stat()
+            known = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
+        found = self._hashes.get(known)
+        if found is None:
+            found = content_hash(stretch.source)
+            if len(self._hashes) >= _MOST_LEVELS:
+                self._hashes.clear()
+            self._hashes[known] = found
+        if found != stretch.content:
+            raise Changed(stretch.source)
+
     def _path(self, key: str, ending: str) -> Path:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
@@ -149,7 +186,9 @@ class Playback:
         """One thread makes a copy, the others wait for it (and, rarely, for another one)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
-    def _write(self, path: Path, peaks: Path, samples: Samples, gain: float) -> None:
+    def _write(
+        self, path: Path, peaks: Path, samples: Samples, gain: float, chance: np.random.Generator | None
+    ) -> None:
         import soundfile
 
         heights = peaks_of(samples)
@@ -160,8 +199,11 @@ class Playback:
             path.parent.mkdir(parents=True, exist_ok=True)
             with soundfile.SoundFile(partial, "w", RATE, 2, "PCM_16", format="FLAC") as file:
                 for start in range(0, len(samples), _BLOCK):
-                    block = np.asarray(samples[start : start + _BLOCK]) * factor
-                    file.write(np.clip(np.rint(block * 2**15), -(2**15), 2**15 - 1).astype(np.int16))
+                    block = np.asarray(samples[start : start + _BLOCK]) * factor * np.float32(2**15)
+                    if chance is not None:
+                        # Triangular, of one step of 16 bits; one for both channels, so that equal ones stay equal.
+                        block = block + (chance.random((2, len(block), 1), dtype=np.float32) - 0.5).sum(axis=0)
+                    file.write(np.clip(np.rint(block), -(2**15), 2**15 - 1).astype(np.int16))
             _put(peaks, json.dumps([round(min(1.0, height * float(factor)), 4) for height in heights]))
             partial.replace(path)
         except (OSError, soundfile.SoundFileError) as error:
@@ -189,6 +231,12 @@ def standard(stretch: Stretch) -> Samples:
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
     found = resample(samples, rate, RATE)
     return np.broadcast_to(found, (len(found), 2)) if found.shape[1] == 1 else found
+
+
+def _lasting(samples: Samples, seconds: float) -> Samples:
+    """The same with silence after it, or without its last samples, so that it lasts exactly so long."""
+    frames = round(seconds * RATE)
+    return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
 
 
 def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:

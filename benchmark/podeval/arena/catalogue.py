@@ -6,6 +6,7 @@ what is new; what a battle has shown keeps its id, so its votes stay, and what w
 says `active: true`. Length and loudness are measured here, once.
 """
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
+from podeval.store.retiring import retire
 from podeval.store.tables import Battle, Item, Output, System
 from podeval.store.taking_in import output_id
 
@@ -104,17 +106,38 @@ def read_manifest(file: Path) -> Manifest:
     return manifest
 
 
-def add(database: Database, manifest: Manifest, *, now: datetime | None = None) -> dict[str, int]:
-    """Take in a manifest, all of it or nothing; how many of each are new.
+@dataclass(frozen=True)
+class Added:
+    """How many of each are new, and a sentence for each output that was left out."""
+
+    new: dict[str, int]
+    left_out: list[str]
+
+
+def add(database: Database, manifest: Manifest, *, strict: bool = True, now: datetime | None = None) -> Added:
+    """Take in a manifest, all of it or nothing, but for outputs that are not what listeners heard of them before.
+
+    Args:
+        database: of the arena.
+        manifest: what to take in.
+        strict: take in nothing where the audio of one output cannot be used; else that one is left out.
+        now: the time.
 
     Raises:
         BadInput: an output names what is not there, or its audio cannot be used.
     """
     moment = now or datetime.now(UTC)
-    measured = [measure(entry) for entry in manifest.outputs]
+    unusable, measured = [], []
+    for entry in manifest.outputs:
+        try:
+            measured.append(measure(entry))
+        except BadInput as error:
+            if strict:
+                raise
+            unusable.append(str(error))
 
-    def work(session: Session) -> dict[str, int]:
-        new = {"systems": 0, "items": 0, "outputs": 0}
+    def work(session: Session) -> Added:
+        new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
         for system in manifest.systems:
             found = session.get(System, system.id)
             new["systems"] += found is None
@@ -134,12 +157,15 @@ def add(database: Database, manifest: Manifest, *, now: datetime | None = None) 
             output = session.get(Output, values["id"])
             new["outputs"] += output is None
             if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):
-                raise BadInput(
+                left_out.append(
                     f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
                     "a new version of a system is a system of its own, give it another id"
                 )
+                if output.audio == values["audio"]:
+                    retire(session, [output.id], "its file is not what was taken in", moment)
+                continue
             _put(session, output, Output, values, moment)
-        return new
+        return Added(new, left_out)
 
     return database.write(work)
 

@@ -15,7 +15,7 @@ from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, Refused
 from podeval.arena.results import dimensions_of
 from podeval.arena.settings import Settings
 from podeval.human.excerpt_choice import Length, choose
-from podeval.human.pairing import Field, Pair, next_meeting, pick_dimension
+from podeval.human.pairing import Field, Pair, next_meeting, pair, pick_dimension
 from podeval.human.strengths import strengths
 from podeval.store.moderation import closed_dimensions
 from podeval.store.tables import Battle, Item, Output, System, Vote
@@ -101,7 +101,19 @@ class Matchmaker:
     def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
         known = self._current(session)
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
-        possible = [d for d, there in known.fields.items() if dimension in (None, d) and there.open_pairs(judged)]
+        wanted = {d: there for d, there in known.fields.items() if dimension in (None, d)}
+        # A vote is answered with who was who: what it named comes again only where there is nothing else.
+        heard_on = _heard(judged)
+        avoided = judged | {
+            (pair(met, other), item)
+            for there in wanted.values()
+            for item, heard in heard_on.items()
+            for met in heard & there.items.get(item, frozenset())
+            for other in there.items[item] - {met}
+        }
+        possible = [d for d, there in wanted.items() if there.open_pairs(avoided)]
+        if not possible:
+            avoided, possible = judged, [d for d, there in wanted.items() if there.open_pairs(judged)]
         if not possible and not dimensions_of(session):
             raise Refused(NOTHING_YET, "there is nothing to compare here yet; come back later")
         if not possible:
@@ -116,7 +128,7 @@ class Matchmaker:
             known.fields[chosen],
             known.ratings[chosen],
             battles,
-            judged,
+            avoided,
             seed=seed,
             rule=self._settings.pairing,
         )
@@ -194,6 +206,14 @@ class Matchmaker:
                 self._snapshot.made_at = time.monotonic()
                 self._snapshot.cost = self._snapshot.made_at - began
             return self._snapshot
+
+
+def _heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
+    """The systems that one voter met on each item."""
+    found: dict[str, set[str]] = {}
+    for met, item in judged:
+        found.setdefault(item, set()).update(met)
+    return found
 
 
 def _counted(session: Session) -> _Snapshot:

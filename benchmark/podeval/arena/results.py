@@ -13,6 +13,9 @@ COLUMNS = (
 )  # fmt: skip
 """`seconds_*`: length of the whole output; `loudness_*`: LUFS, NaN where there is none."""
 
+PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "loudness_")))
+"""What everybody may read while people vote: a length to the sample names the system of the sound that has it."""
+
 
 def rating_table(session: Session, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
     """Votes in the order in which they were recorded, with `COLUMNS`.

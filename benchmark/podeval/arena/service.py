@@ -1,5 +1,6 @@
 """The arena: battles are served once, votes are recorded before they are acknowledged."""
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from podeval.arena.settings import Settings
 from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.store import moderation, people
 from podeval.store.database import Database
+from podeval.store.retiring import retire
 from podeval.store.secret import Secret
 from podeval.store.tables import Battle, Erasure, Flag, Item, Output, Vote
 from podeval.store.vote_objects import VoteObjects
@@ -38,6 +40,7 @@ _A, _B = aliased(Output), aliased(Output)
 _SOUNDS_OF_BATTLE: Select[Any] = (
     select(Battle.item, Battle.excerpt, Battle.expires_at)
     .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
+    .add_columns(Battle.output_a, Battle.output_b)
     .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
     .join(_A, Battle.output_a == _A.id)
     .join(_B, Battle.output_b == _B.id)
@@ -75,7 +78,10 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 @dataclass(frozen=True)
 class Side:
-    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds."""
+    """One side as a listener sees it: two opaque names of audio, and how long they are in seconds.
+
+    Both lengths are whole seconds, as the sounds behind the names are: an exact one is as good as a name.
+    """
 
     excerpt: str
     whole: str
@@ -115,8 +121,15 @@ class Audio:
     start: float
     end: float | None
     sha256: str = ""
+    output: str = ""
+    """Its id; empty for what was asked."""
     compared: "tuple[Audio, Audio] | None" = None
     """Of a side: its own excerpt and the other side's, whose loudness is compared."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
+        return None if self.compared is None or self.end is None else _whole_seconds(self.end - self.start)
 
 
 class Arena:
@@ -285,12 +298,12 @@ class Arena:
             raise Refused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
         heard = found.excerpt
         (start_a, end_a), (start_b, end_b) = heard["a"], heard["b"]
-        first = Audio(found.audio_a, float(start_a), float(end_a), found.sha256_a)
-        second = Audio(found.audio_b, float(start_b), float(end_b), found.sha256_b)
+        first = Audio(found.audio_a, float(start_a), float(end_a), found.sha256_a, found.output_a)
+        second = Audio(found.audio_b, float(start_b), float(end_b), found.sha256_b, found.output_b)
         own, other = (first, second) if side == "a" else (second, first)
         seconds = found.seconds_a if side == "a" else found.seconds_b
         start, end = (own.start, own.end) if extent == "excerpt" else (0.0, seconds)
-        return Audio(own.path, start, end, own.sha256, compared=(own, other))
+        return Audio(own.path, start, end, own.sha256, own.output, compared=(own, other))
 
     def votes_goal(self) -> int | None:
         """How many counted votes the operator wants on each dimension; None where nothing is set."""
@@ -315,6 +328,12 @@ class Arena:
             self._objects.erase(done.pseudonym)
         self.changed()
         return done
+
+    def retire(self, output: str, reason: str) -> None:
+        """Play an output no more, as what lies in its place is not what was taken in; its votes stay."""
+        now = self._clock()
+        self.database.write(lambda session: retire(session, [output], reason, now))
+        self.changed()
 
     def sweep(self) -> review.Review:
         """Apply the rules of integrity to all votes."""
@@ -400,8 +419,8 @@ class Arena:
             Side(
                 excerpt=self._secret.sign("audio", battle.id, side, "excerpt"),
                 whole=self._secret.sign("audio", battle.id, side, "whole"),
-                seconds=end - begin,
-                whole_seconds=length,
+                seconds=_whole_seconds(end - begin),
+                whole_seconds=_whole_seconds(length),
             )
             for side, (begin, end), length in zip("ab", spans(battle), lengths, strict=True)
         )
@@ -427,3 +446,8 @@ class Arena:
         here = turn.get("audio") and "://" not in turn["audio"]
         audio = self._secret.sign("audio", battle.id, str(number), "turn") if here else ""
         return {"text": str(turn.get("text") or ""), "audio": audio}
+
+
+def _whole_seconds(length: float) -> float:
+    # A hair above a whole second is one of rounding.
+    return float(max(1, math.ceil(round(length, 3))))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from podeval.analysis.playback import Playback, Stretch, matched_gains
+from podeval.analysis.playback import Changed, Playback, Stretch, matched_gains
 from podeval.arena import refusal
 from podeval.arena.refusal import Refused
 from podeval.arena.service import Arena, Audio
@@ -40,10 +40,16 @@ class Sounds:
         """Magnitudes of that file, 0 to 1; raises as `file` does."""
         return self._of(name, self._playback.peaks)
 
-    def _of(self, name: str, fact: Callable[[Stretch, float], Found]) -> Found:
+    def _of(self, name: str, fact: Callable[[Stretch, float, float | None], Found]) -> Found:
         audio = self._arena.audio(name)
         try:
-            return fact(_stretch(audio), self._gain(audio))
+            return fact(_stretch(audio), self._gain(audio), audio.seconds)
+        except Changed as error:
+            _LOG.error("%s; the arena plays it no more", error)
+            for side in audio.compared or ():
+                if Path(side.path) == error.source:
+                    self._arena.retire(side.output, "its file is not what was taken in")
+            raise Refused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one") from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import bindparam, or_, select
+from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
@@ -80,8 +80,14 @@ def checked(ballot: Ballot) -> Ballot:
 
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
+_JUDGED_BEFORE = (
+    # What was recorded by a clock that was ahead says nothing.
+    select(func.max(Vote.recorded_at))
+    .where(Vote.voter == bindparam("voter"), Vote.outcome != "skip", Vote.recorded_at <= bindparam("now"))
+    .scalar_subquery()
+)
 _BATTLE_AND_TITLES = (
-    select(Battle, _A.title, _B.title)
+    select(Battle, _A.title, _B.title, _JUDGED_BEFORE)
     .join(_OUTPUT_A, Battle.output_a == _OUTPUT_A.id)
     .join(_OUTPUT_B, Battle.output_b == _OUTPUT_B.id)
     .join(_A, _OUTPUT_A.system == _A.id)
@@ -98,10 +104,11 @@ def record(
     Raises:
         Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
     """
-    found = session.execute(_BATTLE_AND_TITLES, {"battle": battle_id}).one_or_none()
+    about = {"battle": battle_id, "voter": voter, "now": now}
+    found = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
     if found is None:
         raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
-    battle, *titles = found
+    battle, *titles, judged_before = found
     if battle.voter != voter:
         raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
@@ -120,7 +127,11 @@ def record(
     # A clock that was set back says nothing about how long the voter took.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
     if ballot.outcome != "skip":
-        _refuse_unheard(shares, lengths, elapsed, settings)
+        free = elapsed
+        if free is not None and judged_before is not None:
+            # Battles that are open side by side are heard one after another.
+            free = min(free, (now - judged_before).total_seconds())
+        _refuse_unheard(shares, lengths, free, settings)
         if settings.comment_required and not comment:
             raise Refused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
     vote = Vote(
@@ -147,7 +158,7 @@ def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Ackno
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 
-def _refuse_unheard(shares: list[float], lengths: list[float], elapsed: float | None, settings: Settings) -> None:
+def _refuse_unheard(shares: list[float], lengths: list[float], free: float | None, settings: Settings) -> None:
     for name, share in zip("AB", shares, strict=True):
         if share + 1e-6 < settings.heard_share:
             raise Refused(
@@ -156,10 +167,10 @@ def _refuse_unheard(shares: list[float], lengths: list[float], elapsed: float | 
                 f"{settings.heard_share:.0%} is asked for",
             )
     needed = settings.needed_seconds(*lengths)
-    if elapsed is not None and elapsed < needed:
+    if free is not None and free < needed:
         raise Refused(
             refusal.TOO_SOON,
-            f"both sides cannot have been heard in {elapsed:.0f} s; it takes at least {needed:.0f} s",
+            f"both sides cannot have been heard in {free:.0f} s; it takes at least {needed:.0f} s",
         )
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.arena import Arena
+    from podeval.arena.catalogue import Added
     from podeval.human.ratings import Standings
 
 arena = typer.Typer(
@@ -64,7 +65,8 @@ def add(
     ],
     database: Place = DEFAULT,
 ) -> None:
-    """Take in systems, items and outputs; their length and loudness are measured once.
+    """Take in systems, items and outputs; their length and loudness are measured once. Exit code 1 where some were
+    left out, since listeners heard something else of them.
 
     Example: podeval arena add battles.yaml
     """
@@ -73,12 +75,20 @@ def add(
 
     found = read_manifest(manifest)
     with _open(database) as opened:
-        new = take_in(opened.database, found)
-    print(_counted(new))
+        done = take_in(opened.database, found)
+    print(_counted(done))
+    _say_left_out(done)
 
 
-def _counted(new: dict[str, int]) -> str:
-    return ", ".join(f"{count} new {name}" for name, count in new.items())
+def _counted(done: "Added") -> str:
+    return ", ".join(f"{count} new {name}" for name, count in done.new.items())
+
+
+def _say_left_out(done: "Added") -> None:
+    for sentence in done.left_out:
+        print(f"left out: {sentence}", file=sys.stderr)
+    if done.left_out:
+        raise typer.Exit(1)
 
 
 @arena.command("add-runs")
@@ -118,8 +128,9 @@ def add_runs(
     if not found.outputs:
         raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
     with Database(database or str(runs / "podeval.db")) as opened:
-        new = take_in(opened, found)
-        print(f"{len(found.systems)} systems on {len(found.items)} items, {_counted(new)} in {opened.name}")
+        done = take_in(opened, found, strict=False)
+        print(f"{len(found.systems)} systems on {len(found.items)} items, {_counted(done)} in {opened.name}")
+    _say_left_out(done)
 
 
 @arena.command()

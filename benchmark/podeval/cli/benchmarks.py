@@ -120,7 +120,8 @@ def _into_arena(runs: Path) -> None:
         return
     try:
         with Database(os.environ.get("DATABASE_URL") or str(runs / "podeval.db")) as opened:
-            add(opened, found)
+            for sentence in add(opened, found, strict=False).left_out:
+                _say(f"Not in the arena: {sentence}")
     except BadInput as refusal:
         _say(f"Not in the arena: {refusal}")
 

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from podeval.errors import BadInput
 from podeval.hub.patience import HubUnavailable, patiently
 from podeval.models import registry
 from podeval.store import moderation
+from podeval.store.retiring import retire_changed
 from podeval.store.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.document import BuiltIn, Model, Reported, Submission
@@ -249,12 +251,27 @@ def withdraw(
     """
     why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    return _off_the_board(row, board)
+    taken = _off_the_board(row, board)
+    _silence(queue, [row], board)
+    return taken
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
     """Take every run off the board whose submission is withdrawn; those that were still there."""
-    return [run for row in queue.all(states=("withdrawn",)) for run in _off_the_board(row, board)]
+    rows = queue.all(states=("withdrawn",))
+    taken = [run for row in rows for run in _off_the_board(row, board)]
+    _silence(queue, rows, board)
+    return taken
+
+
+def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
+    """Let no battle play what these left on the board, where it is not there any more; votes on it stay."""
+    places = {
+        RunFolder(board, entry.benchmark, entry.split, document.system.id).path
+        for document in (Submission.model_validate(row.document) for row in rows)
+        for entry in everywhere(document)
+    }
+    retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
 
 
 def _off_the_board(row: SubmissionRow, board: Path) -> list[RunFolder]:

@@ -22,6 +22,7 @@ from podeval.metrics.judged import NOBODY, Bench
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run import Request, measure_run, run_system
 from podeval.store.files import only_one
+from podeval.store.retiring import retire_changed
 from podeval.store.run_folder import Plan, RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.admission import OPEN
@@ -169,9 +170,14 @@ class Worker:
             runs = self._run_all(row, document, place, pulse)
             self.queue.beat(claim, done=pulse.done, total=pulse.total)
             self.queue.advance(claim, "running", "measured")
+            places = []
             for run in runs:
                 pulse.check()
-                publish(run, self.board)
+                places.append(publish(run, self.board))
+            # What was heard of an earlier version is set aside; the arena does not play another sound in its place.
+            retire_changed(
+                self.queue.database, places, "another version of its system was published", datetime.now(UTC)
+            )
             self.refresh(self.board)
             pulse.check()
             if self.proposals is not None:
