@@ -32,6 +32,22 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     assert small.serve("bob")
 
 
+def test_battles_that_were_only_opened_are_not_judged(small_arena: Make) -> None:
+    small = small_arena(systems=2, items=2, gold_share=0.0)
+    tabs = [small.serve("alice") for _ in range(2)]
+    assert small.serve("alice").token == tabs[0].token, "all there is stands open in other tabs"
+    small.clock.on(3601)
+    with pytest.raises(Refused, match="lapsed"):
+        small.arena.show(tabs[0].token, "alice")
+    opened = []
+    for _ in tabs:
+        opened.append(small.serve("alice"))
+        small.vote("alice", "skip", battle=opened[-1])
+    assert {each.token for each in opened} == {tab.token for tab in tabs}, "what lapsed is opened again"
+    with pytest.raises(Refused, match="judged every comparison"):
+        small.serve("alice")
+
+
 @ON_SQLITE
 def test_what_a_vote_named_does_not_come_again_on_its_item_while_there_is_anything_else(small_arena: Make) -> None:
     small = small_arena(systems=4, items=2, gold_share=0.0)
@@ -59,20 +75,18 @@ def test_battles_tell_lengths_in_whole_seconds(small_arena: Make) -> None:
 
 def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0, most_open=50)
-    failed = []
+    tokens: list[str] = []
 
     def take() -> None:
-        try:
-            small.serve("alice")
-        except Refused as error:
-            failed.append(error.reason)
+        tokens.append(small.serve("alice").token)
 
     threads = [threading.Thread(target=take) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert failed == ["nothing left"] * 2
+    assert len(tokens) == 8
+    assert len(set(tokens)) == 6, "who finds nothing new is given one that is open"
     assert len({(row.low, row.high, row.item) for row in battles(small)}) == 6
 
 

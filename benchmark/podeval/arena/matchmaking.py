@@ -93,6 +93,10 @@ class Matchmaker:
                     (battle.low, battle.high), battle.item
                 ] += 1
 
+    def shows(self, session: Session, battle: Battle) -> bool:
+        """Whether a battle like this one could be made now."""
+        return self._current(session).shows(battle)
+
     def forget(self) -> None:
         """Count anew at the next battle: something was added, excluded or restored."""
         with self._lock:

@@ -73,6 +73,12 @@ _STANDING_OF_VOTER = select(
 """Whether a voter was erased, how many battles they had this hour, whether they were given this one already, and how
 many wait for their judgement."""
 
+_UNJUDGED_OF_VOTER = (
+    select(Battle)
+    .outerjoin(Vote, Vote.battle == Battle.id)
+    .where(Battle.voter == bindparam("voter"), Battle.purpose == "rating", Vote.number.is_(None))
+    .order_by(Battle.served_at)
+)
 _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(*_IS_OPEN).order_by(Battle.served_at)
 
 
@@ -204,7 +210,7 @@ class Arena:
         return self._secret.mark("origin", address) if address else ""
 
     def serve(self, voter: str, *, dimension: str | None = None, seed: int | None = None) -> BattleView:
-        """A new battle for one voter.
+        """A new battle for one voter; where none is left, one that they were given and did not judge.
 
         Args:
             voter: a pseudonym.
@@ -221,11 +227,20 @@ class Arena:
         while True:
             # Chosen beside the others, so that only the record of it waits for its turn to write.
             with self.database.reading() as session:
-                battle = self._matchmaker.new_battle(session, voter, now, dimension=dimension, seed=seed)
+                try:
+                    battle = self._matchmaker.new_battle(session, voter, now, dimension=dimension, seed=seed)
+                except Refused as error:
+                    if (
+                        error.reason != refusal.NOTHING_LEFT
+                        or (left := self._unjudged(session, voter, dimension)) is None
+                    ):
+                        raise
+                    break
                 view = self._view(session, battle)
             if self.database.write(partial(self._keep, battle, now), about=voter):
                 self._matchmaker.count(battle)
                 return view
+        return self.database.write(lambda session: self._view(session, self._opened(session, left, now)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
         """The battle of a token again, for the same voter, while it is open: after a page was loaded anew.
@@ -411,6 +426,21 @@ class Arena:
         session.add(battle)
         session.flush()
         return True
+
+    def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
+        """The first battle that a voter opened and left, in another tab or on another day, and that can be played."""
+        known = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
+        shown = (
+            each for each in known if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
+        )
+        return next((battle.id for battle in shown), None)
+
+    def _opened(self, session: Session, id: str, now: datetime) -> Battle:
+        """A battle, opened again where it lapsed."""
+        battle = session.get_one(Battle, id)
+        if battle.expires_at < now:
+            battle.served_at, battle.expires_at = now, now + timedelta(seconds=self.settings.vote_within)
+        return battle
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
         item = session.get_one(Item, battle.item)
