@@ -29,6 +29,9 @@ submissions = typer.Typer(
 Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
 By = Annotated[str, typer.Option(help="who decides; part of the history")]
 Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
+Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="jobs on the Hub: image with its digest")]
+Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="jobs on the Hub: machine")]
+Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="jobs on the Hub: longest time of one")]
 Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where a benchmark needs one")]
 
 
@@ -42,9 +45,9 @@ def submit(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
     ] = False,
-    image: Annotated[str, typer.Option(help="of the jobs, with its digest; PODEVAL_JOBS_IMAGE")] = "",
-    flavor: Annotated[str, typer.Option(help="machine of the jobs; PODEVAL_JOBS_FLAVOR")] = "",
-    timeout: Annotated[str, typer.Option(help="longest time of a job; PODEVAL_JOBS_TIMEOUT")] = "",
+    image: Image = "",
+    flavor: Flavor = "a10g-large",
+    timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
     """Submit a system: it is looked over at once, and queued or refused with what to change.
@@ -58,7 +61,7 @@ def submit(
     file = document / "submission.yaml" if document.is_dir() else document
     found, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(found, database, image=image, flavor=flavor, timeout=timeout)
+        _estimate(found, database, image, flavor, timeout)
         return
     if check:
         pinned = gate.check(found, file.parent)
@@ -73,14 +76,12 @@ def submit(
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _estimate(document: "Submission", database: str, **settings: str) -> None:
+def _estimate(document: "Submission", database: str, image: str, flavor: str, timeout: str) -> None:
     """What a submission costs at most, and what is spent so far."""
-    from podeval.runs.hf_jobs import configured
+    from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.spending import Ledger, estimate
 
-    jobs = configured(namespace="me", **settings)
-    if jobs is None:
-        raise BadInput("say with which image jobs would run, with --image or PODEVAL_JOBS_IMAGE")
+    jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
     found = estimate(document, jobs)
     if not found.runs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
