@@ -19,10 +19,12 @@ from podeval.hub.patience import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import BadDocument, Submission, parse_form, service
+from podeval.submissions.admission import OPEN
 from podeval.submissions.asking import preset_of
 from podeval.submissions.document import json_schema
 from podeval.submissions.entries import entries
 from podeval.submissions.proposing import Proposals
+from podeval.submissions.queue import LEASED
 from podeval.submissions.refusal import RULES, Refused
 from podeval.submissions.service import OPERATOR, Desk, Submitter
 from podeval.submissions.shown import on_the_hub, public, steps
@@ -30,7 +32,6 @@ from podeval.submissions.spending import Ledger
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
-UNDER_WAY = ("received", "checked", "queued", "running", "measured")
 _STATUS = {"duplicate": 409, "quota": 429, "open": 503}
 _OURS = ("operator", "gate", "queue", "worker")
 """Names under which this installation itself writes into the history."""
@@ -158,14 +159,14 @@ def router(site: Site) -> APIRouter:
         return site.render(
             request,
             "queue.html",
-            working=listed([row for row in rows if row.state in ("running", "measured")]),
+            working=listed([row for row in rows if row.state in LEASED]),
             waiting=listed(
                 sorted(
                     (row for row in rows if row.state in ("queued", "received", "checked")),
                     key=lambda row: (place.get(row.id, len(order)), row.number),
                 )
             ),
-            ended=listed([row for row in rows if row.state not in UNDER_WAY][:100]),
+            ended=listed([row for row in rows if row.state not in OPEN][:100]),
         )
 
     @routes.get("/api/v1/submissions")

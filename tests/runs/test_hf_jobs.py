@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.runs.hf_jobs import HfJobs, JobPlan, configured, minutes_of
+from podeval.runs.hf_jobs import HfJobs, JobPlan, minutes_of
 
 IMAGE = f"registry.hf.space/podeval/generate@sha256:{'0' * 64}"
 PLAN = JobPlan(
@@ -102,6 +102,8 @@ def test_a_plan_without_pins_is_refused(changes: dict[str, Any], told: str) -> N
 
 
 def test_settings_without_bounds_are_refused() -> None:
+    with pytest.raises(BadInput, match="say which image jobs run, with --image or PODEVAL_JOBS_IMAGE"):
+        HfJobs("", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="is not pinned; write it as registry/name@sha256"):
         HfJobs("python:3.12", "a10g-large", "podeval")
     with pytest.raises(BadInput, match="1 minute to 24 hours"):
@@ -112,15 +114,7 @@ def test_settings_without_bounds_are_refused() -> None:
         HfJobs(IMAGE, "a10g-large", "")
 
 
-def test_settings_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PODEVAL_JOBS_IMAGE", raising=False)
-    assert configured() is None
-    monkeypatch.setenv("PODEVAL_JOBS_IMAGE", IMAGE)
-    monkeypatch.setenv("PODEVAL_JOBS_NAMESPACE", "podeval")
-    monkeypatch.setenv("PODEVAL_JOBS_TIMEOUT", "1.5h")
-    found = configured(flavor="h200")
-    assert found
-    assert (found.flavour, found.minutes, found.bucket) == ("h200", 90, "podeval/podeval-results")
-    assert (minutes_of("45"), minutes_of("45m"), minutes_of("2h")) == (45, 45, 120)
+def test_a_time_limit_is_written_in_minutes_or_hours() -> None:
+    assert [minutes_of(text) for text in ("45", "45m", "1.5h", "2h")] == [45, 45, 90, 120]
     with pytest.raises(BadInput, match="'soon' is no time limit"):
         minutes_of("soon")

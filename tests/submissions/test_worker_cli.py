@@ -1,5 +1,6 @@
 """`podeval worker` and `podeval submit --estimate` with jobs on the Hub, as an operator calls them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.store.database import Database
+from podeval.store.submission_tables import HubJob
 from podeval.submissions.queue import Queue
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
@@ -65,6 +67,46 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     assert "job0  COMPLETED  h200, 0.08 USD" in told
     assert "spent or set aside by all jobs: 0.08 USD" in told
     assert "job job0 on h200: COMPLETED, 0.08 USD" in said("submissions", "show", row.id, "--database", store)
+
+
+def test_every_setting_of_jobs_is_read_from_the_environment(
+    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store.db"
+    with Database(store) as database:
+        tiny.enqueue(Queue(database), "singer")
+    settings = {"IMAGE": IMAGE, "FLAVOR": "h200", "TIMEOUT": "90m", "NAMESPACE": "lab", "BUDGET": "20"}
+    settings |= {"ATTEMPTS": "2", "BUCKET": "lab/out", "ASKED": "lab/in"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"PODEVAL_JOBS_{name}", value)
+    monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
+    monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
+    monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
+    said("worker", "--once", "--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    (spec,) = hub_jobs.specs
+    assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == (IMAGE, "h200", 5_400, 2)
+    assert {volume["source"] for volume in spec["volumes"]} == {"x/singer", "lab/in", "lab/out"}
+
+
+def test_a_worker_starts_while_the_hub_is_down(
+    tiny: ModuleType, hub_jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "store.db"
+    with Database(store) as database:
+        queue = Queue(database)
+        row = tiny.enqueue(queue, "singer")
+        queue.cancel(row.id, "alice")
+        stray = HubJob(submission=row.id, run="ten/demo", round=1, namespace="lab", image=IMAGE, flavour="h200")
+        stray.minutes, stray.attempts, stray.per_minute, stray.reserved = 60, 1, 0.1, 6.0
+        stray.job, stray.asked_at = "job7", datetime(2026, 11, 22, tzinfo=UTC)
+        database.write(lambda session: session.add(stray))
+    monkeypatch.setattr("podeval.hub.patience.time.sleep", lambda seconds: None)
+    hub_client.trouble = lambda method, path: 503
+    options = ("--executor", "hf-jobs", "--image", IMAGE, "--namespace", "lab", "--budget", "20")
+    out = said("worker", "--once", "--database", store, "--work", tmp_path / "work", *options)
+    assert "what a job costs on a10g-large is asked before it starts (the Hub does not answer" in out
+    assert "whether jobs have to be stopped cannot be told now: the Hub does not answer" in out
+    assert "nothing to do" in out
 
 
 def test_what_a_submission_costs_at_most_is_said_before(tiny: ModuleType, hub_jobs: Any, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.arena.service import _AUDIO_AFTER
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.store import retention
@@ -132,7 +131,6 @@ def test_a_battle_that_is_open_keeps_what_was_retired_meanwhile(small_arena: Mak
     with small.database.writing() as session:
         for system in session.query(System):
             system.active = False
-    assert retention._PLAYED_AFTER == _AUDIO_AFTER
     for hours, stays in ((0.5, True), (12.9, True), (13.1, False)):
         small.clock.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
         small.clock.on(3600 * hours)

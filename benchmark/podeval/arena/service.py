@@ -23,13 +23,10 @@ from podeval.store import moderation, people
 from podeval.store.database import Database
 from podeval.store.retiring import retire
 from podeval.store.secret import Secret
-from podeval.store.tables import Battle, Erasure, Flag, Item, Output, Vote
+from podeval.store.tables import PLAYED_AFTER, Battle, Erasure, Flag, Item, Output, Vote
 from podeval.store.vote_objects import VoteObjects
 
 Clock = Callable[[], datetime]
-
-_AUDIO_AFTER = timedelta(hours=12)
-"""How long a battle's audio can be played after it lapsed."""
 
 _FREEZING_SECONDS = 1.0
 """Until every process on a database takes no more votes, once an operator said so to one of them."""
@@ -304,7 +301,7 @@ class Arena:
             if found is None:
                 raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
             self._sounds.put(battle_id, found)
-        if self._clock() > found.expires_at + _AUDIO_AFTER:
+        if self._clock() > found.expires_at + PLAYED_AFTER:
             raise Refused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
         if extent == "turn":
             with self.database.reading() as session:

@@ -22,6 +22,9 @@ from podeval.errors import BadAudio
 
 Reader = Literal["soundfile", "av"]
 
+AUDIO_ENDINGS = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
+"""Under which recordings lie in runs and submissions; they do not say what is in a file."""
+
 _WAV_LAYOUTS = {
     0x4: "mono",
     0x3: "stereo",

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
     from podeval.submissions.document import Submission
-    from podeval.submissions.queue import Queue
+    from podeval.submissions.queue import Queue, Standing
+
+    Standings = Mapping[str, Standing]
 
 submissions = typer.Typer(
     help="Submissions: where they stand, what became of them.\n\nExample: podeval submissions list",
@@ -27,6 +29,9 @@ submissions = typer.Typer(
 Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
 By = Annotated[str, typer.Option(help="who decides; part of the history")]
 Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
+Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="jobs on the Hub: image with its digest")]
+Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="jobs on the Hub: machine")]
+Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="jobs on the Hub: longest time of one")]
 Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where a benchmark needs one")]
 
 
@@ -40,9 +45,9 @@ def submit(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="say what it costs at most as jobs on the Hub, and queue nothing")
     ] = False,
-    image: Annotated[str, typer.Option(help="of the jobs, with its digest; PODEVAL_JOBS_IMAGE")] = "",
-    flavor: Annotated[str, typer.Option(help="machine of the jobs; PODEVAL_JOBS_FLAVOR")] = "",
-    timeout: Annotated[str, typer.Option(help="longest time of a job; PODEVAL_JOBS_TIMEOUT")] = "",
+    image: Image = "",
+    flavor: Flavor = "a10g-large",
+    timeout: Timeout = "2h",
     data: Data = None,
 ) -> None:
     """Submit a system: it is looked over at once, and queued or refused with what to change.
@@ -56,7 +61,7 @@ def submit(
     file = document / "submission.yaml" if document.is_dir() else document
     found, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(found, database, image=image, flavor=flavor, timeout=timeout)
+        _estimate(found, database, image, flavor, timeout)
         return
     if check:
         pinned = gate.check(found, file.parent)
@@ -66,19 +71,17 @@ def submit(
     with opened(database) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = Desk(queue, gate).submit(found, submitter, place=file.parent, profile=profile, priority=priority)
-        print(f"{row.id}: {row.state}{_standing(queue, row)}")
+        print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _estimate(document: "Submission", database: str, **settings: str) -> None:
+def _estimate(document: "Submission", database: str, image: str, flavor: str, timeout: str) -> None:
     """What a submission costs at most, and what is spent so far."""
-    from podeval.runs.hf_jobs import configured
+    from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.spending import Ledger, estimate
 
-    jobs = configured(namespace="me", **settings)
-    if jobs is None:
-        raise BadInput("say with which image jobs would run, with --image or PODEVAL_JOBS_IMAGE")
+    jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
     found = estimate(document, jobs)
     if not found.runs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
@@ -107,7 +110,7 @@ def list_(
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
     with opened(database) as queue:
-        _print(queue, queue.all(owner=owner, states=(state,) if state else ()), as_json)
+        _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
 
 @submissions.command()
@@ -125,7 +128,7 @@ def show(id: Id, database: Place = DEFAULT, as_json: AsJson = False) -> None:
             steps = [_plain(step) for step in history]
             print(json.dumps({**_plain(row), "history": steps}, ensure_ascii=False))
             return
-        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{_standing(queue, row)}")
+        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{_standing(row, queue.standings())}")
         for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
             if row.pinned.get(name):
                 print(f"  {name}: {row.pinned[name]}")
@@ -156,7 +159,7 @@ def retry(id: Id, database: Place = DEFAULT, by: By = "operator") -> None:
     """
     with opened(database) as queue:
         row = queue.retry(id, by, also=_noted("submission requeued", id, by))
-        print(f"{id}: {row.state}{_standing(queue, row)}")
+        print(f"{id}: {row.state}{_standing(row, queue.standings())}")
 
 
 @submissions.command()
@@ -269,16 +272,12 @@ def jobs(
 
     with opened(database) as queue:
         ledger = Ledger(queue.database, 0.0)
-        rows = [row for each in ([queue.get(id)] if id else queue.all()) for row in ledger.of(each.id)]
-        for row in rows:
+        for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
                 print(json.dumps(_plain(row), ensure_ascii=False))
                 continue
-            cost = f"at most {row.reserved:.2f} USD" if row.spent is None else f"{row.spent:.2f} USD"
-            told = f": {row.message}" if row.message else ""
-            print(
-                f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {cost}{told}"
-            )
+            told = f"{_cost(row)}{_told(row.message)}"
+            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {told}")
         if not as_json:
             print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
 
@@ -325,7 +324,7 @@ def queue(database: Place = DEFAULT, as_json: AsJson = False) -> None:
         if not as_json:
             for lease in found.leases():
                 print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
-        _print(found, rows, as_json)
+        _print(rows, order, as_json)
 
 
 @contextmanager
@@ -338,7 +337,7 @@ def opened(place: str) -> Iterator["Queue"]:
         yield Queue(database)
 
 
-def _print(queue: "Queue", rows: list["SubmissionRow"], as_json: bool) -> None:
+def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
     if as_json:
         for row in rows:
             print(json.dumps(_plain(row), ensure_ascii=False))
@@ -347,7 +346,7 @@ def _print(queue: "Queue", rows: list["SubmissionRow"], as_json: bool) -> None:
         print("there are no submissions here")
     for row in rows:
         told = f": {row.reason.splitlines()[0][:160]}" if row.reason and row.state not in ("queued", "running") else ""
-        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(queue, row)}{told}")
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{told}")
 
 
 def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
@@ -360,11 +359,11 @@ def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
     return lambda session: note(session, action, id, "on the command line", by, now)
 
 
-def _standing(queue: "Queue", row: "SubmissionRow") -> str:
+def _standing(row: "SubmissionRow", standings: "Standings") -> str:
     """Position and estimate, or how far it is."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
-    if row.state != "queued" or (found := queue.standings().get(row.id)) is None:
+    if row.state != "queued" or (found := standings.get(row.id)) is None:
         return ""
     left = f", done in about {_time(found.seconds)}" if found.seconds is not None else ""
     return f", number {found.position} in the queue{left}"

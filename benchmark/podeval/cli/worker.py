@@ -1,6 +1,5 @@
 """`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.arena import DEFAULT, Place
-from podeval.cli.submissions import Board, Data, opened, say
+from podeval.cli.submissions import Board, Data, Flavor, Image, Timeout, opened, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
+    from podeval.runs.hf_jobs import HfJobs
     from podeval.store.database import Database
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.queue import Queue
@@ -37,7 +37,10 @@ def worker(
         bool, typer.Option("--trust-models", help="run models without isolation; only for models you vouch for")
     ] = False,
     voices: Annotated[
-        Path | None, typer.Option(help="folder of reference voices for benchmarks whose settings give models voices")
+        Path | None,
+        typer.Option(
+            envvar="PODEVAL_VOICES", help="folder of reference voices for benchmarks whose settings give models voices"
+        ),
     ] = None,
     data: Data = None,
     pause: Annotated[float, typer.Option(help="seconds between two looks at an empty queue")] = 10.0,
@@ -47,16 +50,20 @@ def worker(
     executor: Annotated[
         str, typer.Option(envvar="PODEVAL_EXECUTOR", help="where models run: local, or hf-jobs")
     ] = "local",
-    image: Annotated[str, typer.Option(help="hf-jobs: image with its digest; PODEVAL_JOBS_IMAGE")] = "",
-    flavor: Annotated[str, typer.Option(help="hf-jobs: machine, a10g-large by default; PODEVAL_JOBS_FLAVOR")] = "",
-    timeout: Annotated[str, typer.Option(help="hf-jobs: longest time of a job, 2h; PODEVAL_JOBS_TIMEOUT")] = "",
-    attempts: Annotated[int, typer.Option(help="hf-jobs: starts of a job by the Hub; PODEVAL_JOBS_ATTEMPTS")] = 0,
+    image: Image = "",
+    flavor: Flavor = "a10g-large",
+    timeout: Timeout = "2h",
+    attempts: Annotated[
+        int, typer.Option(envvar="PODEVAL_JOBS_ATTEMPTS", help="hf-jobs: starts of a job by the Hub")
+    ] = 1,
     budget: Annotated[
         float, typer.Option(envvar="PODEVAL_JOBS_BUDGET", help="hf-jobs: USD that all jobs together may cost, ever")
     ] = 0.0,
-    namespace: Annotated[str, typer.Option(help="hf-jobs: who pays; PODEVAL_JOBS_NAMESPACE")] = "",
-    bucket: Annotated[str, typer.Option(help="hf-jobs: bucket for outputs; PODEVAL_JOBS_BUCKET")] = "",
-    asked: Annotated[str, typer.Option(help="hf-jobs: private dataset of what is asked; PODEVAL_JOBS_ASKED")] = "",
+    namespace: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="hf-jobs: who pays")] = "",
+    bucket: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_BUCKET", help="hf-jobs: bucket for outputs")] = "",
+    asked: Annotated[
+        str, typer.Option(envvar="PODEVAL_JOBS_ASKED", help="hf-jobs: private dataset of what is asked")
+    ] = "",
 ) -> None:
     """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
@@ -69,6 +76,7 @@ def worker(
     from podeval import sandbox
     from podeval.leaderboard.build import build
     from podeval.runs.executor import InProcess, Workers
+    from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.sandbox import Limits
     from podeval.submissions.clock import housekeeping, ticking
     from podeval.submissions.gate import Gate
@@ -76,6 +84,7 @@ def worker(
     from podeval.submissions.proposing import Proposals
     from podeval.submissions.service import Desk
     from podeval.submissions.worker import Worker
+    from podeval.systems.adapters.presets import require_voices
 
     if once == watch:
         raise BadInput("say either --once or --watch")
@@ -84,14 +93,14 @@ def worker(
     if not trust_models:
         sandbox.require()
     limits = Limits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
-    making = Making(
-        limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=_voices(voices)
-    )
-    jobs = {"image": image, "flavor": flavor, "timeout": timeout, "namespace": namespace, "bucket": bucket}
-    jobs |= {"asked": asked, "attempts": str(attempts or "")}
+    given = None if voices is None else require_voices(voices)
+    making = Making(limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given)
     stop: list[int] = []
     with opened(database) as queue, _executor(Workers, InProcess, workers) as measuring:
-        hub = _on_the_hub(queue.database, budget, jobs) if executor == "hf-jobs" else None
+        hub = None
+        if executor == "hf-jobs":
+            jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asked)
+            hub = _on_the_hub(queue.database, jobs, budget)
         desk = Desk(queue, Gate(data=data))
         look = desk.look_over_all
         found = Worker(queue, work, board, build, making, measuring, data=data, log=say, look_over=look)
@@ -112,33 +121,24 @@ def worker(
             found.watch(pause, lambda: bool(stop))
 
 
-def _voices(folder: Path | None) -> Path | None:
-    """The folder of reference voices, looked at before anything is claimed."""
-    from podeval.systems.adapters.presets import require_voices
-
-    given = folder or (Path(os.environ["PODEVAL_VOICES"]) if os.environ.get("PODEVAL_VOICES") else None)
-    return None if given is None else require_voices(given)
-
-
-def _on_the_hub(database: "Database", budget: float, settings: dict[str, str]) -> "OnTheHub":
+def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
     """How models run on the Hub; says what is spent, and what a job costs at most.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
-        HubUnavailable: the Hub does not answer.
     """
-    from podeval.runs.hf_jobs import configured
+    from podeval.hub.patience import HubUnavailable
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.spending import Ledger
 
-    jobs = configured(**settings)
-    if jobs is None:
-        raise BadInput("say which image jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
     if budget <= 0:
         raise BadInput("say what all jobs together may cost, with --budget or PODEVAL_JOBS_BUDGET, in US dollars")
     ledger = Ledger(database, budget)
-    each = jobs.at_most(jobs.per_minute())
-    say(f"a job costs at most {each:.2f} USD on {jobs.flavour}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
+    try:
+        told = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
+    except HubUnavailable as error:
+        told = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
+    say(f"{told}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
     return OnTheHub(jobs, ledger, log=say)
 
 

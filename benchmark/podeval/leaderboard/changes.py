@@ -20,9 +20,8 @@ from sqlalchemy import select
 from podeval.benchmarks import get as benchmark_named
 from podeval.errors import BadInput
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder, Summary
+from podeval.store.run_folder import SUPERSEDED, RunFolder, Summary
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
-from podeval.submissions.publishing import SUPERSEDED
 from podeval.submissions.shown import said
 
 Kind = Literal["new", "again", "withdrawn", "protocol"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.facts import by_system
@@ -21,7 +22,6 @@ from podeval.leaderboard.numbers import Numbers
 from podeval.leaderboard.view import Settled
 from podeval.store.results import BOARD, ITEMS, SYSTEMS, BoardRow, ItemRow, SystemRow, read_table
 
-AUDIO_SUFFIXES = frozenset({".flac", ".wav", ".mp3", ".ogg", ".opus", ".m4a"})
 Stamp = tuple[int, int]
 
 
@@ -161,7 +161,7 @@ class RunsFolder:
         if not name:
             return None
         audio = self._inside(document.parent / str(name), str(name))
-        if audio.suffix.lower() not in AUDIO_SUFFIXES:
+        if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
             raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
         return audio if audio.is_file() else None
 

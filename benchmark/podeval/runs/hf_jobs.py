@@ -5,7 +5,6 @@ private dataset at its commit, no secrets, a time limit, a fixed number of attem
 cost at most is known before it starts. Measuring stays here, on copies that are decoded here.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -105,12 +104,14 @@ class HfJobs:
     api: "HfApi | None" = None
 
     def __post_init__(self) -> None:
+        if not self.image:
+            raise BadInput("say which image jobs run, with --image or PODEVAL_JOBS_IMAGE: registry/name@sha256:…")
         if not PINNED_IMAGE.match(self.image):
             raise BadInput(f"the image {self.image} is not pinned; write it as registry/name@sha256:…")
         if not 1 <= self.minutes <= 24 * 60 or not 1 <= self.attempts <= 5:
             raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
         if not self.namespace:
-            raise BadInput("say which user or organisation pays for the jobs, with --namespace")
+            raise BadInput("say which user or organisation pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE")
         for name, default in (("bucket", "podeval-results"), ("asked", "podeval-asked")):
             object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
 
@@ -236,31 +237,3 @@ def minutes_of(text: str) -> int:
     if found is None:
         raise BadInput(f"{text!r} is no time limit; write it as 90m or 2h")
     return max(1, round(float(found[1]) * (60 if found[2] == "h" else 1)))
-
-
-def configured(**given: Any) -> HfJobs | None:
-    """How jobs are run by what is given, and where that says nothing by the environment; None where no image is named.
-
-    `PODEVAL_JOBS_IMAGE`, `_FLAVOR`, `_NAMESPACE`, `_TIMEOUT`, `_ATTEMPTS`, `_BUCKET` and `_ASKED`.
-
-    Raises:
-        BadInput: a setting cannot be used; says which.
-    """
-
-    def setting(name: str, default: str = "") -> str:
-        return str(given.get(name) or os.environ.get(f"PODEVAL_JOBS_{name.upper()}") or default)
-
-    if not (image := setting("image")):
-        return None
-    attempts = setting("attempts", "1")
-    if not attempts.isdecimal():
-        raise BadInput(f"{attempts!r} is no number of attempts")
-    return HfJobs(
-        image,
-        setting("flavor", "a10g-large"),
-        setting("namespace"),
-        minutes_of(setting("timeout", "2h")),
-        int(attempts),
-        setting("bucket"),
-        setting("asked"),
-    )

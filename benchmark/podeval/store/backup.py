@@ -18,18 +18,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.store.backup_database import counts, snapshot
 from podeval.store.backup_places import Reader, Writer, new_backup
 from podeval.store.database import address
+from podeval.store.run_folder import SUPERSEDED
 from podeval.store.secret import kept_secret
 
 DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
 """Names in a backup: of two files and two folders."""
 
 _DERIVED = ("summary.json", "board.parquet", "items.parquet")
-_AUDIO = frozenset({".flac", ".wav", ".mp3", ".ogg", ".opus", ".m4a"})
-_KEPT_ASIDE = ".superseded"
 _NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
 """Databases and secrets that lie with the runs: what is to be backed up of them is backed up by itself."""
 
@@ -161,12 +161,12 @@ def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
     def kind(path: Path) -> int:
         if path.name in _DERIVED:
             return 0
-        return 1 if path.suffix == ".jsonl" else 3 if path.suffix in _AUDIO else 2
+        return 1 if path.suffix == ".jsonl" else 3 if path.suffix[1:] in AUDIO_ENDINGS else 2
 
     for wanted in range(4 if with_audio else 3):
         # Looked up anew for each kind: what came meanwhile is in it before what refers to it is not.
         for folder, folders, names in os.walk(runs):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") or name == _KEPT_ASIDE)
+            folders[:] = sorted(name for name in folders if not name.startswith(".") or name == SUPERSEDED)
             for path in (Path(folder) / name for name in sorted(names) if not name.startswith(".")):
                 if kind(path) == wanted and path.is_file() and not _NO_RUN.search(path.name):
                     yield path

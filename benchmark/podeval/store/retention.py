@@ -8,29 +8,25 @@ that nobody takes it for missing and no run makes it again unasked.
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.files import append_line, only_one, write_json
-from podeval.store.run_folder import Output, RunFolder, run_folders
-from podeval.store.tables import Battle, Item, ListeningTest, System
+from podeval.store.run_folder import SUPERSEDED, Output, RunFolder, run_folders
+from podeval.store.tables import PLAYED_AFTER, Battle, Item, ListeningTest, System
 from podeval.store.tables import Output as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
 """Gigabytes that the recordings of all runs may take; no limit where it is not set."""
 
 LOG = "retention.jsonl"
-SET_ASIDE = ".superseded"
-
-_AUDIO = frozenset({".flac", ".wav", ".mp3", ".ogg", ".opus", ".m4a"})
-_PLAYED_AFTER = timedelta(hours=12)
-"""How long a battle's audio is played after it lapsed (`arena.service`)."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +135,7 @@ def needed_by(database: Database, runs: Path, now: datetime | None = None) -> se
     with database.reading() as session:
         paths = set(_of_battles(session, moment))
         designs = list(session.scalars(select(ListeningTest.design).where(ListeningTest.closed_at.is_(None))))
-    named = {text for design in designs for text in _texts(design) if Path(text).suffix.lower() in _AUDIO}
+    named = {text for design in designs for text in _texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS}
     return {Path(path) for path in paths if "://" not in path} | {runs / text for text in named if "://" not in text}
 
 
@@ -184,7 +180,7 @@ def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> i
 
 
 def _of_battles(session: Session, now: datetime) -> Iterable[str]:
-    recent = select(Battle.output_a, Battle.output_b).where(Battle.expires_at > now - _PLAYED_AFTER)
+    recent = select(Battle.output_a, Battle.output_b).where(Battle.expires_at > now - PLAYED_AFTER)
     shown = {output for pair in session.execute(recent) for output in pair}
     active = (
         select(Played.id, Played.audio, Played.item)
@@ -214,13 +210,13 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _set_aside(runs: Path) -> list[RunFolder]:
-    found = sorted((runs / SET_ASIDE).glob("*/*/*/*/run.json"))
-    places = [path.parent.relative_to(runs / SET_ASIDE).parts for path in found]
-    return [RunFolder(runs / SET_ASIDE / benchmark, *rest) for benchmark, *rest in places]
+    found = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
+    places = [path.parent.relative_to(runs / SUPERSEDED).parts for path in found]
+    return [RunFolder(runs / SUPERSEDED / benchmark, *rest) for benchmark, *rest in places]
 
 
 def _is_aside(runs: Path, folder: RunFolder) -> bool:
-    return folder.path.is_relative_to(runs / SET_ASIDE)
+    return folder.path.is_relative_to(runs / SUPERSEDED)
 
 
 def _made(folder: RunFolder) -> tuple[bool, str]:
@@ -242,7 +238,7 @@ def _by_item(folder: RunFolder) -> Iterable[tuple[str, list[Path]]]:
 
 
 def _recordings(folder: RunFolder) -> Iterable[Path]:
-    return (path for path in folder.outputs.glob("*") if path.suffix.lower() in _AUDIO)
+    return (path for path in folder.outputs.glob("*") if path.suffix.lower()[1:] in AUDIO_ENDINGS)
 
 
 def _bytes(paths: Iterable[Path]) -> int:

@@ -28,6 +28,9 @@ from podeval.store.files import append_lines, read_lines, write_json, write_whol
 
 SCHEMA: Literal[1] = 1
 
+SUPERSEDED = ".superseded"
+"""Folder beside the board's runs with earlier runs of the same systems."""
+
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

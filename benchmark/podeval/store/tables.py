@@ -4,7 +4,7 @@ A person appears only as a pseudonym. `pseudonyms` is the one table that leads b
 deleted, nothing does. Times are in UTC. What changes here needs a migration in `store/migrations`.
 """
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
@@ -32,6 +32,9 @@ OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
 
 STANDINGS = ("counted", "excluded")
 """Of a vote in the public rating."""
+
+PLAYED_AFTER = timedelta(hours=12)
+"""How long a battle's recordings can be played after it lapsed."""
 
 _Number = BigInteger().with_variant(Integer, "sqlite")
 

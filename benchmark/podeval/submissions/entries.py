@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podeval import benchmarks
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.benchmarks.benchmark import Item
 from podeval.data.items import items_of
 from podeval.submissions.document import Submission
-from podeval.systems.adapters.outputs import AUDIO, SCRIPT
+from podeval.systems.adapters.outputs import SCRIPT
 
-ENDINGS = {"voice": AUDIO, "write": SCRIPT, "respond": AUDIO}
+ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}
 """Kinds of files that an item's output may be, by track."""
 
 TASKS = {

@@ -4,10 +4,7 @@ import shutil
 from pathlib import Path
 
 from podeval.store.files import only_one
-from podeval.store.run_folder import RunFolder
-
-SUPERSEDED = ".superseded"
-"""Folder beside the board's runs with earlier runs of the same systems."""
+from podeval.store.run_folder import SUPERSEDED, RunFolder
 
 
 def publish(run: RunFolder, board: Path) -> Path:

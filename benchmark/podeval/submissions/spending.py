@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
+_IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.run, HubJob.round)
+
 
 class BudgetSpent(PodevalError):
     """A job could cost more than is left; nothing was started. It is no fault of the submission."""
@@ -103,8 +105,11 @@ class Ledger:
 
     def of(self, submission: str) -> list[HubJob]:
         """All jobs of a submission, in order."""
-        wanted = select(HubJob).where(HubJob.submission == submission)
-        return self._read(wanted.order_by(HubJob.asked_at, HubJob.run, HubJob.round))
+        return self._read(_IN_ORDER.where(HubJob.submission == submission))
+
+    def all(self) -> list[HubJob]:
+        """All jobs of all submissions, in order."""
+        return self._read(_IN_ORDER)
 
     def under_way(self) -> list[HubJob]:
         """Jobs that have not been settled."""

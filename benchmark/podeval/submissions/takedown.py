@@ -15,13 +15,12 @@ from sqlalchemy.orm import Session
 
 from podeval.store.files import only_one
 from podeval.store.moderation import TAKEN_DOWN, note
-from podeval.store.run_folder import RunFolder
+from podeval.store.run_folder import SUPERSEDED, RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import Output
 from podeval.submissions.admission import OPEN
 from podeval.submissions.document import Submission
 from podeval.submissions.entries import everywhere
-from podeval.submissions.publishing import SUPERSEDED
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
 

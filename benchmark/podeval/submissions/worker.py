@@ -18,6 +18,7 @@ from pathlib import Path
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
+from podeval.hub.patience import HubUnavailable
 from podeval.metrics.judged import NOBODY, Bench
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run import Request, measure_run, run_system
@@ -135,10 +136,16 @@ class Worker:
         return claim.id
 
     def catch_up(self) -> None:
-        """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed."""
+        """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed.
+
+        What the Hub does not answer to is left for the next time.
+        """
         if self.hub is not None:
-            for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
-                self.log(f"job {job} was stopped: its submission is not under way any more")
+            try:
+                for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
+                    self.log(f"job {job} was stopped: its submission is not under way any more")
+            except HubUnavailable as error:
+                self.log(f"whether jobs have to be stopped cannot be told now: {error}")
         if self.proposals is not None:
             self.proposals.settle_all()
 

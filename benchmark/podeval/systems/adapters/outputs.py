@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import Limits, decode
 from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, SpokenAnswer
@@ -24,7 +25,6 @@ from podeval.systems.speech import SpeechFailed
 from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"
-AUDIO = ("flac", "wav", "mp3", "ogg", "opus", "m4a")
 SCRIPT = ("json", "txt")
 LIMITS = Limits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
 """Of one supplied recording: four hours at most."""
@@ -90,9 +90,9 @@ class Supplied:
         if self._manifest:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
-            named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO) for turn in ask.user}
+            named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
             return Entry(item=ask.id, answers={turn: name for turn, name in named.items() if name})
-        kinds = SCRIPT if ask.prompt is not None else AUDIO
+        kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._named(ask.id, kinds)
         if name is None:
             raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
