@@ -227,6 +227,26 @@ def test_what_was_erased_before_it_was_sent_is_never_sent(small_arena: Make, hub
     assert mirror(small).backlog() == 0
 
 
+def test_who_is_forgotten_between_two_senders_of_one_file_stops_neither(small_arena: Make, hub_client: Any) -> None:
+    small = small_arena(systems=6)
+    small.vote(small.arena.voter("hf:alice"))
+    small.vote("bob")
+    slow = mirror(small)
+    real = slow._sent
+
+    def sent_late(path: str, records: list[Any]) -> str:
+        slow._sent = real
+        mirror(small).push()
+        small.arena.erase("hf:alice")
+        with small.database.reading() as session:
+            return real(path, slow._records_of(session, path))
+
+    slow._sent = sent_late
+    slow.push()
+    assert {line["record"] for line in log(hub_client)} == {"vote", "erasure"}
+    assert len(each_once(hub_client)) == 3
+
+
 def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
     small = small_arena()
     small.vote("alice", "a")

@@ -6,6 +6,7 @@ back; a database restored from an old backup thereby also learns what it had sen
 does neither: it sends what lies in a folder, and never reads back.)
 """
 
+import contextlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from sqlalchemy import literal, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.hub.commits import AppendOnly
+from podeval.hub.commits import AppendOnly, Conflict
 from podeval.store.database import Database
 from podeval.store.export import read_lines, write_lines
 from podeval.store.records import Record, erasure_records, name_of, standing_records, vote_records
@@ -126,7 +127,10 @@ class Mirror:
 
     def _sent(self, path: str, records: list[Record]) -> str:
         """Add a file; a commit in which it is."""
-        added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
+        added = None
+        # In conflict, another sender of this database was first, and somebody was forgotten since.
+        with contextlib.suppress(Conflict):
+            added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
 
     def backlog(self) -> int:
