@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,9 @@ import pytest
 from sqlalchemy import select
 
 from podeval.errors import BadInput
+from podeval.hub.patience import HubUnavailable
 from podeval.store.database import Database
-from podeval.store.mirror import HubUnreachable, Mirror
+from podeval.store.mirror import Mirror
 from podeval.store.tables import MirrorFile, Vote
 
 Make = Callable[..., Any]
@@ -21,8 +23,22 @@ REPO = "podeval/votes"
 pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 
 
+@pytest.fixture(autouse=True)
+def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that were asked for; a hundredth of each is made."""
+    asked: list[float] = []
+    real = time.sleep
+
+    def sleep(seconds: float) -> None:
+        asked.append(seconds)
+        real(seconds / 100)
+
+    monkeypatch.setattr("time.sleep", sleep)
+    return asked
+
+
 def mirror(small: Any, **choices: Any) -> Mirror:
-    return Mirror(small.database, REPO, token="hf_test", wait=0.01, clock=small.clock, **choices)
+    return Mirror(small.database, REPO, token="hf_test", clock=small.clock, **choices)
 
 
 def log(hub: Any) -> list[dict[str, Any]]:
@@ -111,6 +127,35 @@ def test_trouble_that_passes_is_tried_again(small_arena: Make, hub_client: Any, 
     assert len(each_once(hub_client)) == 1
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refusal_is_told_at_once_and_as_one(
+    small_arena: Make, hub_client: Any, waited: list[float], status: int
+) -> None:
+    small = small_arena()
+    mirror(small).push()
+    small.vote("alice")
+    waited.clear()
+    hub_client.trouble = lambda method, path: status
+    for ask in (mirror(small).read_back, mirror(small).push):
+        with pytest.raises(BadInput, match="check that the token may read"):
+            ask()
+    hub_client.trouble = lambda method, path: status if method == "POST" else None
+    with pytest.raises(BadInput, match="check that the token may write"):
+        mirror(small).push()
+    assert waited == []
+
+
+def test_a_card_that_was_written_by_hand_stays(small_arena: Make, hub_client: Any) -> None:
+    small = small_arena()
+    mirror(small).push()
+    repo = hub_client.repos.repos["datasets", REPO]
+    assert b"data_files: log/*.jsonl" in repo.at("main")[1]["README.md"]
+    repo.commit({**repo.at("main")[1], "README.md": b"our votes"})
+    small.vote("alice")
+    assert mirror(small).push().records == 1
+    assert repo.at("main")[1]["README.md"] == b"our votes"
+
+
 def test_senders_that_meet_send_everything_once(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
     """Two servers, each with a database of its own, push to one log at the same time, again and again."""
     arenas = [small_arena(str(tmp_path / f"{name}.db"), systems=6, items=4) for name in ("one", "two")]
@@ -182,6 +227,26 @@ def test_what_was_erased_before_it_was_sent_is_never_sent(small_arena: Make, hub
     assert mirror(small).backlog() == 0
 
 
+def test_who_is_forgotten_between_two_senders_of_one_file_stops_neither(small_arena: Make, hub_client: Any) -> None:
+    small = small_arena(systems=6)
+    small.vote(small.arena.voter("hf:alice"))
+    small.vote("bob")
+    slow = mirror(small)
+    real = slow._sent
+
+    def sent_late(path: str, records: list[Any]) -> str:
+        slow._sent = real
+        mirror(small).push()
+        small.arena.erase("hf:alice")
+        with small.database.reading() as session:
+            return real(path, slow._records_of(session, path))
+
+    slow._sent = sent_late
+    slow.push()
+    assert {line["record"] for line in log(hub_client)} == {"vote", "erasure"}
+    assert len(each_once(hub_client)) == 3
+
+
 def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: Any, tmp_path: Path) -> None:
     small = small_arena()
     small.vote("alice", "a")
@@ -195,6 +260,7 @@ def test_a_log_that_was_changed_is_not_taken_in(small_arena: Make, hub_client: A
         (original.replace(b'"heard_a": 1.0', b'"heard_a": 9.0'), "heard_a"),
         (original[:-20], "not JSON"),
         (b'{"record": "gift"}\n', "no record of votes"),
+        (b"\xff\n", "is damaged"),
     ):
         repo.commit({**files, "log/29990101T000000000000-ffffffff.jsonl": changed})
         with pytest.raises(BadInput, match=says):
@@ -211,6 +277,6 @@ def test_a_hub_that_is_away_or_refuses_is_a_sentence(small_arena: Make, hub_clie
     with pytest.raises(BadInput, match="token may write"):
         mirror(small).push()
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(HubUnreachable, match="try again later"):
-        Mirror(small.database, REPO, token="hf_test", wait=0.0).push()
+    with pytest.raises(HubUnavailable, match="try again later"):
+        Mirror(small.database, REPO, token="hf_test").push()
     assert mirror(small).backlog() == 1

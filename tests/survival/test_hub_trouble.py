@@ -15,7 +15,7 @@ from sqlalchemy import select
 from podeval.hub.commits import AppendOnly
 from podeval.hub.patience import HubUnavailable
 from podeval.store.database import Database
-from podeval.store.mirror import HubUnreachable, Mirror
+from podeval.store.mirror import Mirror
 from podeval.store.tables import Vote
 from podeval.submissions.mirror import Mirror as Record
 from podeval.submissions.queue import Queue
@@ -69,14 +69,14 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     number = 0
     mirror = Mirror(small.database, VOTES, token="hf_test", clock=small.clock)
     mirror.push()
-    hub_client.trouble = weather(seed)
+    hub_client.trouble = weather(seed, share=0.75)
     while sum(waited) < TEN_MINUTES:
         for _ in range(3):
             small.vote(f"voter{number % 5}", id=f"vote-{number:06}")
             number += 1
         try:
             mirror.push()
-        except HubUnreachable as error:
+        except HubUnavailable as error:
             told.append(str(error))
         time.sleep(60)
     statuses = {status for _, _, status in hub_client.requests}
@@ -88,7 +88,7 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     counts = Counter(line["id"] for line in lines(hub_client))
     assert counts == {f"vote-{n:06}": 1 for n in range(number)}
     assert told, "the operator was told"
-    assert all("the next push sends it" in sentence or "try again later" in sentence for sentence in told)
+    assert all("try again later" in sentence for sentence in told)
     other = Database(tmp_path / "new.db")
     assert Mirror(other, VOTES, token="hf_test").read_back().votes == number
     other.close()
@@ -140,7 +140,7 @@ def test_two_deployments_on_one_log_lose_nothing_count_nothing_twice_and_are_tol
 ) -> None:
     """By mistake: each has its own people and its own votes, and both were given the same repo."""
     one, two = (small_arena(str(tmp_path / f"{name}.db"), systems=6, gold_share=0.0) for name in ("one", "two"))
-    mirrors = [Mirror(small.database, VOTES, token="hf_test", wait=0.01) for small in (one, two)]
+    mirrors = [Mirror(small.database, VOTES, token="hf_test") for small in (one, two)]
     for round_ in range(3):
         for name, small, mirror in zip(("one", "two"), (one, two), mirrors, strict=True):
             small.vote(small.arena.voter(f"hf:{name}{round_}"), id=f"{name}-{round_:06}")

@@ -14,6 +14,8 @@ LONGEST_PAUSE = 60.0
 """Seconds; a rate limit that asks for more is told to the caller instead of waited for."""
 
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
+_NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
+"""Errors where nobody answered, or something before the Hub did, which knows nothing of its files."""
 
 
 class HubUnavailable(PodevalError):
@@ -54,7 +56,7 @@ def passing(error: BaseException) -> bool:
     if status is not None:
         return status in _PASSING
     # The HTTP library behind the client has changed before, its names have not.
-    return any(kind.__name__ in ("TransportError", "ConnectionError", "Timeout") for kind in type(error).__mro__)
+    return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 
 def asked_to_wait(error: BaseException) -> float | None:
