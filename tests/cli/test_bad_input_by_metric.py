@@ -134,13 +134,13 @@ def test_one_speaker_only(podeval: Podeval, files: Path, monkeypatch: pytest.Mon
     load = registry.load
     diarizer = SimpleNamespace(diarize=lambda samples: turns)
     monkeypatch.setattr(registry, "load", lambda job, profile: diarizer if job == "diarizer" else load(job, profile))
-    said = podeval("measure", "sptd", files / "noise.wav")
+    said = podeval("measure", "sptd", files / "voice.wav")
     assert said.code == 1
     assert f"needs at least two speakers, found {'one speaker' if found else 'no speaker'}" in said.out
     two = [argument for name in "AB" for argument in ("--reference", f"{name}={files / 'voice.wav'}")]
     for name in OF_VOICES:
         # The reference voices are looked at when there is someone to compare them with.
-        said = podeval("measure", name, files / "noise.wav", *two)
+        said = podeval("measure", name, files / "voice.wav", *two)
         assert said.code == 1
         assert (
             f"there are 2 reference voices, {'one' if found else 'no'} speaker was found in the recording" in said.out

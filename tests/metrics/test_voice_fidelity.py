@@ -136,6 +136,22 @@ def test_windows_that_are_mostly_silence_are_left_out_unless_the_paper_s_way_is_
     assert whole.values["timbre_similarity"] == pytest.approx(np.mean([cosine(w, references["Ann"]) for w in ANN]))
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim"])
+def test_windows_that_are_mostly_silence_say_nothing_of_a_voice(name: str) -> None:
+    talk = Talk(spoken=(Span(0, 4),), whoever=(30.0, ANN))
+    reference = REFERENCES["Ann"]
+    found = measured(name, talk, References(**{"": reference}), script=None)
+    assert found.values[name] == pytest.approx(cosine(ANN[:2].mean(axis=0), reference), abs=1e-6)
+    assert (found.notes["windows"], found.notes["windows_left_out"]) == (2, 3)
+    assert found.notes["seconds"] == {"1": 4.0}
+
+
+def test_a_recording_whose_speech_is_thinly_spread_is_unscored() -> None:
+    talk = Talk(spoken=tuple(Span(at, at + 0.5) for at in range(0, 30, 3)), whoever=(30.0, ANN))
+    reason = unscored(talk, References(**{"": ANN[0]}), None)
+    assert reason == "no window of 3 s of the recording holds enough speech (at least 40 %)"
+
+
 def unscored(talk: Talk, references: References, script: Script | None) -> str:
     inputs = {"recording": talk, "reference_voices": references} | ({"script": script} if script else {})
     result = catalogue.get("sim")(inputs)

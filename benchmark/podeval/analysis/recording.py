@@ -54,12 +54,14 @@ class Voice:
         clips: windows over the speaker's joined speech.
         embeddings: one a window, shape (windows, dimensions), not normalised.
         seconds: of speech.
+        left_out: windows that are not among these, as they are mostly silence.
     """
 
     speaker: str
     clips: tuple[Clip, ...]
     embeddings: NDArray[np.float32]
     seconds: float
+    left_out: int = 0
 
     @property
     def embedding(self) -> NDArray[np.float32]:

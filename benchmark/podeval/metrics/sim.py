@@ -1,7 +1,8 @@
 """Speaker similarity (SIM): whether the speakers have the voices they were given.
 
 Of every speaker, the cosine between the mean embedding of its speech and that of its reference recording (windows of
-3 s every 2 s, both); the mean over speakers. Range −1 to 1, higher is better. PodEval, section 5.
+3 s every 2 s, both; those of which more than 60 % is not speech are left out, those of the recording counted); the mean
+over speakers. Range −1 to 1, higher is better. PodEval, section 5.
 With a script, speakers are matched by name and their turns come from aligning its words; without one, diarisation
 finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
 flatters: two protocols. A single reference without a name is for a recording of one voice.
@@ -12,14 +13,15 @@ similar reference, and then fails.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, Voice
-from podeval.analysis.recording import SHORTEST_VOICE
+from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.sounding import spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
@@ -46,7 +48,7 @@ class Match:
 @metric(
     name="sim",
     title="SIM",
-    version="1.0",
+    version="1.1",
     dimension="speech.voice_fidelity",
     keys=(Key("sim", "higher", "cosine", (-1, 1), about="likeness of each speaker to its reference voice"),),
     needs=NEEDS,
@@ -79,21 +81,35 @@ def sim(
     )
 
 
-def matches(recording: Recording, references: ReferenceVoices, script: Script | None) -> list[Match]:
+def matches(
+    recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
+) -> list[Match]:
     """Every reference voice with the speaker that should have it.
+
+    Args:
+        recording: who is matched.
+        references: with whom.
+        script: whose names are those of the references.
+        silence: whether speakers keep the windows that are mostly silence.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
         CannotScore: no speech, or a speaker with a reference is not heard.
     """
     recording.require_sound(SHORTEST_VOICE)
+
+    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+        return recording.voices(turns) if silence else spoken_voices(recording, turns)
+
     if len(references) == 1 and (script is None or len(script.speakers) == 1):
         if not recording.speech():
             raise CannotScore("no speech is heard in the recording")
-        (voice,) = recording.voices((SpeakerTurn("1", 0.0, recording.duration),))
-        return [Match(voice, next(iter(references.embeddings.values())))]
+        voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
+        if not voices:
+            raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
+        return [Match(voices[0], next(iter(references.embeddings.values())))]
     if script is None:
-        return _assigned(recording.voices(recording.turns()), references)
+        return _assigned(heard_in(recording.turns()), references)
     named = [name for name in references if name in script.speakers]
     if not named:
         raise BadInput(
@@ -101,7 +117,7 @@ def matches(recording: Recording, references: ReferenceVoices, script: Script | 
             f"({', '.join(script.speakers)})"
         )
     turns = recording.turns(script, detect_language(script.text))
-    heard = {voice.speaker: voice for voice in recording.voices(turns)}
+    heard = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in named if name not in heard]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
     return [Match(heard[name], references.embeddings[name]) for name in named]
@@ -125,9 +141,11 @@ def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-def match_notes(found: Sequence[Match]) -> dict[str, dict[str, float]]:
-    """Similarity and seconds of speech by speaker."""
+def match_notes(found: Sequence[Match]) -> dict[str, Any]:
+    """Similarity and seconds of speech by speaker, and how many windows these are of."""
     return {
         "speakers": {match.voice.speaker: round(match.cosine, 4) for match in found},
         "seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in found},
+        "windows": sum(len(match.voice.clips) for match in found),
+        "windows_left_out": sum(match.voice.left_out for match in found),
     }

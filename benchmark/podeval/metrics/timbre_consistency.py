@@ -63,7 +63,7 @@ def timbre_consistency(
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        heard = sounding(voice.clips, speech, VOICE_WINDOW) | (variant == "lfs")
+        heard = sounding(voice.clips, speech) | (variant == "lfs")
         kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:

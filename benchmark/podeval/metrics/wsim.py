@@ -22,7 +22,7 @@ from podeval.text.script import Script
 @metric(
     name="wsim",
     title="WSIM",
-    version="1.0",
+    version="1.1",
     dimension="speech.voice_fidelity",
     keys=(Key("wsim", "higher", "cosine", (-1, 1), about="likeness to the reference voices, weighted by time"),),
     needs=NEEDS,
