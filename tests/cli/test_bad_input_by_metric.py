@@ -45,6 +45,7 @@ NO_SPEECH = {
     "wsim": "no speech is heard in the recording",
     "timbre_similarity": "no speech is heard in the recording",
     "distillmos": "no speech is heard in the recording",
+    "dnsmos": "no speech is heard in the recording",
     "smr": "no music is heard under speech",
 }
 ONLY_MUSIC = ("wer", "dnsmos", "reverb_consistency", "sim", "smr")

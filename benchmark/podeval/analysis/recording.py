@@ -340,9 +340,7 @@ class Recording:
     def _mixed(self) -> Samples:
         mixed = mono(self.samples)
         if self.channels > 1 and 0 < _energy(self.samples) / self.channels > CANCELLED * _energy(mixed):
-            raise CannotScore(
-                "nothing is left of the recording when its channels are averaged; they cancel each other"
-            )
+            raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
         return mixed
 
     def _separate(self) -> Stems:

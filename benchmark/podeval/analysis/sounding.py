@@ -1,4 +1,4 @@
-"""Which windows hold enough speech to say something about a voice or its room."""
+"""Whether a recording holds speech, and which windows hold enough of it to say something about a voice or its room."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.audio.windows import Clip, Span, seconds_inside
+from podeval.errors import CannotScore
 from podeval.models.jobs import SpeakerTurn
 
 if TYPE_CHECKING:
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 MOST_SILENCE = 0.6
 """Windows of which more than this share is not speech are left out (LFS-Bench's rule for reverberation)."""
+
+
+def require_speech(recording: Recording, shortest: float = 0.0) -> None:
+    """Refuse a recording without speech; however noisy, one with any of `shortest` seconds or more is taken.
+
+    Raises:
+        CannotScore: none, or less, is heard.
+    """
+    seconds = sum(span.duration for span in recording.speech())
+    if seconds == 0 or seconds < shortest:
+        raise CannotScore("no speech is heard in the recording")
 
 
 def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording, Voice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.sounding import spoken_voices
+from podeval.analysis.sounding import require_speech, spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
@@ -102,8 +102,7 @@ def matches(
         return recording.voices(turns) if silence else spoken_voices(recording, turns)
 
     if len(references) == 1 and (script is None or len(script.speakers) == 1):
-        if not recording.speech():
-            raise CannotScore("no speech is heard in the recording")
+        require_speech(recording)
         voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
