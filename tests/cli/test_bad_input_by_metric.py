@@ -46,6 +46,7 @@ NO_SPEECH = {
     "timbre_similarity": "no speech is heard in the recording",
     "distillmos": "no speech is heard in the recording",
     "dnsmos": "no speech is heard in the recording",
+    "timbre_consistency": "no speaker is found in the recording; is there speech in it?",
     "smr": "no music is heard under speech",
 }
 ONLY_MUSIC = ("wer", "dnsmos", "reverb_consistency", "sim", "smr")

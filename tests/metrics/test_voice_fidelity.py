@@ -160,6 +160,15 @@ def unscored(talk: Talk, references: References, script: Script | None) -> str:
     return result.reason
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_the_notes_say_how_many_speakers_were_found_and_asked_for(name: str) -> None:
+    three = Script.parse([{"speaker": who, "text": "hello there"} for who in ("Ann", "Ben", "Cem")])
+    notes = measured(name, TALK, REFERENCES, script=three).notes
+    assert (notes["speakers_found"], notes["speakers_asked"], notes["language"]) == (2, 3, "en")
+    notes = measured(name, Talk(Ann=(10.0, ANN)), References(Ann=ANN[0]), script=three).notes
+    assert (notes["speakers_found"], notes["speakers_asked"]) == (1, 3)
+
+
 def test_a_speaker_that_is_not_heard_leaves_the_item_unscored() -> None:
     assert "no speech of Ben is heard" in unscored(Talk(Ann=(10.0, ANN)), REFERENCES, SCRIPT)
 

@@ -5,7 +5,9 @@ Of every speaker, the cosine between the mean embedding of its speech and that o
 over speakers. Range −1 to 1, higher is better. PodEval, section 5.
 With a script, speakers are matched by name and their turns come from aligning its words; without one, diarisation
 finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
-flatters: two protocols. A single reference without a name is for a recording of one voice.
+flatters: two protocols. The words are transcribed in the script's language, which the transcriber decides on where it
+is neither English nor Chinese. The notes say how many speakers were found and asked for. A single reference without a
+name is for a recording of one voice.
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
 similar reference, and then fails.
@@ -22,12 +24,12 @@ from podeval.analysis import Recording, Voice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.analysis.sounding import require_speech, spoken_voices
+from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
 
@@ -73,18 +75,18 @@ def sim(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    found = matches(track, reference_voices, script)
+    found, who = matches(track, reference_voices, script)
     value = float(np.mean([match.cosine for match in found]))
     return Score(
         values={"sim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **track.notes},
+        notes={**match_notes(found), **who, **track.notes},
     )
 
 
 def matches(
     recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
-) -> list[Match]:
-    """Every reference voice with the speaker that should have it.
+) -> tuple[list[Match], dict[str, Any]]:
+    """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
 
     Args:
         recording: who is matched.
@@ -106,20 +108,22 @@ def matches(
         voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
             raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
-        return [Match(voices[0], next(iter(references.embeddings.values())))]
+        return [Match(voices[0], next(iter(references.embeddings.values())))], {}
     if script is None:
-        return _assigned(heard_in(recording.turns()), references)
+        voices = heard_in(recording.turns())
+        return _assigned(voices, references), {"speakers_found": len(voices)}
     named = [name for name in references if name in script.speakers]
     if not named:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
             f"({', '.join(script.speakers)})"
         )
-    turns = recording.turns(script, detect_language(script.text))
+    turns, who = who_speaks(recording, script)
     heard = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in named if name not in heard]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    return [Match(heard[name], references.embeddings[name]) for name in named]
+    found = [Match(heard[name], references.embeddings[name]) for name in named]
+    return found, {"speakers_found": len(heard), **who}
 
 
 def _assigned(voices: Sequence[Voice], references: ReferenceVoices) -> list[Match]:

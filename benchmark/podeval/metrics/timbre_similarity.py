@@ -56,7 +56,8 @@ def timbre_similarity(
     similarity: dict[str, float] = {}
     points: list[tuple[float, float]] = []
     left_out = 0
-    for match in matches(track, reference_voices, script, silence=variant == "lfs"):
+    found, who = matches(track, reference_voices, script, silence=variant == "lfs")
+    for match in found:
         voice = match.voice
         left_out += voice.left_out
         likeness = _likeness(voice.embeddings, match.reference)
@@ -69,6 +70,7 @@ def timbre_similarity(
             "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
             "windows": len(points),
             "windows_left_out": left_out,
+            **who,
             **track.notes,
         },
         timeline=Timeline(

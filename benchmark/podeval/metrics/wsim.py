@@ -47,9 +47,9 @@ def wsim(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    found = matches(track, reference_voices, script)
+    found, who = matches(track, reference_voices, script)
     value = float(np.average([m.cosine for m in found], weights=[m.voice.seconds for m in found]))
     return Score(
         values={"wsim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **track.notes},
+        notes={**match_notes(found), **who, **track.notes},
     )
