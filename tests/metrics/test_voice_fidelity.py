@@ -117,6 +117,20 @@ def test_a_single_reference_is_for_a_recording_of_one_voice() -> None:
     assert found.values["sim"] == pytest.approx(cosine(ANN.mean(axis=0), reference), abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_a_single_reference_with_a_name_is_for_one_speaker_of_several(name: str) -> None:
+    of_ben = References(Ben=BEN.mean(axis=0))
+    for script, speaker in ((None, "S2"), (SCRIPT, "Ben")):
+        talk = Talk(**{"Ann" if script else "S1": (10.0, ANN), speaker: (20.0, BEN)})
+        found = measured(name, talk, of_ben, script=script)
+        assert set(found.notes["speakers"]) == {speaker}
+        assert found.notes["speakers_found"] == 2
+        if name != "timbre_similarity":
+            assert found.values[name] == pytest.approx(1.0, abs=1e-6)
+    alone = measured(name, Talk(whoever=(20.0, BEN)), of_ben, script=Script.parse("one speaker only"))
+    assert set(alone.notes["speakers"]) == {"1"}
+
+
 def test_timbre_similarity_is_the_mean_over_windows_and_then_over_speakers() -> None:
     found = measured("timbre_similarity", TALK, REFERENCES)
     ann = np.mean([cosine(window, REFERENCES["Ann"]) for window in ANN])

@@ -7,7 +7,8 @@ With a script, speakers are matched by name and their turns come from aligning i
 finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
 flatters: two protocols. The words are transcribed in the script's language, which the transcriber decides on where it
 is neither English nor Chinese. The notes say how many speakers were found and asked for. A single reference without a
-name is for a recording of one voice.
+name is for a recording of one voice; one with a name is for the speaker of that name, or without a script for the most
+similar one.
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
 similar reference, and then fails.
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording, Voice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
-from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.sounding import require_speech, spoken_voices
 from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import BadInput, CannotScore
@@ -103,7 +104,7 @@ def matches(
     def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
         return recording.voices(turns) if silence else spoken_voices(recording, turns)
 
-    if len(references) == 1 and (script is None or len(script.speakers) == 1):
+    if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
         require_speech(recording)
         voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
         if not voices:
