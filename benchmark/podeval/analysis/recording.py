@@ -261,7 +261,8 @@ class Recording:
         """Speech apart from music and everything else; made when first asked for, not kept on disk.
 
         Brought to the separator's rate from any other: a lower one is upsampled here even where
-        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems.
+        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems. What measures the
+        stems themselves requires the rate first; a speech stem's notes say where it comes from.
 
         Raises:
             CannotScore: the recording has more than two channels.
