@@ -161,6 +161,15 @@ def test_a_recording_below_3_s_has_loudness_but_no_range_and_says_why(speech_lik
     assert "3 s" in found.notes["range"]
 
 
+def test_the_timeline_of_a_long_recording_has_at_most_600_points(speech_like: Vector) -> None:
+    """118 s have 1151 windows of 3 s every 0.1 s."""
+    long = Recording.from_samples(np.tile(speech_like[::2], 20)[: 118 * 8000], 8000)
+    timeline = score("loudness", {"recording": long}).timeline
+    assert timeline
+    assert 300 < len(timeline.starts) <= 600
+    assert np.diff(timeline.starts[:3]) == pytest.approx([0.2, 0.2])
+
+
 SILENCE, NAN, SHORT = np.zeros(16_000), np.full(16_000, np.nan), np.full(1600, 0.5)
 HEARING = ("loudness", "dnsmos", "sptd", "timbre_consistency")
 
