@@ -98,6 +98,21 @@ def test_the_podeval_variant_maps_the_cosine_to_0_and_1() -> None:
     assert found.values["sim"] == pytest.approx(sum((1 + c) / 2 for c in COSINES.values()) / 2, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_the_timeline_has_every_window_s_cosine_with_the_reference_of_its_speaker(name: str) -> None:
+    found = measured(name, TALK, REFERENCES)
+    expected = [(2.0 * i, cosine(window, REFERENCES["Ann"])) for i, window in enumerate(ANN)]
+    expected += [(2.0 * i, cosine(window, REFERENCES["Ben"])) for i, window in enumerate(BEN)]
+    assert found.timeline
+    assert list(found.timeline.starts) == sorted(start for start, _ in expected)
+    assert found.timeline.values[name] == pytest.approx([value for _, value in sorted(expected)], abs=1e-4)
+    assert (found.timeline.window, found.timeline.drift["per"]) == (3.0, "minute")
+    if name != "timbre_similarity":
+        halved = measured(name, TALK, REFERENCES, variant="podeval").timeline
+        assert halved
+        assert halved.values[name] == pytest.approx([(1 + value) / 2 for _, value in sorted(expected)], abs=1e-4)
+
+
 def test_wsim_weighs_each_speaker_by_its_seconds() -> None:
     found = measured("wsim", TALK, REFERENCES)
     assert found.values["wsim"] == pytest.approx((10 * COSINES["Ann"] + 20 * COSINES["Ben"]) / 30, abs=1e-6)

@@ -6,9 +6,9 @@ over speakers. Range −1 to 1, higher is better. PodEval, section 5.
 With a script, speakers are matched by name and their turns come from aligning its words; without one, diarisation
 finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
 flatters: two protocols. The words are transcribed in the script's language, which the transcriber decides on where it
-is neither English nor Chinese. The notes say how many speakers were found and asked for. A single reference without a
-name is for a recording of one voice; one with a name is for the speaker of that name, or without a script for the most
-similar one.
+is neither English nor Chinese. A single reference without a name is for a recording of one voice; one with a name is
+for the speaker of that name, or without a script for the most similar one. The notes say how many speakers were found
+and asked for, the timeline how alike every window is to its speaker's reference.
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
 similar reference, and then fails.
@@ -28,7 +28,7 @@ from podeval.analysis.sounding import require_speech, spoken_voices
 from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, Timeline
 from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
 
@@ -46,6 +46,13 @@ class Match:
     def cosine(self) -> float:
         """Between the mean embeddings."""
         return cosine(self.voice.embedding, self.reference)
+
+    @property
+    def over_time(self) -> NDArray[np.float64]:
+        """Of every window the cosine with the reference."""
+        windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
+        cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
+        return cosines
 
 
 @metric(
@@ -81,6 +88,7 @@ def sim(
     return Score(
         values={"sim": (1 + value) / 2 if variant == "podeval" else value},
         notes={**match_notes(found), **who, **track.notes},
+        timeline=timeline_of(found, "sim", variant == "podeval"),
     )
 
 
@@ -143,6 +151,20 @@ def _assigned(voices: Sequence[Voice], references: ReferenceVoices) -> list[Matc
 def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     """Of the angle between two vectors."""
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def timeline_of(found: Sequence[Match], key: str, positive: bool = False) -> Timeline:
+    """Every window's cosine with the reference of its speaker, in order of time; `positive` maps it to 0…1."""
+    points = sorted(
+        (clip[0].start, float(value))
+        for match in found
+        for clip, value in zip(match.voice.clips, match.over_time, strict=True)
+    )
+    return Timeline(
+        starts=[round(start, 3) for start, _ in points],
+        window=VOICE_WINDOW,
+        values={key: [round((1 + value) / 2 if positive else value, 4) for _, value in points]},
+    )
 
 
 def match_notes(found: Sequence[Match]) -> dict[str, Any]:

@@ -11,14 +11,12 @@ in the notes), and in not resampling to 24 kHz first; `variant="lfs"` does as th
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podeval.analysis import Recording
-from podeval.analysis.recording import VOICE_WINDOW
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score, Timeline
-from podeval.metrics.sim import NEEDS, matches
+from podeval.metrics.score import Score
+from podeval.metrics.sim import NEEDS, matches, timeline_of
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.text.script import Script
 
@@ -53,37 +51,16 @@ def timbre_similarity(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    similarity: dict[str, float] = {}
-    points: list[tuple[float, float]] = []
-    left_out = 0
     found, who = matches(track, reference_voices, script, silence=variant == "lfs")
-    for match in found:
-        voice = match.voice
-        left_out += voice.left_out
-        likeness = _likeness(voice.embeddings, match.reference)
-        similarity[voice.speaker] = float(likeness.mean())
-        points += [(clip[0].start, float(value)) for clip, value in zip(voice.clips, likeness, strict=True)]
-    points.sort()
+    similarity = {match.voice.speaker: float(match.over_time.mean()) for match in found}
     return Score(
         values={"timbre_similarity": float(np.mean(list(similarity.values())))},
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
-            "windows": len(points),
-            "windows_left_out": left_out,
+            "windows": sum(len(match.voice.clips) for match in found),
+            "windows_left_out": sum(match.voice.left_out for match in found),
             **who,
             **track.notes,
         },
-        timeline=Timeline(
-            starts=[round(start, 3) for start, _ in points],
-            window=VOICE_WINDOW,
-            values={"timbre_similarity": [round(value, 4) for _, value in points]},
-        ),
+        timeline=timeline_of(found, "timbre_similarity"),
     )
-
-
-def _likeness(embeddings: NDArray[np.float32], reference: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of every window the cosine with the reference."""
-    windows = embeddings.astype(np.float64)
-    target = reference.astype(np.float64)
-    cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
-    return cosines

@@ -15,7 +15,7 @@ from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.metrics.sim import NEEDS, match_notes, matches
+from podeval.metrics.sim import NEEDS, match_notes, matches, timeline_of
 from podeval.text.script import Script
 
 
@@ -52,4 +52,5 @@ def wsim(
     return Score(
         values={"wsim": (1 + value) / 2 if variant == "podeval" else value},
         notes={**match_notes(found), **who, **track.notes},
+        timeline=timeline_of(found, "wsim", variant == "podeval"),
     )
