@@ -206,6 +206,24 @@ def test_models_hear_the_mean_of_all_channels(tmp_path: Path, cache: Cache, mode
     np.testing.assert_allclose(models.heard[0], seven.mean(axis=1), atol=1e-6)
 
 
+@pytest.mark.parametrize("left", [0.0, 5e-4])
+def test_channels_that_cancel_each_other_are_refused_where_their_mean_is_needed(cache: Cache, left: float) -> None:
+    one = noise(2)
+    recording = Recording.from_samples(np.hstack([one, (left - 1) * one]), RATE, cache=cache)
+    recording.require_sound()
+    for hears in (recording.mono, recording.speech, lambda: recording.speech_quality("exact")):
+        with pytest.raises(CannotScore, match="its channels are averaged; they cancel each other"):
+            hears()
+
+
+def test_channels_of_which_something_is_left_are_averaged(cache: Cache) -> None:
+    one = noise(2)
+    for other in (-0.99 * one, 0 * one):
+        mixed = Recording.from_samples(np.hstack([one, other]), RATE, cache=cache).mono()
+        np.testing.assert_allclose(mixed, (one + other)[:, 0] / 2, atol=1e-6)
+    assert not Recording.from_samples(np.zeros((RATE, 2)), RATE, cache=cache).mono().any()
+
+
 def test_turns_follow_the_script_where_there_is_one(file: Path, cache: Cache, models: Any) -> None:
     recording = Recording.open(file, cache=cache)
     aligned = recording.turns(SCRIPT)

@@ -105,7 +105,9 @@ def test_the_stem_is_a_recording_of_its_own_that_says_what_it_is(recording: Make
     assert (stem.rate, stem.channels, stem.duration) == (SEPARATED, 2, pytest.approx(60))
     assert stem.samples is whole.stems().speech
     assert (stem.name, stem.profile, stem.cache) == ("episode.wav", whole.profile, whole.cache)
-    assert stem.notes == {"scored": "speech stem", "music_seconds": 34.56}
+    assert stem.notes == {"scored": "speech stem", "music_seconds": 34.56, "upsampled_from": RATE}
+    studio = recording(rate=48_000).speech_track()
+    assert studio.notes == {"scored": "speech stem", "music_seconds": 34.56}
 
 
 def test_all_metrics_share_one_stem(recording: Make, models: Models) -> None:

@@ -161,6 +161,15 @@ def test_a_recording_below_3_s_has_loudness_but_no_range_and_says_why(speech_lik
     assert "3 s" in found.notes["range"]
 
 
+def test_the_timeline_of_a_long_recording_has_at_most_600_points(speech_like: Vector) -> None:
+    """118 s have 1151 windows of 3 s every 0.1 s."""
+    long = Recording.from_samples(np.tile(speech_like[::2], 20)[: 118 * 8000], 8000)
+    timeline = score("loudness", {"recording": long}).timeline
+    assert timeline
+    assert 300 < len(timeline.starts) <= 600
+    assert np.diff(timeline.starts[:3]) == pytest.approx([0.2, 0.2])
+
+
 SILENCE, NAN, SHORT = np.zeros(16_000), np.full(16_000, np.nan), np.full(1600, 0.5)
 HEARING = ("loudness", "dnsmos", "sptd", "timbre_consistency")
 
@@ -240,6 +249,32 @@ def test_the_script_s_language_is_the_one_transcribed_so_that_wer_shares_the_tra
         assert recording.asked == [(TWO_SPEAKERS, "en")]
 
 
+@pytest.mark.parametrize("name", ["sptd", "timbre_consistency"])
+@pytest.mark.parametrize(
+    ("words", "asked"), [("добрый вечер", [None]), ("bonsoir à tous", ["en", None]), ("hello there", ["en"])]
+)
+def test_a_script_in_another_language_is_heard_in_the_one_the_transcriber_decides_on(
+    name: str, words: str, asked: list[str | None]
+) -> None:
+    script = Script.parse([{"speaker": who, "text": words} for who in ("Ann", "Ben")])
+    recording = Derived(ALONE, spoken=(Span(0, 30),))
+    recording.found_turns = tuple(SpeakerTurn(who, at, at + 6) for who, at in (("Ann", 0), ("Ben", 6), ("Ann", 12)))
+    turns = recording.turns
+
+    def heard(script: Script | None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
+        found = turns(script, language)
+        if words.startswith("bonsoir") and language:
+            raise CannotScore("less than half of the script's words are heard")
+        return found
+
+    recording.turns = heard  # type: ignore[method-assign]
+    notes = score(name, {"recording": recording, "script": script}).notes
+    assert [entry[1] for entry in recording.asked if isinstance(entry, tuple)] == asked
+    # The stand-in transcriber says "en" when it decides.
+    assert notes["language"] == "en"
+    assert notes["speakers_asked"] == 2
+
+
 # timbre_consistency
 
 
@@ -252,8 +287,11 @@ def mean_cosine(vectors: list[Vector]) -> float:
     return sum(pairs) / len(pairs)
 
 
+ALONE = (SpeakerTurn("S1", 0.5, 10.5),)
+
+
 def test_one_speaker_s_windows_of_3_s_every_2_s_are_compared_in_all_pairs() -> None:
-    recording = Derived(duration=11.0, spoken=(Span(0, 11),))
+    recording = Derived(ALONE, duration=11.0, spoken=(Span(0, 11),))
     expected = windows([(0, 3)], [(2, 5)], [(4, 7)], [(6, 9)], [(8, 11)])
     found = score("timbre_consistency", {"recording": recording})
     assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(expected), abs=1e-6)
@@ -266,7 +304,7 @@ def test_one_speaker_s_windows_of_3_s_every_2_s_are_compared_in_all_pairs() -> N
 
 
 def test_windows_that_are_mostly_silence_are_left_out_unless_the_paper_s_way_is_asked_for() -> None:
-    recording = Derived(duration=11.0, spoken=(Span(0, 4), Span(7, 11)))
+    recording = Derived(ALONE, duration=11.0, spoken=(Span(0, 4), Span(7, 11)))
     kept = windows([(0, 3)], [(2, 5)], [(6, 9)], [(8, 11)])
     found = score("timbre_consistency", {"recording": recording})
     assert found.values["timbre_consistency"] == pytest.approx(mean_cosine(kept), abs=1e-6)
@@ -296,6 +334,25 @@ def test_each_speaker_s_speech_is_joined_and_scored_on_its_own() -> None:
     assert found.notes["speakers_too_short"] == 1
 
 
+def test_one_speaker_of_a_script_of_three_has_its_own_turns_and_the_notes_say_so() -> None:
+    three = Script.parse([{"speaker": who, "text": "hello there"} for who in ("Ann", "Ben", "Cem")])
+    recording = Derived((SpeakerTurn("Ann", 0, 6),), spoken=(Span(0, 30),))
+    found = score("timbre_consistency", {"recording": recording, "script": three})
+    assert (found.notes["speakers_found"], found.notes["speakers_asked"]) == (1, 3)
+    assert found.notes["windows"] == 2
+    assert score("timbre_consistency", {"recording": recording}).notes["speakers_found"] == 1
+
+
+@pytest.mark.parametrize("variant", ["default", "lfs"])
+def test_where_nobody_speaks_there_is_no_voice_to_be_consistent(variant: str) -> None:
+    inputs: dict[str, Any] = {"recording": Derived()}
+    found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
+    assert found == Unscored("no speaker is found in the recording; is there speech in it?", "system")
+    inputs["script"] = Script.parse("one speaker only")
+    found = catalogue.get("timbre_consistency")(inputs, {"variant": variant})
+    assert found == Unscored("no speech is heard in the recording", "system")
+
+
 def test_a_script_with_one_speaker_needs_no_alignment() -> None:
     recording = Derived(duration=11.0, spoken=(Span(0, 11),))
     monologue = Script.parse("one speaker only")
@@ -305,7 +362,7 @@ def test_a_script_with_one_speaker_needs_no_alignment() -> None:
 
 
 def test_a_recording_with_one_window_is_unscored() -> None:
-    recording = Derived(duration=4.0, spoken=(Span(0, 4),))
+    recording = Derived(ALONE, duration=4.0, spoken=(Span(0, 4),))
     assert "two windows" in unscored("timbre_consistency", {"recording": recording}).reason
 
 

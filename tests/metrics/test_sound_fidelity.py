@@ -122,6 +122,14 @@ def test_music_without_speech_is_unscored(models: Models, cache: Cache) -> None:
     assert "9.0 s of music" in found.reason
 
 
+@pytest.mark.parametrize("source", ["auto", "mix"])
+def test_noise_without_speech_is_unscored(source: str, models: Models, cache: Cache) -> None:
+    models.spoken = False
+    found = measure(np.full(10 * RATE, 0.5), cache, source=source)
+    assert found == Unscored("no speech is heard in the recording", "system")
+    assert not models.heard
+
+
 @pytest.mark.parametrize(
     ("samples", "rate", "reason"),
     [

@@ -98,6 +98,21 @@ def test_the_podeval_variant_maps_the_cosine_to_0_and_1() -> None:
     assert found.values["sim"] == pytest.approx(sum((1 + c) / 2 for c in COSINES.values()) / 2, abs=1e-6)
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_the_timeline_has_every_window_s_cosine_with_the_reference_of_its_speaker(name: str) -> None:
+    found = measured(name, TALK, REFERENCES)
+    expected = [(2.0 * i, cosine(window, REFERENCES["Ann"])) for i, window in enumerate(ANN)]
+    expected += [(2.0 * i, cosine(window, REFERENCES["Ben"])) for i, window in enumerate(BEN)]
+    assert found.timeline
+    assert list(found.timeline.starts) == sorted(start for start, _ in expected)
+    assert found.timeline.values[name] == pytest.approx([value for _, value in sorted(expected)], abs=1e-4)
+    assert (found.timeline.window, found.timeline.drift["per"]) == (3.0, "minute")
+    if name != "timbre_similarity":
+        halved = measured(name, TALK, REFERENCES, variant="podeval").timeline
+        assert halved
+        assert halved.values[name] == pytest.approx([(1 + value) / 2 for _, value in sorted(expected)], abs=1e-4)
+
+
 def test_wsim_weighs_each_speaker_by_its_seconds() -> None:
     found = measured("wsim", TALK, REFERENCES)
     assert found.values["wsim"] == pytest.approx((10 * COSINES["Ann"] + 20 * COSINES["Ben"]) / 30, abs=1e-6)
@@ -115,6 +130,20 @@ def test_a_single_reference_is_for_a_recording_of_one_voice() -> None:
     reference = vectors(5, 1)[0]
     found = measured("sim", Talk(whoever=(12.0, ANN)), References(**{"": reference}), script=None)
     assert found.values["sim"] == pytest.approx(cosine(ANN.mean(axis=0), reference), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_a_single_reference_with_a_name_is_for_one_speaker_of_several(name: str) -> None:
+    of_ben = References(Ben=BEN.mean(axis=0))
+    for script, speaker in ((None, "S2"), (SCRIPT, "Ben")):
+        talk = Talk(**{"Ann" if script else "S1": (10.0, ANN), speaker: (20.0, BEN)})
+        found = measured(name, talk, of_ben, script=script)
+        assert set(found.notes["speakers"]) == {speaker}
+        assert found.notes["speakers_found"] == 2
+        if name != "timbre_similarity":
+            assert found.values[name] == pytest.approx(1.0, abs=1e-6)
+    alone = measured(name, Talk(whoever=(20.0, BEN)), of_ben, script=Script.parse("one speaker only"))
+    assert set(alone.notes["speakers"]) == {"1"}
 
 
 def test_timbre_similarity_is_the_mean_over_windows_and_then_over_speakers() -> None:
@@ -136,12 +165,37 @@ def test_windows_that_are_mostly_silence_are_left_out_unless_the_paper_s_way_is_
     assert whole.values["timbre_similarity"] == pytest.approx(np.mean([cosine(w, references["Ann"]) for w in ANN]))
 
 
+@pytest.mark.parametrize("name", ["sim", "wsim"])
+def test_windows_that_are_mostly_silence_say_nothing_of_a_voice(name: str) -> None:
+    talk = Talk(spoken=(Span(0, 4),), whoever=(30.0, ANN))
+    reference = REFERENCES["Ann"]
+    found = measured(name, talk, References(**{"": reference}), script=None)
+    assert found.values[name] == pytest.approx(cosine(ANN[:2].mean(axis=0), reference), abs=1e-6)
+    assert (found.notes["windows"], found.notes["windows_left_out"]) == (2, 3)
+    assert found.notes["seconds"] == {"1": 4.0}
+
+
+def test_a_recording_whose_speech_is_thinly_spread_is_unscored() -> None:
+    talk = Talk(spoken=tuple(Span(at, at + 0.5) for at in range(0, 30, 3)), whoever=(30.0, ANN))
+    reason = unscored(talk, References(**{"": ANN[0]}), None)
+    assert reason == "no window of 3 s of the recording holds enough speech (at least 40 %)"
+
+
 def unscored(talk: Talk, references: References, script: Script | None) -> str:
     inputs = {"recording": talk, "reference_voices": references} | ({"script": script} if script else {})
     result = catalogue.get("sim")(inputs)
     assert isinstance(result, Unscored)
     assert result.cause == "system"
     return result.reason
+
+
+@pytest.mark.parametrize("name", ["sim", "wsim", "timbre_similarity"])
+def test_the_notes_say_how_many_speakers_were_found_and_asked_for(name: str) -> None:
+    three = Script.parse([{"speaker": who, "text": "hello there"} for who in ("Ann", "Ben", "Cem")])
+    notes = measured(name, TALK, REFERENCES, script=three).notes
+    assert (notes["speakers_found"], notes["speakers_asked"], notes["language"]) == (2, 3, "en")
+    notes = measured(name, Talk(Ann=(10.0, ANN)), References(Ann=ANN[0]), script=three).notes
+    assert (notes["speakers_found"], notes["speakers_asked"]) == (1, 3)
 
 
 def test_a_speaker_that_is_not_heard_leaves_the_item_unscored() -> None:

@@ -41,6 +41,9 @@ VOICE_WINDOW, VOICE_STRIDE = 3.0, 2.0
 SHORTEST_VOICE = 0.5
 """Seconds of speech below which nothing is said of a voice."""
 
+CANCELLED = 1e6
+"""How much more energy a channel has than the mean of all, when nothing of them is left in it (60 dB)."""
+
 _BLOCK = 1 << 20
 _MOST_CHANNELS = 64
 
@@ -54,12 +57,14 @@ class Voice:
         clips: windows over the speaker's joined speech.
         embeddings: one a window, shape (windows, dimensions), not normalised.
         seconds: of speech.
+        left_out: windows that are not among these, as they are mostly silence.
     """
 
     speaker: str
     clips: tuple[Clip, ...]
     embeddings: NDArray[np.float32]
     seconds: float
+    left_out: int = 0
 
     @property
     def embedding(self) -> NDArray[np.float32]:
@@ -201,10 +206,11 @@ class Recording:
         """Mean of the channels at `rate`, shape (frames,); made once per rate.
 
         Raises:
-            CannotScore: the recording's rate is below `rate` and upsampling was not allowed.
+            CannotScore: the recording's rate is below `rate` and upsampling was not allowed, or its channels cancel
+                each other.
         """
         self.require_rate(rate)
-        made: Samples = self._once(f"mono {rate}", lambda: resample(mono(self.samples), self.rate, rate))
+        made: Samples = self._once(f"mono {rate}", lambda: resample(self._mixed(), self.rate, rate))
         return made
 
     def require_rate(self, rate: int) -> None:
@@ -255,7 +261,8 @@ class Recording:
         """Speech apart from music and everything else; made when first asked for, not kept on disk.
 
         Brought to the separator's rate from any other: a lower one is upsampled here even where
-        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems.
+        `allow_upsampling` is off, as a band that is empty in the mix stays empty in both stems. What measures the
+        stems themselves requires the rate first; a speech stem's notes say where it comes from.
 
         Raises:
             CannotScore: the recording has more than two channels.
@@ -331,6 +338,12 @@ class Recording:
 
         return self.array_from("speech_quality", stacked, windows=windows)
 
+    def _mixed(self) -> Samples:
+        mixed = mono(self.samples)
+        if self.channels > 1 and 0 < _energy(self.samples) / self.channels > CANCELLED * _energy(mixed):
+            raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
+        return mixed
+
     def _separate(self) -> Stems:
         rate = registry.card("separator", self.profile).rate
         model: Separator = registry.load("separator", self.profile)
@@ -385,6 +398,11 @@ def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:
     bounds = np.iinfo(array.dtype)
     half = 2.0 ** (bounds.bits - 1)
     return array / half if bounds.min else array / half - 1.0
+
+
+def _energy(samples: Samples) -> float:
+    blocks = (samples[start : start + _BLOCK] for start in range(0, len(samples), _BLOCK))
+    return sum(float(np.sum(np.square(block, dtype=np.float64))) for block in blocks)
 
 
 class _Clips(Sequence[Samples]):

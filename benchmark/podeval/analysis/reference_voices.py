@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.recording import SHORTEST_VOICE, Recording
+from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW, Recording
+from podeval.analysis.sounding import spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.models.jobs import SpeakerTurn
 
@@ -57,7 +58,7 @@ class ReferenceVoices(Mapping[str, Recording]):
 
     @cached_property
     def embeddings(self) -> dict[str, NDArray[np.float32]]:
-        """Of every voice the mean embedding over windows of its recording.
+        """Of every voice the mean embedding over the windows of its recording that hold enough speech.
 
         Raises:
             CannotScore: a reference recording is silent, too short or holds no speech.
@@ -75,8 +76,12 @@ class ReferenceVoices(Mapping[str, Recording]):
             raise CannotScore(f"{of} lasts {recording.duration:.2f} s; at least {SHORTEST_VOICE:g} s are needed")
         if not recording.speech():
             raise CannotScore(f"{of} cannot be used: no speech is heard in it")
-        (voice,) = recording.voices((SpeakerTurn("1", 0.0, recording.duration),))
-        return voice.embedding
+        voices = spoken_voices(recording, (SpeakerTurn("1", 0.0, recording.duration),))
+        if not voices:
+            raise CannotScore(
+                f"{of} cannot be used: no window of {VOICE_WINDOW:g} s of it holds enough speech (at least 40 %)"
+            )
+        return voices[0].embedding
 
     def __getitem__(self, name: str) -> Recording:
         return self._recordings[name]

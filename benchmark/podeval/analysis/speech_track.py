@@ -9,6 +9,9 @@ instruments from 72 % of the time to all of it (20 dB: from 24 %). Bare drums ar
 Where music lies under speech, the stem scores nearer to the speech alone than the mix does at every level tried (0 to
 30 dB; DNSMOS, DistillMOS). The stem of clean speech keeps its DNSMOS within 0.1, that of far-field speech loses up to
 0.4 DistillMOS; hence the threshold, below which a jingle is not worth a separation.
+
+A rate below the separator's is brought up to it for the stem, without being asked: the models that hear the stem have a
+lower one, and a band that is empty in the mix is empty in the stem. The stem's notes say so.
 """
 
 from __future__ import annotations
@@ -72,7 +75,11 @@ def speech_stem(recording: Recording) -> Recording:
         profile=recording.profile,
         cache=recording.cache,
         allow_upsampling=recording.allow_upsampling,
-        notes={"scored": "speech stem", "music_seconds": round(music, 2)},
+        notes={
+            "scored": "speech stem",
+            "music_seconds": round(music, 2),
+            **({"upsampled_from": recording.rate} if recording.rate < stems.rate else {}),
+        },
     )
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
         raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
-from podeval.errors import CannotScore
+from podeval.analysis.sounding import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
@@ -72,8 +72,7 @@ def distillmos(
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    if sum(span.duration for span in track.speech()) < SHORTEST:
-        raise CannotScore("no speech is heard in the recording")
+    require_speech(track, SHORTEST)
     samples = track.mono(RATE)
     starts = window_starts(len(samples), spread=windows == "spread")
     heard = [samples[start : start + WINDOW] for start in starts]

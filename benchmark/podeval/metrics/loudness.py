@@ -19,6 +19,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
 _TIMELINE_POINTS = 600
+"""At most."""
 
 
 @metric(
@@ -56,7 +57,7 @@ def loudness(recording: Recording, *, variant: Literal["standard", "podeval"] = 
     else:
         found = meter.measure_podeval(recording.samples, recording.rate)
         scored = meter.integrated_score(found.integrated, "podeval")
-    step = max(1, len(found.short_term) // _TIMELINE_POINTS)
+    step = max(1, -(-len(found.short_term) // _TIMELINE_POINTS))
     return Score(
         values={
             "integrated": found.integrated,

@@ -139,9 +139,9 @@ def _share(good: Floats, bad: Floats) -> Floats:
 
 def _tracks(recording: Recording, variant: Variant) -> list[Samples]:
     """What is scored, at 44.1 kHz: the mean of the channels, or each of them."""
-    mixed = recording.mono(RATE)
     if variant != "msclap" or recording.channels == 1:
-        return [mixed]
+        return [recording.mono(RATE)]
+    recording.require_rate(RATE)
     return [resample(recording.samples[:, channel], recording.rate, RATE) for channel in range(recording.channels)]
 
 

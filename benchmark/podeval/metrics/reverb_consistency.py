@@ -73,7 +73,7 @@ def reverb_consistency(
         raise CannotScore("no speech is heard, and only speech tells how much a room reverberates")
     srmr = partial(srmr_windows, track.mono(), MODEL_RATE, WINDOW, STRIDE, fast=mode == "fast")
     starts, values = srmr(norm=norm)
-    kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech, WINDOW)
+    kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
         found = "no window" if not kept.any() else "only one window"
         raise CannotScore(

@@ -1,10 +1,14 @@
 """Speaker similarity (SIM): whether the speakers have the voices they were given.
 
 Of every speaker, the cosine between the mean embedding of its speech and that of its reference recording (windows of
-3 s every 2 s, both); the mean over speakers. Range −1 to 1, higher is better. PodEval, section 5.
+3 s every 2 s, both; those of which more than 60 % is not speech are left out, those of the recording counted); the mean
+over speakers. Range −1 to 1, higher is better. PodEval, section 5.
 With a script, speakers are matched by name and their turns come from aligning its words; without one, diarisation
 finds the speakers, and each reference is matched with the one that makes all similarities together largest, which
-flatters: two protocols. A single reference without a name is for a recording of one voice.
+flatters: two protocols. The words are transcribed in the script's language, which the transcriber decides on where it
+is neither English nor Chinese. A single reference without a name is for a recording of one voice; one with a name is
+for the speaker of that name, or without a script for the most similar one. The notes say how many speakers were found
+and asked for, the timeline how alike every window is to its speaker's reference.
 
 Differs from the public code, which maps the cosine to 0…1 (`variant="podeval"`), assigns each segment to the most
 similar reference, and then fails.
@@ -12,20 +16,21 @@ similar reference, and then fails.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, Voice
-from podeval.analysis.recording import SHORTEST_VOICE
-from podeval.analysis.reference_voices import ReferenceVoices
+from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
+from podeval.analysis.reference_voices import ONLY, ReferenceVoices
+from podeval.analysis.sounding import require_speech, spoken_voices
+from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score
+from podeval.metrics.score import Score, Timeline
 from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
 
@@ -42,11 +47,18 @@ class Match:
         """Between the mean embeddings."""
         return cosine(self.voice.embedding, self.reference)
 
+    @property
+    def over_time(self) -> NDArray[np.float64]:
+        """Of every window the cosine with the reference."""
+        windows, target = self.voice.embeddings.astype(np.float64), self.reference.astype(np.float64)
+        cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
+        return cosines
+
 
 @metric(
     name="sim",
     title="SIM",
-    version="1.0",
+    version="1.1",
     dimension="speech.voice_fidelity",
     keys=(Key("sim", "higher", "cosine", (-1, 1), about="likeness of each speaker to its reference voice"),),
     needs=NEEDS,
@@ -71,40 +83,56 @@ def sim(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    found = matches(track, reference_voices, script)
+    found, who = matches(track, reference_voices, script)
     value = float(np.mean([match.cosine for match in found]))
     return Score(
         values={"sim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **track.notes},
+        notes={**match_notes(found), **who, **track.notes},
+        timeline=timeline_of(found, "sim", variant == "podeval"),
     )
 
 
-def matches(recording: Recording, references: ReferenceVoices, script: Script | None) -> list[Match]:
-    """Every reference voice with the speaker that should have it.
+def matches(
+    recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
+) -> tuple[list[Match], dict[str, Any]]:
+    """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
+
+    Args:
+        recording: who is matched.
+        references: with whom.
+        script: whose names are those of the references.
+        silence: whether speakers keep the windows that are mostly silence.
 
     Raises:
         BadInput: the references' names are not those of the script's speakers.
         CannotScore: no speech, or a speaker with a reference is not heard.
     """
     recording.require_sound(SHORTEST_VOICE)
-    if len(references) == 1 and (script is None or len(script.speakers) == 1):
-        if not recording.speech():
-            raise CannotScore("no speech is heard in the recording")
-        (voice,) = recording.voices((SpeakerTurn("1", 0.0, recording.duration),))
-        return [Match(voice, next(iter(references.embeddings.values())))]
+
+    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+        return recording.voices(turns) if silence else spoken_voices(recording, turns)
+
+    if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
+        require_speech(recording)
+        voices = heard_in((SpeakerTurn("1", 0.0, recording.duration),))
+        if not voices:
+            raise CannotScore(f"no window of {VOICE_WINDOW:g} s of the recording holds enough speech (at least 40 %)")
+        return [Match(voices[0], next(iter(references.embeddings.values())))], {}
     if script is None:
-        return _assigned(recording.voices(recording.turns()), references)
+        voices = heard_in(recording.turns())
+        return _assigned(voices, references), {"speakers_found": len(voices)}
     named = [name for name in references if name in script.speakers]
     if not named:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
             f"({', '.join(script.speakers)})"
         )
-    turns = recording.turns(script, detect_language(script.text))
-    heard = {voice.speaker: voice for voice in recording.voices(turns)}
+    turns, who = who_speaks(recording, script)
+    heard = {voice.speaker: voice for voice in heard_in(turns)}
     if silent := [name for name in named if name not in heard]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    return [Match(heard[name], references.embeddings[name]) for name in named]
+    found = [Match(heard[name], references.embeddings[name]) for name in named]
+    return found, {"speakers_found": len(heard), **who}
 
 
 def _assigned(voices: Sequence[Voice], references: ReferenceVoices) -> list[Match]:
@@ -125,9 +153,25 @@ def cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
-def match_notes(found: Sequence[Match]) -> dict[str, dict[str, float]]:
-    """Similarity and seconds of speech by speaker."""
+def timeline_of(found: Sequence[Match], key: str, positive: bool = False) -> Timeline:
+    """Every window's cosine with the reference of its speaker, in order of time; `positive` maps it to 0…1."""
+    points = sorted(
+        (clip[0].start, float(value))
+        for match in found
+        for clip, value in zip(match.voice.clips, match.over_time, strict=True)
+    )
+    return Timeline(
+        starts=[round(start, 3) for start, _ in points],
+        window=VOICE_WINDOW,
+        values={key: [round((1 + value) / 2 if positive else value, 4) for _, value in points]},
+    )
+
+
+def match_notes(found: Sequence[Match]) -> dict[str, Any]:
+    """Similarity and seconds of speech by speaker, and how many windows these are of."""
     return {
         "speakers": {match.voice.speaker: round(match.cosine, 4) for match in found},
         "seconds": {match.voice.speaker: round(match.voice.seconds, 2) for match in found},
+        "windows": sum(len(match.voice.clips) for match in found),
+        "windows_left_out": sum(match.voice.left_out for match in found),
     }

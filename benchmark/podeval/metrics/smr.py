@@ -6,7 +6,8 @@ its mean over segments, `smr_score` the share of segments above 0, in which spee
 without a pause of more than 0.5 s; it counts where music is heard during at least half of it and the accompaniment
 reaches −60 LUFS. `smr_reference` is the mean of PodEval's second score: 1 from 5 to 30 LU, 0 below 0, falling
 exponentially between 5 and 0 and above 30. With the embedded separator, the error on mixes of 0 to 10 LU is 0.6 LU in
-the median and 4.4 LU at worst, mostly upwards (docs/smr-accuracy.md).
+the median and 4.4 LU at worst, mostly upwards (docs/smr-accuracy.md). A rate below the separator's, 44.1 kHz, is
+refused unless upsampling is allowed, and then noted: of music, what lies above is missing.
 
 Source: PodEval, section 7.2 and its code.
 
@@ -28,6 +29,7 @@ from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
+from podeval.models import registry
 
 LONGEST_PAUSE = 0.5
 SHORTEST_SEGMENT = 3.0
@@ -44,7 +46,7 @@ Meter = Callable[[Span], float]
 @metric(
     name="smr",
     title="SMR",
-    version="1.0",
+    version="1.1",
     dimension="audio.speech_over_music",
     keys=(
         Key("smr", "higher", "LU", about="loudness of speech over that of the music under it, mean over segments"),
@@ -60,13 +62,15 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
     """Score one recording.
 
     Args:
-        recording: speech with music under at least some of it, one or two channels.
+        recording: speech with music under at least some of it, one or two channels, 44.1 kHz.
         variant: `standard` measures where there is music, by BS.1770; `podeval` everywhere, on mono stems at 16 kHz.
     """
     recording.require_sound(SHORTEST_SEGMENT)
     music = speech_track.lasting_music(recording)
     if variant == "standard" and not music:
         raise CannotScore("no music is heard under speech")
+    rate = registry.card("separator", recording.profile).rate
+    recording.require_rate(rate)
     segments = speech_segments(recording.speech_stem().speech())
     if not segments:
         raise CannotScore(f"no speech lasts {SHORTEST_SEGMENT:g} s without a pause of more than {LONGEST_PAUSE:g} s")
@@ -95,6 +99,7 @@ def smr(recording: Recording, *, variant: Literal["standard", "podeval"] = "stan
             "segments": [[round(s.start, 2), round(s.end, 2), round(ratio, 2)] for s, ratio in found.items()],
             "segments_without_music": len(segments) - len(found),
             "music_seconds": round(sum(span.duration for span in music), 2),
+            **({"upsampled_from": recording.rate} if recording.rate < rate else {}),
         },
         timeline=Timeline(
             starts=[round(segment.start, 3) for segment in found],

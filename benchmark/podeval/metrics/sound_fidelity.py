@@ -6,8 +6,8 @@ the model is torchaudio's (Kumar et al., ICASSP 2023), trained on English senten
 
 Differs from the paper, which gives the model the whole file: its cost grows with the square of the length, and it was
 trained on 5 s. A shorter recording is scored whole. Windows more than 40 dB below the loudest are pauses, which have
-no PESQ: left out and counted. The range the paper names, −0.5 to 4.5, is that of narrow-band PESQ, which the model
-does not estimate.
+no PESQ: left out and counted. Noise or music alone has none either, and is unscored. The range the paper names, −0.5
+to 4.5, is that of narrow-band PESQ, which the model does not estimate.
 """
 
 from typing import Literal
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
+from podeval.analysis.sounding import require_speech
 from podeval.analysis.speech_track import NEEDS
-from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
@@ -34,7 +34,7 @@ QUIET = -40.0
 @metric(
     name="sound_fidelity",
     title="Sound fidelity",
-    version="1.0",
+    version="1.1",
     dimension="acoustics.fidelity",
     keys=(Key("pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it"),),
     needs=("pesq_estimator", *NEEDS),
@@ -57,7 +57,7 @@ def sound_fidelity(
     # Nothing is separated where there is no model for what follows.
     registry.card("pesq_estimator", recording.profile)
     track = recording.speech_track(source)
-    track.require_sound(SHORTEST)
+    require_speech(track)
     if variant == "lfs":
         track = track.through(LFS_RATE)
     found = track.array_from(
@@ -76,18 +76,12 @@ def sound_fidelity(
 
 
 def _windows(model: WindowScorer, samples: Samples) -> NDArray[np.float64]:
-    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2).
-
-    Raises:
-        CannotScore: all of it is silent.
-    """
+    """Of every window its start in seconds and its estimate, NaN for pauses; shape (windows, 2)."""
     size, stride = round(WINDOW * RATE), round(STRIDE * RATE)
     last = max(0, len(samples) - size)
     starts = [*range(0, last, stride), last]
     windows = [samples[start : start + size] for start in starts]
     level = np.array([np.sqrt(np.mean(np.square(window, dtype=np.float64))) for window in windows])
-    if not level.any():
-        raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
     loud = np.flatnonzero(level >= level.max() * 10 ** (QUIET / 20))
     found = np.full((len(starts), 2), np.nan)
     found[:, 0] = np.array(starts) / RATE

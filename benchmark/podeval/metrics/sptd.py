@@ -3,7 +3,8 @@
 1 minus the mean cosine similarity over all pairs of speakers, each speaker the mean embedding of windows of 3 s every
 2 s over its joined speech. Range 0 to 2, higher is better. PodEval, Eq. 1.
 With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
-different protocols.
+different protocols. The words are transcribed in the script's language, which the transcriber decides on where it is
+neither English nor Chinese. A distance between speakers is one of the whole recording: there is no timeline.
 
 Differs from the public code, which halves the distance, measures the reference voices where it has any, and
 divides by zero with one speaker; `variant="podeval"` halves too.
@@ -16,17 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
 
 
 @metric(
     name="sptd",
     title="SPTD",
-    version="1.1",
+    version="1.2",
     dimension="speech.timbre_difference",
     keys=(
         Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices"),
@@ -51,19 +52,20 @@ def sptd(
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
     """
     recording.require_sound()
-    asked = len(script.speakers) if script else None
     track = recording.speech_track(source)
-    turns = track.turns(script, detect_language(script.text)) if script else track.turns()
+    turns, who = who_speaks(track, script)
     voices = track.voices(turns)
     if len(voices) < 2:
         found = "no speaker" if not voices else "one speaker"
-        raise CannotScore(f"needs at least two speakers, found {found}" + (f" of {asked}" if asked else ""))
+        raise CannotScore(
+            f"needs at least two speakers, found {found}" + (f" of {who['speakers_asked']}" if script else "")
+        )
     distance = voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},
         notes={
             "seconds": {voice.speaker: round(voice.seconds, 2) for voice in voices},
-            **({"speakers_asked": asked} if asked else {}),
+            **who,
             **track.notes,
         },
     )

@@ -4,26 +4,28 @@ Mean cosine similarity over all distinct pairs of speaker embeddings of windows 
 speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is
 better (LFS-Bench calls values above 0.93 superior, with another encoder). LFS-Bench, section 3 and appendix D.1.
 Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
-flatters consistency; the two are different protocols.
+flatters consistency; the two are different protocols. The script's words are transcribed in its language, which the
+transcriber decides on where it is neither English nor Chinese. The notes say how many speakers were found and, with a
+script of several, asked for; a recording in which nobody is found is unscored.
 
 Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
 not resampling to 24 kHz first; `variant="lfs"` does as the paper does.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, Voice, speech_track
 from podeval.analysis.recording import VOICE_WINDOW
-from podeval.analysis.sounding import sounding
+from podeval.analysis.sounding import require_speech, sounding
+from podeval.analysis.who_speaks import who_speaks
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.models.jobs import SpeakerTurn
 from podeval.text.script import Script
-from podeval.text.tokens import detect_language
 
 LFS_RATE = 24_000
 """Hz; LFS-Bench brings all audio to it before anything else."""
@@ -32,7 +34,7 @@ LFS_RATE = 24_000
 @metric(
     name="timbre_consistency",
     title="Timbre consistency",
-    version="1.1",
+    version="1.2",
     dimension="acoustics.timbre",
     keys=(Key("timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"),),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
@@ -57,13 +59,13 @@ def timbre_consistency(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    voices = _voices(track, script)
+    voices, who = _voices(track, script)
     speech = track.speech() if variant == "default" else ()
     consistency: dict[str, float] = {}
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        heard = sounding(voice.clips, speech, VOICE_WINDOW) | (variant == "lfs")
+        heard = sounding(voice.clips, speech) | (variant == "lfs")
         kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
@@ -78,6 +80,7 @@ def timbre_consistency(
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in consistency.items()},
             "speakers_too_short": len(voices) - len(consistency),
+            **who,
             "windows": len(drift),
             "windows_left_out": left_out,
             **track.notes,
@@ -90,13 +93,24 @@ def timbre_consistency(
     )
 
 
-def _voices(recording: Recording, script: Script | None) -> tuple[Voice, ...]:
-    """The speakers; a single one has the whole recording, pauses included."""
+def _voices(recording: Recording, script: Script | None) -> tuple[tuple[Voice, ...], dict[str, Any]]:
+    """The speakers, with notes on them; a single one has the whole recording, pauses included.
+
+    One speaker of a script of several has no more than its own turns.
+
+    Raises:
+        CannotScore: nobody is found.
+    """
     whole = (SpeakerTurn("1", 0.0, recording.duration),)
     if script and len(script.speakers) == 1:
-        return recording.voices(whole)
-    turns = recording.turns(script, detect_language(script.text)) if script else recording.turns()
-    return recording.voices(turns if len({turn.speaker for turn in turns}) > 1 else whole)
+        require_speech(recording)
+        return recording.voices(whole), {}
+    turns, notes = who_speaks(recording, script)
+    if not turns:
+        raise CannotScore("no speaker is found in the recording; is there speech in it?")
+    alone = script is None and len({turn.speaker for turn in turns}) == 1
+    voices = recording.voices(whole if alone else turns)
+    return voices, {"speakers_found": len(voices), **notes}
 
 
 def _likeness(embeddings: NDArray[np.float32]) -> NDArray[np.float64]:

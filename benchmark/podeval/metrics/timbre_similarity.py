@@ -4,23 +4,19 @@ Mean cosine between the embedding of the reference recording and those of window
 speakers, each speaker's speech is joined and scored on its own, and the scores averaged. Range −1 to 1, higher is
 better. LFS-Bench, appendix F.3. Which speaker has which reference is found as in `sim`.
 
-Differs from the paper in leaving out windows of which more than 60 % is not speech (counted in the notes), and in
-not resampling to 24 kHz first; `variant="lfs"` does as the paper does.
+Differs from the paper in leaving out windows of which more than 60 % is not speech (those of the recording are counted
+in the notes), and in not resampling to 24 kHz first; `variant="lfs"` does as the paper does with the recording.
 """
 
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podeval.analysis import Recording
-from podeval.analysis.recording import VOICE_WINDOW
 from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.sounding import sounding
-from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.score import Score, Timeline
-from podeval.metrics.sim import NEEDS, matches
+from podeval.metrics.score import Score
+from podeval.metrics.sim import NEEDS, matches, timeline_of
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.text.script import Script
 
@@ -28,7 +24,7 @@ from podeval.text.script import Script
 @metric(
     name="timbre_similarity",
     title="Timbre similarity",
-    version="1.0",
+    version="1.1",
     dimension="acoustics.timbre",
     keys=(Key("timbre_similarity", "higher", "cosine", (-1, 1), about="likeness to the reference voice over time"),),
     needs=NEEDS,
@@ -55,40 +51,16 @@ def timbre_similarity(
     track = recording.speech_track(source)
     if variant == "lfs":
         track = track.through(LFS_RATE)
-    similarity: dict[str, float] = {}
-    points: list[tuple[float, float]] = []
-    left_out = 0
-    for match in matches(track, reference_voices, script):
-        clips = match.voice.clips
-        heard = np.full(len(clips), True) if variant == "lfs" else sounding(clips, track.speech(), VOICE_WINDOW)
-        left_out += int((~heard).sum())
-        if heard.any():
-            likeness = _likeness(match.voice.embeddings[heard], match.reference)
-            similarity[match.voice.speaker] = float(likeness.mean())
-            kept = (clip for clip, sounds in zip(clips, heard, strict=True) if sounds)
-            points += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
-        else:
-            raise CannotScore(f"no window of 3 s of speaker {match.voice.speaker} is mostly speech")
-    points.sort()
+    found, who = matches(track, reference_voices, script, silence=variant == "lfs")
+    similarity = {match.voice.speaker: float(match.over_time.mean()) for match in found}
     return Score(
         values={"timbre_similarity": float(np.mean(list(similarity.values())))},
         notes={
             "speakers": {speaker: round(value, 4) for speaker, value in similarity.items()},
-            "windows": len(points),
-            "windows_left_out": left_out,
+            "windows": sum(len(match.voice.clips) for match in found),
+            "windows_left_out": sum(match.voice.left_out for match in found),
+            **who,
             **track.notes,
         },
-        timeline=Timeline(
-            starts=[round(start, 3) for start, _ in points],
-            window=VOICE_WINDOW,
-            values={"timbre_similarity": [round(value, 4) for _, value in points]},
-        ),
+        timeline=timeline_of(found, "timbre_similarity"),
     )
-
-
-def _likeness(embeddings: NDArray[np.float32], reference: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Of every window the cosine with the reference."""
-    windows = embeddings.astype(np.float64)
-    target = reference.astype(np.float64)
-    cosines: NDArray[np.float64] = windows @ target / (np.linalg.norm(windows, axis=1) * np.linalg.norm(target))
-    return cosines

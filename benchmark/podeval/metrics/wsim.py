@@ -15,14 +15,14 @@ from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.metrics.sim import NEEDS, match_notes, matches
+from podeval.metrics.sim import NEEDS, match_notes, matches, timeline_of
 from podeval.text.script import Script
 
 
 @metric(
     name="wsim",
     title="WSIM",
-    version="1.0",
+    version="1.1",
     dimension="speech.voice_fidelity",
     keys=(Key("wsim", "higher", "cosine", (-1, 1), about="likeness to the reference voices, weighted by time"),),
     needs=NEEDS,
@@ -47,9 +47,10 @@ def wsim(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    found = matches(track, reference_voices, script)
+    found, who = matches(track, reference_voices, script)
     value = float(np.average([m.cosine for m in found], weights=[m.voice.seconds for m in found]))
     return Score(
         values={"wsim": (1 + value) / 2 if variant == "podeval" else value},
-        notes={**match_notes(found), **track.notes},
+        notes={**match_notes(found), **who, **track.notes},
+        timeline=timeline_of(found, "wsim", variant == "podeval"),
     )

@@ -1,0 +1,33 @@
+"""Who speaks when, in the language of the script where there is one, and how many speakers that should be."""
+
+from typing import Any
+
+from podeval.analysis.recording import Recording
+from podeval.errors import CannotScore
+from podeval.models.jobs import SpeakerTurn
+from podeval.text.script import Script
+from podeval.text.tokens import detect_language, is_foreign
+
+
+def who_speaks(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerTurn, ...], dict[str, Any]]:
+    """The turns, and what a score's notes say of them: `language` and `speakers_asked` where there is a script.
+
+    English and Chinese are transcribed as such. Where that finds less than half of the words, as other languages in
+    Latin letters cannot be told from English, and where a script is in other letters, the transcriber decides.
+
+    Raises:
+        CannotScore: too few of the script's words are heard to know who speaks when.
+    """
+    if script is None:
+        return recording.turns(), {}
+    language = None if is_foreign(script.text) else detect_language(script.text)
+    try:
+        turns = recording.turns(script, language)
+    except CannotScore:
+        if language is None:
+            raise
+        language, turns = None, recording.turns(script)
+    return turns, {
+        "language": language or recording.transcript().language,
+        "speakers_asked": len(script.speakers),
+    }
