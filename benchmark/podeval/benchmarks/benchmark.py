@@ -191,7 +191,7 @@ class Item(Record):
     topic: str
     category: str = ""
     language: Language
-    voices: int = Field(ge=1, description="number of speakers asked for")
+    voices: int | None = Field(ge=1, description="number of speakers asked for; null where nothing says")
     script: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     episode: Episode | None = None
     instruction: str | None = None
