@@ -21,7 +21,7 @@ from podeval.text.tokens import detect_language, require_words, tokenise
 @metric(
     name="distinct_n",
     title="Distinct-n",
-    version="1.0",
+    version="1.1",
     dimension="script.lexical_diversity",
     keys=(
         Key(

@@ -20,7 +20,7 @@ from podeval.text.tokens import detect_language, require_words, stop_words, toke
 @metric(
     name="info_dens",
     title="Information density",
-    version="1.0",
+    version="1.1",
     dimension="script.information_density",
     keys=(
         Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),

@@ -20,7 +20,7 @@ from podeval.text.tokens import detect_language, require_words, tokenise
 @metric(
     name="mattr",
     title="MATTR",
-    version="1.0",
+    version="1.1",
     dimension="script.vocabulary",
     keys=(Key("mattr", "higher", "", (0, 1), about="distinct by all words, in windows of 100"),),
     paper="PodEval",

@@ -29,7 +29,7 @@ WINDOW = 100
 @metric(
     name="semantic_div",
     title="Semantic diversity",
-    version="1.0",
+    version="1.1",
     dimension="script.semantic_diversity",
     keys=(Key("semantic_div", "higher", "", (0, 2), about="mean distance in meaning between parts of 100 words"),),
     needs=("sentence_encoder",),

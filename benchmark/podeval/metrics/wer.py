@@ -24,7 +24,7 @@ from podeval.text.word_errors import word_errors
 @metric(
     name="wer",
     title="WER",
-    version="1.2",
+    version="1.3",
     dimension="speech.accuracy",
     keys=(
         Key("wer", "lower", "", (0, None), about="word error rate, normalised"),
