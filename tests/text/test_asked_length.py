@@ -5,7 +5,6 @@ import time
 import pytest
 
 from podeval.text.asked_length import length_asked, length_is_strict
-from podeval.text.numerals import number
 
 NO_LIMIT = float("inf")
 
@@ -158,28 +157,3 @@ def test_a_long_request_is_read_in_time(piece: str) -> None:
 )
 def test_only_a_word_about_the_length_makes_it_strict(request_text: str, strict: bool) -> None:
     assert length_is_strict(request_text) is strict
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("ninety-nine", 99),
-        ("one hundred and twenty", 120),
-        ("fifteen hundred", 1500),
-        ("a thousand", 1000),
-        ("eight thousand five hundred", 8500),
-        ("2 and a half", 2.5),
-        ("8k", 8000),
-        ("1,500", 1500),
-        ("十", 10),
-        ("一百零五", 105),
-        ("二百五", 250),
-        ("一千零五", 1005),
-        ("1.5万", 15_000),
-        ("1万2千", 12_000),
-        ("两万三", 23_000),
-        ("三五", None),
-    ],
-)
-def test_numbers_as_they_are_written(text: str, value: float | None) -> None:
-    assert number(text) == value

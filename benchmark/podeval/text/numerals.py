@@ -3,6 +3,7 @@
 `ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `number` is the value of what they
 match. English goes to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese to 万 (`一百二十`,
 `1千5百`, `两万三`).
+`spoken` goes the other way, from digits to words.
 """
 
 import re
@@ -83,3 +84,52 @@ def _chinese(text: str) -> float | None:
         # 一千五 is one thousand five hundred.
         pending *= scale / 10
     return total + section + (pending or 0)
+
+
+def spoken(digits: str, language: str = "en") -> str:
+    """A whole number in digits as it is said: 25 as `twenty five` or `二十五`, 1984 as a year, 1,984 not.
+
+    Numbers with a zero in front or more than nine digits are said digit by digit.
+    """
+    grouped, digits = "," in digits, digits.replace(",", "")
+    value = int(digits[:10])
+    year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)
+    one_by_one = len(digits) > 9 or (digits[0] == "0" and len(digits) > 1)
+    if language == "zh":
+        return (
+            "".join(_CHINESE_DIGITS[int(digit)] for digit in digits) if year or one_by_one else _said_in_chinese(value)
+        )
+    if one_by_one:
+        return " ".join(_said_below_100(int(digit)) for digit in digits)
+    if not year:
+        return _said(value)
+    century, rest = divmod(value, 100)
+    low = "hundred" if not rest else f"oh {_said(rest)}" if rest < 10 else _said(rest)
+    return f"{_said(century)} {low}"
+
+
+_CHINESE_DIGITS = "零一二三四五六七八九"
+_NAMES = {value: word for word, value in (_ONES | _TEENS | _TENS | {"zero": 0}).items()}
+
+
+def _said_below_100(value: int) -> str:
+    tens, ones = divmod(value, 10)
+    return _NAMES[value] if value in _NAMES else f"{_NAMES[10 * tens]} {_NAMES[ones]}"
+
+
+def _said(value: int) -> str:
+    for scale, name in ((1_000_000, "million"), (1000, "thousand"), (100, "hundred")):
+        if value >= scale:
+            many, rest = divmod(value, scale)
+            return f"{_said(many)} {name}" + (f" {_said(rest)}" if rest else "")
+    return _said_below_100(value)
+
+
+def _said_in_chinese(value: int, inner: bool = False) -> str:
+    for scale, name in ((10**8, "亿"), (_MYRIAD, "万"), (1000, "千"), (100, "百"), (10, "十")):
+        if value >= scale:
+            many, rest = divmod(value, scale)
+            head = "" if value < 20 and not inner else _said_in_chinese(many)
+            gap = "零" if rest and rest < scale // 10 else ""
+            return head + name + (gap + _said_in_chinese(rest, True) if rest else "")
+    return _CHINESE_DIGITS[value]
