@@ -27,6 +27,7 @@ from podeval.metrics.facts import arguments
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judged import Bench
 from podeval.text.script import Script
+from podeval.text.script_format import any_script
 
 _AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 
@@ -117,7 +118,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
                 known = sum(script is not None for script in scripts)
                 raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
             for item, script in zip(items, scripts, strict=True):
-                item["script"] = Script.parse(script)
+                item["script"] = any_script(script)
             given = (*given, "script")
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")

@@ -145,6 +145,7 @@ def test_what_can_be_counted_is_counted_told_to_the_judge_and_reported_beside(ju
         ("About two minutes, please.", 235, 0.0),
         ("Strictly two minutes.", 245, 0.0),
         ("Strictly two minutes.", 290, 100.0),
+        ("A two-minute talk with exactly one speaker.", 245, 100.0),
     ],
 )
 def test_a_length_is_read_from_the_request_20_percent_either_way_5_where_it_is_strict(

@@ -11,7 +11,7 @@ import pytest
 from podeval.analysis import Recording
 from podeval.analysis.recording import Voice
 from podeval.audio.windows import Clip, Span, windows_over
-from podeval.errors import CannotScore, ModelMissing
+from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
 from podeval.models.jobs import SpeakerTurn, Transcript
@@ -403,6 +403,24 @@ def test_a_text_in_another_language_is_heard_in_the_one_the_transcriber_decides_
     assert found.values["wer"] == pytest.approx(1 / len(reference.split()))
     assert (found.notes["language"], found.notes["normaliser"]) == ("en", "basic")
     assert recording.asked == [None]
+
+
+def test_japanese_is_neither_english_nor_chinese_and_counted_in_characters() -> None:
+    recording = Derived(heard="東京都知事選挙結果発表は今日午後")
+    found = score("wer", {"recording": recording, "reference_text": "東京都知事選挙結果発表は本日午後。"})
+    assert found.values["wer"] is None
+    assert found.values["cer"] == pytest.approx(1 / 16)
+    assert found.notes["unit"] == "character"
+    assert recording.asked == [None]
+
+
+@pytest.mark.parametrize(("variant", "applied", "wer"), [("podeval", "none", 3 / 5), ("lfs", "lfs", 1 / 5)])
+def test_the_variants_of_wer_are_those_of_the_papers(variant: str, applied: str, wer: float) -> None:
+    inputs = {"recording": Derived(heard="why is the sea so salty"), "reference_text": "Why is the sea salty?"}
+    found = score("wer", inputs, variant=variant)
+    assert (found.values["wer"], found.notes["normaliser"]) == (pytest.approx(wer), applied)
+    with pytest.raises(BadInput, match="has a normaliser of its own"):
+        score("wer", inputs, variant=variant, normaliser="basic")
 
 
 def test_a_recording_upsampled_for_a_model_says_so() -> None:

@@ -287,6 +287,18 @@ def test_scripts_make_another_protocol(tmp_path: Path) -> None:
             sptd.compute(predictions=[silence], scripts=scripts)
 
 
+def test_scripts_may_be_written_with_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+    monkeypatch.setattr(
+        "podeval.evaluate_module.compute", lambda metric, items, **_: read.extend(items) or {"scored": len(items)}
+    )
+    module("sptd")(cache_dir=str(tmp_path)).compute(
+        predictions=[{"array": np.zeros(16_000), "sampling_rate": 16_000}],
+        scripts=["Host 1: Hello.\nHost 2: Good day."],
+    )
+    assert [item["script"].speakers for item in read] == [("1", "2")]
+
+
 def test_metrics_can_be_combined(tmp_path: Path, wav: Path) -> None:
     parts = [module(name)(cache_dir=str(tmp_path)) for name in ("loudness", "timbre_consistency")]
     both = evaluate.combine(parts)

@@ -87,12 +87,30 @@ def test_chinese_tokens_are_joined_by_nothing(encoder: Encoder) -> None:
     assert score(text(200), language="zh").notes["language"] == "zh"
 
 
-@pytest.mark.parametrize(("tokens", "variant"), [(199, "default"), (0, "default"), (200, "podeval")])
+@pytest.mark.parametrize(("tokens", "variant"), [(199, "default"), (0, "default"), (0, "podeval")])
 def test_fewer_than_two_windows_are_refused(encoder: Encoder, tokens: int, variant: str) -> None:
     found = score(text(tokens), variant=variant)
     assert isinstance(found, Unscored)
     assert found.cause == "system"
     assert found.reason.startswith(f"the text has {tokens} tokens; parts of 100 are compared")
+
+
+@pytest.mark.parametrize(("tokens", "windows"), [(1, 0), (199, 1), (200, 1)])
+def test_the_podeval_variant_gives_fewer_than_two_windows_0(encoder: Encoder, tokens: int, windows: int) -> None:
+    found = score(text(tokens), variant="podeval")
+    assert found.values == {"semantic_div": 0.0}
+    assert found.notes == {"tokens": tokens, "windows": windows, "language": "en", "short": True}
+    assert encoder.asked == []
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"), [("Море солёное. " * 200, "neither English nor Chinese"), ("海は塩辛い。" * 200, "no spaces")]
+)
+def test_a_language_that_no_encoder_reads_is_unscored(encoder: Encoder, words: str, reason: str) -> None:
+    found = score(words)
+    assert isinstance(found, Unscored)
+    assert reason in found.reason
+    assert encoder.asked == []
 
 
 def test_chinese_without_an_encoder_says_who_has_one() -> None:

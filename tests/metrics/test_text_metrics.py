@@ -77,6 +77,33 @@ def test_chinese_is_told_by_its_characters_and_tokenised_as_chinese() -> None:
 
 
 @pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
+@pytest.mark.parametrize("text", ["Добрый вечер, дорогие друзья.", "안녕하세요 여러분 반갑습니다."])
+def test_a_foreign_text_with_spaces_is_scored_and_says_so(name: str, text: str) -> None:
+    assert score(name, text).notes["language"] == "other"
+    assert "language" not in score(name, "Good evening, dear friends.").notes
+
+
+@pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
+@pytest.mark.parametrize("text", ["海の水はなぜ塩辛いのですか。", "東京都知事選挙結果発表は本日午後", "ทำไมทะเลถึงเค็ม"])
+def test_a_foreign_text_without_spaces_is_unscored(name: str, text: str) -> None:
+    found = catalogue.get(name)({"text": text}, {})
+    assert isinstance(found, Unscored)
+    assert "no spaces between words" in found.reason
+
+
+def test_chinese_that_names_a_japanese_thing_stays_chinese() -> None:
+    text = "我们今天聊聊宫崎骏导演的经典动画电影和它在日本的原名《となり》,以及它为什么能够打动观众。"
+    assert "language" not in score("mattr", text).notes
+
+
+@pytest.mark.parametrize("tokens", [399, 400, 698, 699, 1_234])
+def test_a_timeline_has_at_most_300_points(tokens: int) -> None:
+    found = score("mattr", "a b c " * (tokens // 3) + "a " * (tokens % 3)).timeline
+    assert found
+    assert 150 <= len(found.starts) <= 300
+
+
+@pytest.mark.parametrize("name", ["distinct_n", "mattr", "info_dens"])
 def test_a_text_without_tokens_is_unscored_by_the_system_s_cause(name: str) -> None:
     result = catalogue.get(name)({"text": " "})
     assert isinstance(result, Unscored)

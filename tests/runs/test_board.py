@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark
+from podeval.data.items import items_of
 from podeval.errors import BadInput
 from podeval.leaderboard.build import build
 from podeval.leaderboard.text import print_board, print_rows
@@ -24,6 +26,7 @@ from podeval.store.run_folder import Output, Plan, RunFolder
 
 REAL_POD = benchmarks.get("real_pod")
 DEMO = REAL_POD.items("demo")
+LFS_BENCH = benchmarks.get("lfs_bench")
 Changes = Mapping[tuple[str, int], Result]
 
 
@@ -37,14 +40,16 @@ def write_run(
     profile: str = "embedded",
     conditions: Mapping[str, Any] = CONDITIONS,
     changes: Changes | None = None,
+    benchmark: Benchmark = REAL_POD,
+    split: str = "demo",
 ) -> RunFolder:
     """A finished run whose DNSMOS is `quality` on every item, a little more from item to item."""
-    folder = RunFolder(runs, "real_pod", "demo", system)
+    folder = RunFolder(runs, benchmark.name, split, system)
     folder.begin(
         Plan(
-            benchmark="real_pod",
-            split="demo",
-            dataset="podeval/real_pod",
+            benchmark=benchmark.name,
+            split=split,
+            dataset=benchmark.dataset.path,
             track="voice",
             system=system,
             system_title=system.title(),
@@ -53,13 +58,15 @@ def write_run(
             seed=0,
         )
     )
-    wanted = protocols(REAL_POD, folder.plan(), profile, conditions)
-    for number, item in enumerate(DEMO):
+    wanted = protocols(benchmark, folder.plan(), profile, conditions)
+    items = items_of(benchmark, split).items
+    folder.write_items(items)
+    for number, item in enumerate(items):
         folder.write_output(Output(item=item.id, failed="nothing was spoken for this test"))
         for name, protocol in wanted.items():
             result = (changes or {}).get((name, number)) or _result(name, quality + number / 100, wer)
             folder.append_result(profile, item.id, protocol, result)
-    folder.write_summary(summarise(folder, profile, REAL_POD, DEMO, conditions))
+    folder.write_summary(summarise(folder, profile, benchmark, items, conditions))
     return folder
 
 
@@ -140,6 +147,34 @@ def test_chinese_is_judged_by_its_characters(tmp_path: Path) -> None:
     write_run(tmp_path, "mandarin", 3.0, changes=spoken)
     (reason,) = json.loads(column(tmp_path)["mandarin"]["reasons"])
     assert reason == "not ranked: its CER of 0.40 is above the ceiling of 0.30"
+
+
+def test_good_english_does_not_cover_wrong_chinese(tmp_path: Path) -> None:
+    chinese = Score({"wer": None, "cer": 0.99, "wer_raw": None, "cer_raw": 0.99})
+    write_run(tmp_path, "half", 3.0, changes={("wer", number): chinese for number in (3, 4, 5)})
+    (reason,) = json.loads(column(tmp_path)["half"]["reasons"])
+    assert reason == "not ranked: its CER of 0.52 is above the ceiling of 0.30"
+
+
+def test_the_ceiling_holds_in_each_language(tmp_path: Path) -> None:
+    items = items_of(LFS_BENCH, "sample").items
+    assert {item.language for item in items} == {"en", "zh"}
+    wrong = Score({"wer": None, "cer": 0.5, "wer_raw": None, "cer_raw": 0.5})
+    changes = {("wer", number): wrong for number, item in enumerate(items) if item.language == "zh"}
+    write_run(tmp_path, "half", 3.0, benchmark=LFS_BENCH, split="sample", changes=changes)
+    build(tmp_path)
+    board = read_table(tmp_path / BOARD)
+    (row,) = board[(board.key == "timbre_consistency") & (board.slice == "") & (board.profile != "paper")].to_dict(
+        "records"
+    )
+    assert not row["rankable"]
+    (reason,) = json.loads(row["reasons"])
+    assert reason == "not ranked: its CER of 0.50 (language=zh) is above the ceiling of 0.30"
+
+
+def test_the_main_column_has_a_value_in_chinese_too() -> None:
+    (semantics,) = [dimension for dimension in LFS_BENCH.dimensions if dimension.name == "semantics"]
+    assert semantics.main == "wer.cer"
 
 
 @pytest.mark.parametrize("cause", ["system", "ours"])

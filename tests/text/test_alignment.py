@@ -54,6 +54,27 @@ def test_perfectly_heard_turns_have_their_times() -> None:
     assert worst(result, TRUTH) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "heard"),
+    [
+        ("How old is he?", "25.", "How old is he? Twenty five."),
+        ("How old is he?", "Twenty-five.", "How old is he? 25."),
+        ("When was that?", "1984.", "When was that? Nineteen eighty four."),
+        ("When is that?", "In 2024!", "When is that? in twenty twenty-four"),
+        ("How many?", "1,500", "How many? One thousand five hundred."),
+        ("How far?", "3.5 miles.", "How far? Three point five miles."),
+        ("他多大？", "25。", "他 多 大 二 十 五"),
+        ("他多大？", "二十五。", "他 多 大 25"),
+        ("哪一年？", "2024年。", "哪 一 年 二 零 二 四 年"),
+    ],
+)
+def test_a_number_is_heard_however_it_is_written(first: str, second: str, heard: str) -> None:
+    script = Script((Turn("A", first), Turn("B", second)))
+    result = speaker_turns(script, spread(heard, 0, 4))
+    assert (result.missing, result.coverage) == ((), 1.0)
+    assert 0 < result.turns[1].start < result.turns[1].end == pytest.approx(4, abs=0.2)
+
+
 def test_case_punctuation_and_apostrophes_do_not_count() -> None:
     script = Script((Turn("A", "It’s state-of-the-art."), Turn("B", "Really!")))
     result = speaker_turns(script, [(" it's", 0.0, 0.4), (" state-of-the-art", 0.4, 1.4), (" REALLY", 2.0, 2.5)])

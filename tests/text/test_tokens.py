@@ -7,7 +7,27 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
-from podeval.text.tokens import detect_language, is_foreign, stop_words, tokenise
+from podeval.text.tokens import detect_language, is_foreign, is_unspaced, stop_words, tokenise
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign", "unspaced"),
+    [
+        ("海の水はなぜ塩辛いのですか。", True, True),
+        ("東京都知事選挙結果発表は本日午後", True, True),
+        ("「こんにちは」", True, True),
+        ("ทำไมทะเลถึงเค็ม", True, True),
+        ("안녕하세요 여러분", True, False),
+        ("Добрый вечер", True, False),
+        ("海水为什么是咸的？", False, False),
+        ("我们聊聊《となりのトトロ》这部电影", False, False),
+        ("The sea is called 海の水 there.", False, False),
+        ("12:30", False, False),
+    ],
+)
+def test_what_is_written_in_neither_language(text: str, foreign: bool, unspaced: bool) -> None:
+    assert (is_foreign(text), is_unspaced(text)) == (foreign, unspaced)
+    assert not (unspaced and detect_language(text) == "zh")
 
 
 def test_english_words_are_lower_case_and_punctuation_is_kept() -> None:

@@ -50,6 +50,17 @@ def test_chinese_has_a_character_rate_and_no_word_rate() -> None:
     assert [chunk.reference for chunk in errors.chunks if chunk.edit == "substitute"] == ["慧"]
 
 
+@pytest.mark.parametrize(
+    ("expected", "heard", "errors", "length"),
+    [("海の水はなぜ塩辛いのですか。", "海の水がなぜ塩辛いのですか", 1, 13), ("แมวกิน", "แมวกน", 0, 5)],
+)
+def test_japanese_and_thai_have_a_character_rate_alone(expected: str, heard: str, errors: int, length: int) -> None:
+    found = word_errors(expected, heard, "en", "basic")
+    assert (found.wer, found.wer_raw, found.unit) == (None, None, "character")
+    assert found.reference_length == length
+    assert found.cer == pytest.approx(errors / length)
+
+
 def test_silence_is_a_rate_of_one_and_babble_can_exceed_it() -> None:
     assert word_errors("one two", "").wer == 1
     assert word_errors("one two", "").cer == 1

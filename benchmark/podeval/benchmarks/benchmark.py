@@ -42,8 +42,8 @@ class Dimension(Record):
     """What a reader ranks by: a group of the board's columns.
 
     `main` is the column the board sorts by at first, as `metric.key`. A dimension that
-    `needs_accurate_speech` ranks only systems whose WER is at most the benchmark's ceiling, so that silent or
-    repeated audio cannot win. It is measured in some `splits` only where it names them.
+    `needs_accurate_speech` ranks only systems whose WER and CER are at most the benchmark's ceiling, in each language,
+    so that silent or repeated audio cannot win. It is measured in some `splits` only where it names them.
     """
 
     name: Name
@@ -191,7 +191,7 @@ class Item(Record):
     topic: str
     category: str = ""
     language: Language
-    voices: int = Field(ge=1, description="number of speakers asked for")
+    voices: int | None = Field(ge=1, description="number of speakers asked for; null where nothing says")
     script: Annotated[Script, BeforeValidator(Script.parse)] | None = None
     episode: Episode | None = None
     instruction: str | None = None

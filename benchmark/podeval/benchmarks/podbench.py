@@ -117,7 +117,7 @@ def item(row: Mapping[str, Any]) -> Item:
         id=row["id"],
         topic=row["domain"] or "podcast",
         language=row["language"],
-        voices=row["speakers"] or 1,
+        voices=row["speakers"],
         instruction=row["instruction"],
         sources=tuple(row["sources"]),
         properties={

@@ -31,7 +31,7 @@ def measure(
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="what should be heard, as text or a script in JSON; one for all files, or one a file"),
+        typer.Option(help="what should be heard, as text or a script; one for all files, or one a file"),
     ] = None,
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     settings: Annotated[
@@ -158,9 +158,7 @@ def _with_texts(metric: "Metric", files: list[Path], texts: list[Path]) -> tuple
     if texts and not wanted and not {"script", "reference_text"} & {*metric.inputs[1:], *metric.optional_inputs}:
         raise BadInput(f"{metric.name} compares with nothing; leave out --text and --reference")
     if "reference_text" in metric.inputs and not texts:
-        raise BadInput(
-            f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script in JSON)"
-        )
+        raise BadInput(f"{metric.name} needs the words that should be heard: add --text FILE (text, or a script)")
     if texts and len(texts) not in (1, len(files)):
         raise BadInput(f"there are {len(files)} files and {len(texts)} texts; give one text, or one for each file")
     return files, texts
@@ -169,14 +167,14 @@ def _with_texts(metric: "Metric", files: list[Path], texts: list[Path]) -> tuple
 def _inputs(metric: "Metric", file: Path, words: Path | None, options: dict[str, Any]) -> dict[str, Any]:
     """What the metric gets for one file."""
     from podeval.metrics.inputs import read_input
-    from podeval.text.script import Script
+    from podeval.text.script_format import any_script
 
     first = metric.inputs[0]
     if first != "recording":
         against = {metric.reference: words} if metric.reference and words else {}
         sources = {first: file, **against}
         return {name: read_input(name, read_text(path), **options) for name, path in sources.items()}
-    script = Script.parse(read_text(words)) if words else None
+    script = any_script(read_text(words)) if words else None
     spoken = {"reference_text": script.text, "script": script} if script else {}
     return {"recording": read_input("recording", file, **options), **spoken}
 

@@ -1,8 +1,9 @@
 """Distinct-n: how little a text repeats its word pairs.
 
 Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
-more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and
-flagged `short`.
+more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged
+`short`. A text in other than Latin letters is cut as English is, by spaces and punctuation, and says so (`language` is
+`other`); one without spaces between its words, such as Japanese, is unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
 
@@ -10,18 +11,22 @@ Differs from the public code, which gives 0 to a text of fewer than 100 tokens (
 tokenises Chinese as English.
 """
 
+import math
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.text import richness
-from podeval.text.tokens import detect_language, require_words, tokenise
+from podeval.text.tokens import read_tokens
+
+MOST_POINTS = 300
+"""Points of a timeline over tokens."""
 
 
 @metric(
     name="distinct_n",
     title="Distinct-n",
-    version="1.0",
+    version="1.1",
     dimension="script.lexical_diversity",
     keys=(
         Key(
@@ -48,22 +53,27 @@ def distinct_n(
         text: the words of a script, or plain text.
         n: length of the n-grams; the key is named after it.
         window: tokens per window.
-        language: of the text; `auto` tells Chinese from English by its characters.
+        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
         variant: `podeval` scores a text shorter than the window 0.
     """
-    tokens = tokenise(text, detect_language(text) if language == "auto" else language)
-    require_words(tokens)
+    tokens, written = read_tokens(text, language)
     found = richness.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
         values={f"distinct_{n}": found.value},
-        notes={"tokens": len(tokens), **({"short": True} if found.short else {})},
+        notes=token_notes(len(tokens), written, found.short),
         timeline=token_timeline(f"distinct_{n}", found),
     )
 
 
+def token_notes(tokens: int, language: str, short: bool = False) -> dict[str, object]:
+    """What a value over tokens rests on; the language where it is none of the two that are read as they are."""
+    other = {"language": language} if language == "other" else {}
+    return {"tokens": tokens, **({"short": True} if short else {}), **other}
+
+
 def token_timeline(key: str, found: richness.WindowedRichness) -> Timeline:
-    """Windows over a text: starts and window are in tokens, thinned to at most 300 points."""
-    step = max(1, len(found.windows) // 300)
+    """Windows over a text: starts and window are in tokens, thinned to at most `MOST_POINTS`."""
+    step = max(1, math.ceil(len(found.windows) / MOST_POINTS))
     return Timeline(
         starts=list(range(0, len(found.windows), step)),
         window=found.window,

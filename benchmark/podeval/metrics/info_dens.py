@@ -2,7 +2,9 @@
 
 Shannon entropy, in bits, of the unigram distribution of the tokens that are not stop words; 0 to log2 of their number,
 so it grows with the text's length. `info_dens_norm` divides by that bound: 0 to 1, comparable between lengths. Higher
-is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package.
+is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package. A text in other than
+Latin letters is cut as English is, has no stop words, and says so (`language` is `other`); one without spaces between
+its words, such as Japanese, is unscored.
 
 Source: PodEval section 4.
 
@@ -12,15 +14,16 @@ Differs from the public code in tokenising Chinese as Chinese, and in not depend
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
+from podeval.metrics.distinct_n import token_notes
 from podeval.metrics.score import Score
 from podeval.text.richness import information_density
-from podeval.text.tokens import detect_language, require_words, stop_words, tokenise
+from podeval.text.tokens import read_tokens, stop_words
 
 
 @metric(
     name="info_dens",
     title="Information density",
-    version="1.0",
+    version="1.1",
     dimension="script.information_density",
     keys=(
         Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),
@@ -33,10 +36,11 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
 
     Args:
         text: the words of a script, or plain text.
-        language: of the text; `auto` tells Chinese from English by its characters.
+        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
     """
-    spoken = detect_language(text) if language == "auto" else language
-    tokens = tokenise(text, spoken)
-    require_words(tokens)
-    found = information_density(tokens, stop_words(spoken))
-    return Score(values={"info_dens": found.bits, "info_dens_norm": found.normalised}, notes={"tokens": found.tokens})
+    tokens, written = read_tokens(text, language)
+    found = information_density(tokens, frozenset() if written == "other" else stop_words(written))
+    return Score(
+        values={"info_dens": found.bits, "info_dens_norm": found.normalised},
+        notes=token_notes(found.tokens, written),
+    )

@@ -10,14 +10,13 @@ from podeval.judges.spoken_dialogue import SpokenDialogue
 from podeval.metrics import gathered
 from podeval.metrics.generation_log import GenerationLog
 from podeval.text.podcast_request import PodcastRequest
-from podeval.text.script import Script
 from podeval.text.script_format import any_script
 
 _READERS: Mapping[str, Callable[..., Any]] = {
     "recording": Recording.open,
-    "text": lambda source, **_: Script.parse(source).text,
-    "passage": lambda source, **options: Passage(Script.parse(source).text, options.get("profile", "embedded")),
-    "reference_text": lambda source, **_: Script.parse(source).text,
+    "text": lambda source, **_: any_script(source).text,
+    "passage": lambda source, **options: Passage(any_script(source).text, options.get("profile", "embedded")),
+    "reference_text": lambda source, **_: any_script(source).text,
     "script": lambda source, **_: any_script(source),
     "reference_script": lambda source, **_: any_script(source),
     "request": lambda source, **_: PodcastRequest.parse(source),

@@ -36,7 +36,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
 @metric(
     name="instruction_following",
     title="Instruction following",
-    version="1.0",
+    version="1.1",
     dimension="script.instructions",
     keys=(
         Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist"),

@@ -1,7 +1,9 @@
 """Moving-average type-token ratio (MATTR): how rich a text's vocabulary is, whatever its length.
 
 Distinct tokens by all tokens of a window of 100, averaged over windows sliding by one token; 0 to 1, higher is richer.
-Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged `short`.
+Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged `short`. A text in
+other than Latin letters is cut as English is, by spaces and punctuation, and says so (`language` is `other`); one
+without spaces between its words, such as Japanese, is unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
 
@@ -11,16 +13,16 @@ Differs from the public code in tokenising Chinese as Chinese.
 from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.distinct_n import token_timeline
+from podeval.metrics.distinct_n import token_notes, token_timeline
 from podeval.metrics.score import Score
 from podeval.text import richness
-from podeval.text.tokens import detect_language, require_words, tokenise
+from podeval.text.tokens import read_tokens
 
 
 @metric(
     name="mattr",
     title="MATTR",
-    version="1.0",
+    version="1.1",
     dimension="script.vocabulary",
     keys=(Key("mattr", "higher", "", (0, 1), about="distinct by all words, in windows of 100"),),
     paper="PodEval",
@@ -31,13 +33,12 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
     Args:
         text: the words of a script, or plain text.
         window: tokens per window.
-        language: of the text; `auto` tells Chinese from English by its characters.
+        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
     """
-    tokens = tokenise(text, detect_language(text) if language == "auto" else language)
-    require_words(tokens)
+    tokens, written = read_tokens(text, language)
     found = richness.mattr(tokens, window)
     return Score(
         values={"mattr": found.value},
-        notes={"tokens": len(tokens), **({"short": True} if found.short else {})},
+        notes=token_notes(len(tokens), written, found.short),
         timeline=token_timeline("mattr", found),
     )

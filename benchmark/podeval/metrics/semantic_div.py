@@ -7,8 +7,9 @@ windows' tokens are joined by spaces, in Chinese by nothing. What is left after 
 
 Source: PodEval section 4; the reference profile has its encoders, BERT base (English, Chinese), first token's vector.
 
-Differs from the public code, which drops the last whole window where the text ends with it (`variant="podeval"`),
-scores a text of fewer than two windows 0, where this is unscored, and tokenises Chinese as English.
+Differs from the public code, which drops the last whole window where the text ends with it and scores a text of fewer
+than two windows 0, where this is unscored (`variant="podeval"` does both; published figures need the reference
+profile's BERT as well), and which tokenises Chinese as English. Other languages are unscored.
 """
 
 from typing import Literal
@@ -20,7 +21,7 @@ from podeval.analysis.passage import Passage
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.text.tokens import detect_language, require_words, tokenise
+from podeval.text.tokens import read_tokens
 
 WINDOW = 100
 """Tokens."""
@@ -29,7 +30,7 @@ WINDOW = 100
 @metric(
     name="semantic_div",
     title="Semantic diversity",
-    version="1.0",
+    version="1.1",
     dimension="script.semantic_diversity",
     keys=(Key("semantic_div", "higher", "", (0, 2), about="mean distance in meaning between parts of 100 words"),),
     needs=("sentence_encoder",),
@@ -45,14 +46,20 @@ def semantic_div(
 
     Args:
         passage: the words of a script, or plain text, at least 200 tokens.
-        variant: `default` uses every whole window; `podeval` drops the last where the text ends with it.
-        language: of the text; `auto` tells Chinese from English by its characters.
+        variant: `default` uses every whole window; `podeval` drops the last where the text ends with it, and
+            scores fewer than two 0.
+        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
     """
-    spoken = detect_language(passage.text) if language == "auto" else language
-    tokens = tokenise(passage.text, spoken)
-    require_words(tokens)
+    tokens, spoken = read_tokens(passage.text, language)
+    if spoken == "other":
+        raise CannotScore("the text is in neither English nor Chinese, and no sentence encoder here reads others")
     starts = range(0, len(tokens) - WINDOW + (variant == "default"), WINDOW)
     if len(starts) < 2:
+        if variant == "podeval" and tokens:
+            return Score(
+                values={"semantic_div": 0.0},
+                notes={"tokens": len(tokens), "windows": len(starts), "language": spoken, "short": True},
+            )
         raise CannotScore(
             f"the text has {len(tokens)} tokens; parts of {WINDOW} are compared, so at least two of them are needed"
         )

@@ -1,8 +1,8 @@
 """Who speaks when in a generated dialogue: its script against the transcriber's word times.
 
-The script's words are known, so they are aligned (minimum edit distance over words, Chinese over characters)
-with the words that were heard, and every turn takes the time of its own words. Nothing is learned from the
-voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
+The script's words are known, so they are aligned (minimum edit distance over words, Chinese over characters, numbers
+as they are said) with the words that were heard, and every turn takes the time of its own words. Nothing is learned
+from the voices, unlike in diarisation, which groups by similarity and so flatters a system's consistency.
 
 What goes wrong in generated speech is handled so:
 - A turn is heard if at least a fifth of its words are; the others are left out and counted. By less, common
@@ -28,8 +28,9 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, CannotScore
 from podeval.text.normalise import simplified
+from podeval.text.numerals import spoken
 from podeval.text.script import Script
-from podeval.text.tokens import HAN
+from podeval.text.tokens import HAN, detect_language
 
 TRUSTED_COVERAGE = 0.5
 """Coverage below which an alignment should not be used."""
@@ -38,6 +39,10 @@ _HEARD_SHARE = 0.2
 _FOREIGN_WORDS = 5
 _ANCHOR_WORDS = 3
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_NUMBER = re.compile(r"(?<![^\W_])\d{1,3}(?:,\d{3})+(?!\d)|(?<![a-z\d])\d+(?![a-z\d])", re.ASCII)
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+_SAID = {"en": " point ", "zh": "点"}
+"""How the point of a number is said."""
 _APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
 
 
@@ -114,11 +119,12 @@ def speaker_turns(
         CannotScore: the script holds no words.
         BadInput: a word's times are not finite numbers in order.
     """
-    turns = [words_of(turn.text) for turn in script.turns]
+    language = detect_language(script.text)
+    turns = [words_of(turn.text, language) for turn in script.turns]
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard = _timed(words)
+    heard = _timed(words, language)
     partners = _partners(written, [word.text for word in heard])
     extents: list[_Extent] = []
     offset = 0
@@ -139,21 +145,25 @@ def speaker_turns(
     )
 
 
-def words_of(text: str) -> list[str]:
-    """Words as they are compared: lower case, no punctuation, single simplified characters for Chinese."""
+def words_of(text: str, language: str = "en") -> list[str]:
+    """Words as they are compared: lower case, no punctuation, single simplified characters for Chinese.
+
+    Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
+    """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
+    plain = _NUMBER.sub(lambda found: f" {spoken(found[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
         plain = simplified(plain)
     return _WORD.findall(plain)
 
 
-def _timed(words: Iterable[tuple[str, float, float]]) -> list[_Word]:
+def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
     """The heard words in time, split as the script's are, each part with its share of the word's time."""
     timed: list[_Word] = []
     for text, start, end in words:
         if not (math.isfinite(start) and math.isfinite(end) and start <= end):
             raise BadInput(f"the word {text!r} has times {start} to {end}; they must be finite seconds in order")
-        parts = words_of(text)
+        parts = words_of(text, language)
         size, done = sum(map(len, parts)), 0
         for part in parts:
             begins, ends = (start + (end - start) * at / size for at in (done, done + len(part)))

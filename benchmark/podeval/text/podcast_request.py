@@ -5,13 +5,12 @@ Accepted as plain text, or as an object with `instruction` and perhaps `sources`
 """
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.text.asked_length import length_asked
+from podeval.text.asked_length import length_asked, length_is_strict
 from podeval.text.script import Script
 from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length
 from podeval.text.tokens import detect_language
@@ -21,7 +20,6 @@ Kind = Literal["explicit", "implied"]
 TOLERANCE, STRICT_TOLERANCE = 0.2, 0.05
 """Share of the asked length either way; the second where the request is strict, and always in PodBench's variant."""
 
-_STRICT = re.compile(r"\b(?:exactly|precisely|strictly|no more and no less)\b|严格|正好|恰好|刚好", re.IGNORECASE)
 _TEXT_KEYS = ("instruction", "request", "query", "text")
 _SOURCE_KEYS = ("sources", "content")
 
@@ -40,7 +38,7 @@ class PodcastRequest:
     @property
     def strict(self) -> bool:
         """Whether the request says that its length is meant exactly."""
-        return self.minutes is not None and _STRICT.search(self.text) is not None
+        return self.minutes is not None and length_is_strict(self.text)
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":

@@ -26,7 +26,15 @@ Language = Literal["en", "zh"]
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
 
+_KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_KANA_BY_HAN = 1 / 20
+"""Japanese has more kana than this by its Chinese characters; Chinese has at most a word here and there."""
+
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
+_KANA_CHARACTER = re.compile(f"[{_KANA}]")
+_NAMED = re.compile("[《「『“][^》」』”]{0,100}[》」』”]")
+# Kana, Thai, Lao, Tibetan, Burmese, Khmer.
+_UNSPACED = re.compile(rf"(?=[^\W\d_])[{_KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
 _FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -50,9 +58,10 @@ def detect_language(text: str) -> Language:
 
     A Chinese word has about two characters, so the text is Chinese if half its Chinese characters outnumber
     its words in other letters: Chinese sprinkled with English terms and English that quotes Chinese come out
-    right.
+    right. Japanese is not Chinese, however many Chinese characters it has.
     """
-    return "zh" if len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text)) else "en"
+    chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
+    return "zh" if chinese and not _is_japanese(text) else "en"
 
 
 def is_foreign(text: str) -> bool:
@@ -60,7 +69,40 @@ def is_foreign(text: str) -> bool:
 
     A language in Latin letters cannot be told from English in this way.
     """
-    return 2 * len(_FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text))
+    return 2 * len(_FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text)) or _is_japanese(text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether the text is in a foreign language that puts no spaces between words, such as Japanese or Thai."""
+    return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or _is_japanese(text)
+
+
+def _is_japanese(text: str) -> bool:
+    """Whether Chinese characters are mixed with kana, titles and quotes aside: Chinese may name what is Japanese."""
+    text = _NAMED.sub(" ", text)
+    kana, han = len(_KANA_CHARACTER.findall(text)), len(_HAN_CHARACTER.findall(text))
+    return kana > _KANA_BY_HAN * han and 2 * (kana + han) > len(_LETTER.findall(text))
+
+
+def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
+    """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
+
+    Raises:
+        CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
+        BadInput: a language that is not read.
+    """
+    if language != "auto":
+        written: Language | Literal["other"] = check_language(language)
+    elif is_unspaced(text):
+        raise CannotScore(
+            "the text is in a language that puts no spaces between words and is not Chinese, such as Japanese or Thai; "
+            "its words cannot be told apart here"
+        )
+    else:
+        written = "other" if is_foreign(text) else detect_language(text)
+    tokens = tokenise(text, "en" if written == "other" else written)
+    require_words(tokens)
+    return tokens, written
 
 
 def require_words(tokens: Sequence[str]) -> None:

@@ -2,7 +2,8 @@
 
 WER = (substitutions + deletions + insertions) / reference words, by minimum edit distance (jiwer); CER the
 same over characters. Both are 0 for equal texts and may exceed 1. English has both (CER counts spaces, as
-jiwer does); Chinese has no written words, so its WER is None and CER, without whitespace, is the headline.
+jiwer does); Chinese, Japanese, Thai and their like have no written words, so that their WER is None and CER, without
+whitespace, is the headline.
 
 The raw values are of the texts as they stand, case and punctuation included, as PodEval's code computes them;
 only whitespace is unified, because to jiwer a line break between two words would join them.
@@ -16,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
 from podeval.text.normalise import normalise
-from podeval.text.tokens import check_language
+from podeval.text.tokens import check_language, is_unspaced
 
 Edit = Literal["equal", "substitute", "delete", "insert"]
 
@@ -25,7 +26,7 @@ _CHARACTERS_PER_ERROR = 5
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of the alignment; starts are indices into the normalised words (Chinese: characters)."""
+    """A stretch of the alignment; starts are indices into the normalised words (or characters)."""
 
     edit: Edit
     reference: str
@@ -39,9 +40,9 @@ class WordErrors:
     """Error rates, and what they were counted from.
 
     Attributes:
-        wer: Word error rate after normalisation; None for Chinese.
+        wer: Word error rate after normalisation; None where words are not set apart by spaces.
         cer: Character error rate after normalisation.
-        wer_raw: Word error rate of the texts as they stand; None for Chinese.
+        wer_raw: Word error rate of the texts as they stand; None where `wer` is.
         cer_raw: Character error rate of the texts as they stand.
         unit: What the counts and chunks below are of, after normalisation.
         hits: Units that agree.
@@ -71,14 +72,14 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
     Args:
         reference: The text that should be heard.
         hypothesis: The text that was heard; empty counts as everything deleted, a rate of 1.
-        language: `en` or `zh`.
+        language: `en` or `zh`; `en` for all others too.
         normaliser: Applied to both; see `podeval.text.normalise`.
 
     Raises:
         CannotScore: the reference holds no words after normalisation.
         BadInput: another language or normaliser.
     """
-    words = check_language(language) == "en"
+    words = check_language(language) == "en" and not is_unspaced(reference)
     expected, heard = (normalise(text, language, normaliser) for text in (reference, hypothesis))
     if not words:
         expected, heard = ("".join(text.split()) for text in (expected, heard))
