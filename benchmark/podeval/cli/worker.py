@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.arena import DEFAULT, Place
-from podeval.cli.submissions import Board, Data, opened, say
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, place_to_make
+from podeval.cli.submissions import Data, opened, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="work on one submission, then end")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="work until stopped")] = False,
     database: Place = DEFAULT,
-    board: Board = Path("runs"),
+    board: Runs = RUNS,
     work: Annotated[Path, typer.Option(help="folder for submissions at work, on a local disk")] = Path("work"),
     workers: Annotated[int, typer.Option(help="measuring processes; 0 measures in this one")] = 0,
     gpu: Annotated[bool, typer.Option("--gpu", help="let models use the GPU")] = False,
@@ -90,7 +90,7 @@ def worker(
     jobs = {"image": image, "flavor": flavor, "timeout": timeout, "namespace": namespace, "bucket": bucket}
     jobs |= {"asked": asked, "attempts": str(attempts or "")}
     stop: list[int] = []
-    with opened(database) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = _on_the_hub(queue.database, budget, jobs) if executor == "hf-jobs" else None
         desk = Desk(queue, Gate(data=data))
         look = desk.look_over_all
