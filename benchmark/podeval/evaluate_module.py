@@ -28,7 +28,10 @@ from podeval.metrics.inputs import read_input
 from podeval.metrics.judged import Bench
 from podeval.text.script import Script
 from podeval.text.script_format import any_script
+from podeval.text.text_file import read_text, refuse_file_name
 
+_NAMES = {"system", "reference_votes", "reference_marks", "reference_answers"}
+"""Inputs that are a name, or that open a file by its name."""
 _AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
@@ -118,7 +121,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
                 known = sum(script is not None for script in scripts)
                 raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
             for item, script in zip(items, scripts, strict=True):
-                item["script"] = any_script(script)
+                item["script"] = any_script(_text(script))
             given = (*given, "script")
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
@@ -128,11 +131,12 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         )
 
     def _as_string(self, item: Any) -> str:
-        return self._as_path(item) if self.metric.inputs[0] == "recording" else _text(item)
+        first = self.metric.inputs[0]
+        return self._as_path(item) if first == "recording" else _text(item, first)
 
     def _reference(self, item: Any) -> str:
         if self.metric.reference != "reference_voices":
-            return _text(item)
+            return _text(item, self.metric.reference or "")
         if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
             return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
         return self._as_path(item)
@@ -157,9 +161,18 @@ def _listed(name: str, items: Any) -> Any:
     return items
 
 
-def _text(item: Any) -> str:
+def _text(item: Any, wanted: str = "script") -> str:
+    """A text, or data as JSON; of a `Path` what is in the file, unless the input takes names of files itself.
+
+    Raises:
+        BadInput: neither, a file that cannot be read, or the name of a file where its words belong.
+    """
+    if wanted in _NAMES and isinstance(item, str | Path):
+        return str(item)
+    if isinstance(item, Path):
+        return read_text(item)
     if isinstance(item, str):
-        return item
+        return refuse_file_name(item)
     if isinstance(item, Script):
         item = item.to_json()
     try:

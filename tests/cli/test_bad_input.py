@@ -183,6 +183,16 @@ def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
     assert not list(Path("folder").iterdir())
 
 
+@pytest.mark.parametrize("content", ["{not json", "<!doctype html><p>Not found</p>", '[{"speaker": "Ann", "te'])
+def test_what_is_named_json_and_is_none_is_not_scored_as_words(podeval: Podeval, tmp_path: Path, content: str) -> None:
+    (tmp_path / "script.json").write_text(content)
+    said = podeval("measure", "distinct_n", tmp_path / "script.json")
+    assert said.code == 2
+    assert "script.json cannot be read as JSON; mend it, or name it .txt" in said.out
+    (tmp_path / "lines.json").write_text('["Ann", "one two"]\n\n["Ben", "three"]\n')
+    assert podeval("measure", "distinct_n", tmp_path / "lines.json").code == 0
+
+
 def test_no_arguments_show_what_there_is(podeval: Podeval) -> None:
     said = podeval()
     assert said.code == 2

@@ -273,6 +273,29 @@ def test_references_are_texts_or_scripts_and_count_as_given(tmp_path: Path) -> N
     assert result["protocol"]["inputs"] == ["recording", "reference_text"]
 
 
+def test_the_name_of_a_file_is_not_scored_as_a_text(tmp_path: Path, wav: Path, mattr: Any) -> None:
+    (tmp_path / "script.json").write_text('[{"speaker": "Ann", "text": "hello there"}]')
+    (tmp_path / "words").write_text("hello there")
+    wer = module("wer")(cache_dir=str(tmp_path))
+    for name in ("script.json", "elsewhere/plan.TXT", "notes.md", str(tmp_path / "words")):
+        with pytest.raises(BadInput, match=r"not a text: open it first, or give a pathlib\.Path"):
+            wer.compute(predictions=[str(wav)], references=[name])
+        with pytest.raises(BadInput, match="is the name of a file"):
+            mattr.compute(predictions=[name])
+        with pytest.raises(BadInput, match="is the name of a file"):
+            module("sptd")(cache_dir=str(tmp_path)).compute(predictions=[str(wav)], scripts=[name])
+    with pytest.raises(BadInput, match="does not exist"):
+        mattr.compute(predictions=[tmp_path / "absent.json"])
+    said = "open script.json or"
+    assert mattr.compute(predictions=[said])["mattr"] == 1
+
+
+def test_a_path_is_opened_where_a_text_is_expected(tmp_path: Path, mattr: Any) -> None:
+    turns = [{"speaker": "Ann", "text": "one two one two one two"}]
+    (tmp_path / "script.json").write_text(json.dumps(turns))
+    assert mattr.compute(predictions=[tmp_path / "script.json"]) == mattr.compute(predictions=[turns])
+
+
 def test_scripts_make_another_protocol(tmp_path: Path) -> None:
     sptd = module("sptd")(cache_dir=str(tmp_path))
     silence = {"array": np.zeros(16_000), "sampling_rate": 16_000}

@@ -252,6 +252,7 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
 def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="say either --once or --watch"):
         CliRunner().invoke(app, ["worker", "--database", str(tmp_path / "x.db")], catch_exceptions=False)
+    Database(tmp_path / "x.db").close()
     with pytest.raises(BadInput, match="there is no submission s0"):
         CliRunner().invoke(
             app, ["submissions", "show", "s0", "--database", str(tmp_path / "x.db")], catch_exceptions=False

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.arena import DEFAULT, AsJson, Place
+from podeval.cli.arena import AsJson
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def _user() -> str:
 
 Reason = Annotated[str, typer.Option(help="why; what is frozen or about a vote or submission is shown with it")]
 By = Annotated[str, typer.Option(help="who decides; on the trail, shown to operators only", default_factory=_user)]
-Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
 What = Annotated[str, typer.Argument(metavar="votes|submissions")]
 Vote = Annotated[str | None, typer.Option(help="id of a vote; `podeval arena flags` lists those flagged")]
@@ -45,13 +45,14 @@ Test = Annotated[str | None, typer.Option(help="the listening test")]
 def trail(
     newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """Show every decision, newest first: when, who, what, about what, why.
 
     Example: podeval admin trail --newest 20
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         for row in decisions.trail(newest):
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
@@ -62,23 +63,23 @@ def trail(
 
 
 @admin.command()
-def freeze(what: What, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def freeze(what: What, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take no votes, or no submissions, from anybody; the reason is the sentence that everybody reads.
 
     Example: podeval admin freeze submissions --reason "The disk is full; back tomorrow."
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         decisions.freeze(what, reason, by)
     print(f"{what} are frozen")
 
 
 @admin.command()
-def thaw(what: What, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def thaw(what: What, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take them again.
 
     Example: podeval admin thaw submissions --reason "there is space again"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         decisions.thaw(what, reason, by)
     print(f"{what} are taken")
 
@@ -92,12 +93,13 @@ def exclude(
     listener: Listener = None,
     test: Test = None,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Leave a vote, all votes of a voter, or a listener of a test out of the results; they are kept.
 
     Example: podeval admin exclude --voter p4kd… --reason "a machine"
     """
-    _count(database, False, reason, by, vote, voter, listener, test)
+    _count(database, runs, False, reason, by, vote, voter, listener, test)
 
 
 @admin.command()
@@ -109,51 +111,52 @@ def include(
     listener: Listener = None,
     test: Test = None,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Let them count again; the rules do not overrule it.
 
     Example: podeval admin include --vote 3f2a… --reason "explained by mail"
     """
-    _count(database, True, reason, by, vote, voter, listener, test)
+    _count(database, runs, True, reason, by, vote, voter, listener, test)
 
 
 @admin.command()
-def requeue(id: Id, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def requeue(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Queue a failed or cancelled submission again; its finished items are kept.
 
     Example: podeval admin requeue s0123456789ab --reason "the Hub is back"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         print(f"{id}: {decisions.requeue(id, reason, by).state}")
 
 
 @admin.command()
-def cancel(id: Id, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def cancel(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Stop a submission that is not published.
 
     Example: podeval admin cancel s0123456789ab --reason "its author asked"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         print(f"{id}: {decisions.cancel(id, reason, by).state}")
 
 
 @admin.command()
-def withdraw(id: Id, reason: Reason, by: By, database: Place = DEFAULT, board: Board = Path("runs")) -> None:
+def withdraw(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take a published submission off the board; its history stays and its runs are kept aside.
 
     Example: podeval admin withdraw s0123456789ab --reason "its authors asked"
     """
-    with _open(database, board) as decisions:
+    with _open(database, runs) as decisions:
         print(f"{id}: {decisions.withdraw(id, reason, by).state}")
 
 
 @admin.command()
-def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, board: Board = Path("runs")) -> None:
+def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take a submission off the board and delete what it said, for good; the same is not taken in again.
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
-    with _open(database, board) as decisions:
+    with _open(database, runs) as decisions:
         print(f"{id}: {decisions.take_down(id, reason, by).state}, what it said is deleted")
 
 
@@ -164,12 +167,13 @@ def dimension(
     reason: Reason,
     by: By,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Make new battles on a dimension, or none any more; its votes count either way.
 
     Example: podeval admin dimension semantic --close --reason "enough votes"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         decisions.open_dimension(name, opened, reason, by)
     print(f"{name} is {'open' if opened else 'closed'}")
 
@@ -181,12 +185,13 @@ def system(
     reason: Reason,
     by: By,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Put a system into the arena's pool, or take it out; its votes count either way.
 
     Example: podeval admin system my_tts --out --reason "its weights were replaced"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         decisions.pool_system(id, shown, reason, by)
     print(f"{id} is {'in' if shown else 'out of'} the pool")
 
@@ -197,18 +202,20 @@ def goal(
     reason: Reason,
     by: By,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Say how many counted votes are wanted on each dimension; shown beside how many there are.
 
     Example: podeval admin goal 300 --reason "as many as the paper has"
     """
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         decisions.set_goal(votes or None, reason, by)
     print(f"{votes} votes are wanted on each dimension" if votes else "no number of votes is wanted")
 
 
 def _count(
     database: str,
+    runs: Path,
     counted: bool,
     reason: str,
     by: str,
@@ -220,7 +227,7 @@ def _count(
     if sum(name is not None for name in (vote, voter, listener)) != 1 or (listener is None) != (test is None):
         raise BadInput("name one: --vote, --voter, or --listener with --test")
     told = "counts" if counted else "does not count any more"
-    with _open(database) as decisions:
+    with _open(database, runs) as decisions:
         if vote:
             decisions.count_vote(vote, counted, reason, by)
         elif voter:
@@ -232,7 +239,7 @@ def _count(
 
 
 @contextmanager
-def _open(place: str, board: Path = Path("runs")) -> Iterator["Moderation"]:
+def _open(database: str, runs: Path) -> Iterator["Moderation"]:
     from podeval.arena import Arena
     from podeval.leaderboard.build import build
     from podeval.listening import Listening
@@ -240,7 +247,5 @@ def _open(place: str, board: Path = Path("runs")) -> Iterator["Moderation"]:
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
-    if "://" not in place and not Path(place).is_file():
-        raise BadInput(f"there is no database {place}; name the board's with --database, such as runs/podeval.db")
-    with Database(place) as database:
-        yield Moderation(Arena(database), Listening(database), Queue(database), board, build)
+    with Database(existing_place(database, runs)) as opened:
+        yield Moderation(Arena(opened), Listening(opened), Queue(opened), runs, build)

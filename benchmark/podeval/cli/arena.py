@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_to_make
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,14 +23,9 @@ if TYPE_CHECKING:
 
 arena = typer.Typer(
     help="The arena: what is compared, how it stands, which votes count, and where they are kept.\n\n"
-    "Example: podeval arena ratings --database podeval.db",
+    "Example: podeval arena ratings --runs runs",
     no_args_is_help=True,
 )
-
-DEFAULT = "podeval.db"
-Place = Annotated[
-    str, typer.Option("--database", envvar="DATABASE_URL", help="a file of SQLite, or postgresql://user@host/name")
-]
 
 
 class Covariate(StrEnum):
@@ -47,14 +43,14 @@ By = Annotated[str, typer.Option(help="who decides; kept, not published")]
 
 
 @arena.command()
-def init(database: Place = DEFAULT) -> None:
+def init(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Make the tables, or bring them to this version; nothing is lost.
 
     Example: podeval arena init --database postgresql://podeval@localhost/podeval
     """
     from podeval.store.database import Database
 
-    with Database(database) as opened:
+    with Database(place_to_make(database, runs)) as opened:
         print(f"{opened.name} is ready")
 
 
@@ -64,6 +60,7 @@ def add(
         Path, typer.Argument(metavar="MANIFEST", help="YAML or JSON; docs/arena.md says what is in it")
     ],
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Take in systems, items and outputs; their length and loudness are measured once. Exit code 1 where some were
     left out, since listeners heard something else of them.
@@ -74,7 +71,7 @@ def add(
     from podeval.arena.catalogue import read_manifest
 
     found = read_manifest(manifest)
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         done = take_in(opened.database, found)
     print(_counted(done))
     _say_left_out(done)
@@ -99,13 +96,7 @@ def add_runs(
     dimension: Annotated[str, typer.Option(help="what listeners judge; overall by default")] = "",
     question: Annotated[str, typer.Option(help="what they are asked; by default, which they would go on with")] = "",
     controls: Annotated[bool, typer.Option("--controls", help="also controls, which all should vote against")] = False,
-    database: Annotated[
-        str,
-        typer.Option(
-            envvar="DATABASE_URL",
-            help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
-        ),
-    ] = "",
+    database: Place = DEFAULT,
 ) -> None:
     """Let the recordings of runs meet: every item of which two systems or more have one. Again for what is new.
 
@@ -127,22 +118,22 @@ def add_runs(
     )
     if not found.outputs:
         raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
-    with Database(database or str(runs / "podeval.db")) as opened:
+    with Database(place_to_make(database, runs)) as opened:
         done = take_in(opened, found, strict=False)
         print(f"{len(found.systems)} systems on {len(found.items)} items, {_counted(done)} in {opened.name}")
     _say_left_out(done)
 
 
 @arena.command()
-def status(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Counts, and what a person has to look at. Exit code 1 where there is an alarm.
 
     Example: podeval arena status --json
     """
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         found = opened.status()
     if as_json:
-        print(json.dumps(asdict(found), ensure_ascii=False))
+        print(json.dumps(asdict(found) | {"votes": found.votes}, ensure_ascii=False))
     else:
         print(f"{found.systems} systems on {found.items} items; {found.battles} battles")
         outcomes = ", ".join(f"{name} {count}" for name, count in sorted(found.outcomes.items()))
@@ -154,6 +145,7 @@ def status(database: Place = DEFAULT, as_json: AsJson = False) -> None:
 @arena.command()
 def ratings(
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     dimension: Dimension = None,
     position: Annotated[bool, typer.Option("--position", help="also estimate what being side A does")] = False,
     covariate: Annotated[
@@ -170,7 +162,7 @@ def ratings(
     from podeval.human.ratings import standings_by_dimension
     from podeval.stats.battles import Battles
 
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         table = opened.battles(dimension=dimension)
     if table.empty:
         raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
@@ -204,12 +196,12 @@ def _differences(table: "pd.DataFrame", wanted: list[Covariate]) -> dict[str, li
 
 
 @arena.command()
-def sweep(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+def sweep(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Apply the rules of integrity to all votes. Exit code 1 where there is an alarm.
 
     Example: podeval arena sweep
     """
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         done = opened.sweep()
     if as_json:
         print(json.dumps(asdict(done)))
@@ -226,13 +218,14 @@ def flags(
     vote: Annotated[str | None, typer.Option(help="only of this vote")] = None,
     newest: Annotated[int, typer.Option(min=1, help="how many")] = 100,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """What the rules saw and what was decided, newest first.
 
     Example: podeval arena flags --newest 20
     """
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         for flag in opened.flags(vote=vote, newest=newest):
             at = flag.made_at.isoformat(timespec="seconds")
             if as_json:
@@ -244,23 +237,23 @@ def flags(
 
 
 @arena.command()
-def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def exclude(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take a vote out of the public rating; it is kept.
 
     Example: podeval arena exclude 3f2a… --reason "a test of ours" --by ada
     """
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         opened.exclude(vote, reason, by)
     print(f"{vote} does not count any more")
 
 
 @arena.command()
-def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT) -> None:
+def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Let a vote count again; the rules do not overrule it.
 
     Example: podeval arena restore 3f2a… --reason "explained by mail" --by ada
     """
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         opened.restore(vote, reason, by)
     print(f"{vote} counts")
 
@@ -271,6 +264,7 @@ def erase(
     pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
     objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Forget a person with all votes and listening sessions, for good.
 
@@ -278,7 +272,7 @@ def erase(
     """
     if (identity is None) == (pseudonym is None):
         raise BadInput("name one: --identity or --pseudonym")
-    with _open(database, objects) as opened:
+    with _open(database, runs, objects) as opened:
         done = opened.erase(identity, pseudonym=pseudonym)
     if done is None:
         raise BadInput("nobody of that identity was here")
@@ -291,6 +285,7 @@ def export(
     form: Annotated[str, typer.Option("--format", help="parquet or jsonl")] = "parquet",
     comments: Annotated[bool, typer.Option("--comments", help="with what people wrote; not for the public")] = False,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Write votes, decisions, erasures, ratings and answers as files; persons are pseudonyms.
 
@@ -302,7 +297,7 @@ def export(
     chosen = next((known for known in FORMATS if known == form), None)
     if chosen is None:
         raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         counts = write(opened.database, folder, chosen, comments=comments)
     print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
 
@@ -311,6 +306,7 @@ def export(
 def take_in(
     place: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Take in an export, all or nothing; what is there already stays as it is.
 
@@ -318,7 +314,7 @@ def take_in(
     """
     from podeval.store.export import import_files
 
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         print(_told(import_files(opened.database, place)))
 
 
@@ -330,6 +326,7 @@ def mirror(
     ] = False,
     private: Annotated[bool, typer.Option("--private", help="make the repo private where it is made by this")] = False,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
 ) -> None:
     """Add to the public log on the Hub what is not in it; first, take in what others sent.
 
@@ -337,7 +334,7 @@ def mirror(
     """
     from podeval.store.mirror import Mirror
 
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         log = Mirror(opened.database, repo, private=private)
         if read_only:
             print(_told(log.read_back()))
@@ -353,14 +350,14 @@ def mirror(
 
 
 @arena.command()
-def verify(database: Place = DEFAULT) -> None:
+def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Check that the database keeps what it commits and is whole, and that no alarm stands. Exit code 1 otherwise.
 
     Example: podeval arena verify
     """
     from podeval.store.database import sound
 
-    with _open(database) as opened:
+    with _open(database, runs) as opened:
         wrong = sound(opened.database)
         alarms = opened.status().alarms
         name = opened.database.name
@@ -372,14 +369,12 @@ def verify(database: Place = DEFAULT) -> None:
 
 
 @contextmanager
-def _open(database: str, objects: Path | None = None) -> "Iterator[Arena]":
+def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
     from podeval.arena import Arena
     from podeval.store.database import Database
     from podeval.store.vote_objects import VoteObjects
 
-    if "://" not in database and not Path(database).is_file():
-        raise BadInput(f"there is no database {database}; make one with `podeval arena init --database {database}`")
-    with Database(database) as opened:
+    with Database(existing_place(database, runs)) as opened:
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)
 
 

@@ -9,27 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.arena import AsJson
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, place_of
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
     from podeval.store.backup import Backup
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a folder, or a file named .tar, .tar.gz or .tgz")]
-Runs = Annotated[Path, typer.Option("--runs", help="folder of runs")]
-Database = Annotated[
-    str,
-    typer.Option(
-        "--database",
-        envvar="DATABASE_URL",
-        help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
-    ),
-]
 
 
 def backup(
     place: BackupPlace,
-    database: Database = "",
-    runs: Runs = Path("runs"),
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
     verify: Annotated[bool, typer.Option("--verify", help="check a backup that is there, and make none")] = False,
     with_secret: Annotated[
         bool, typer.Option("--with-secret", help="with the secret that pseudonyms are made with; keep it as one")
@@ -51,7 +43,7 @@ def backup(
         return
     there = runs if runs.is_dir() or database == "" else None
     found = backups.back_up(
-        place, database or runs / "podeval.db", there, with_secret=with_secret, with_audio=not without_audio
+        place, place_of(database, runs), there, with_secret=with_secret, with_audio=not without_audio
     )
     _print(place, found, as_json, "is made")
     for path in found.absent:
@@ -67,8 +59,8 @@ def backup(
 
 def restore(
     place: Annotated[Path | None, typer.Argument(metavar="[BACKUP]", help="made by `podeval backup`")] = None,
-    database: Database = "",
-    runs: Runs = Path("runs"),
+    database: Place = DEFAULT,
+    runs: Runs = RUNS,
     force: Annotated[
         bool, typer.Option("--force", help="replace what is there; files are kept under other names")
     ] = False,
@@ -88,13 +80,13 @@ def restore(
     if salvage == (place is not None):
         raise BadInput("name a backup, or say --salvage where there is none")
     if place is None:
-        rows, copies = salvaged(Path(database or runs / "podeval.db"))
+        rows, copies = salvaged(Path(place_of(database, runs)))
         print(f"{rows.get('votes', 0)} votes and {rows.get('submissions', 0)} submissions can be read")
         for path in copies:
             _say(f"the damaged file is kept as {path}")
         _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
         return
-    done = put_back(place, database or runs / "podeval.db", runs, force=force)
+    done = put_back(place, place_of(database, runs), runs, force=force)
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(
         f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
@@ -113,8 +105,8 @@ def restore(
 
 
 def retention(
-    runs: Runs = Path("runs"),
-    database: Database = "",
+    runs: Runs = RUNS,
+    database: Place = DEFAULT,
     gigabytes: Annotated[
         float | None,
         typer.Option("--budget", min=0, envvar="PODEVAL_RUNS_GB", help="GB for the recordings of all runs"),
@@ -136,9 +128,9 @@ def retention(
         raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    place = database or str(runs / "podeval.db")
+    place = place_of(database, runs)
     needed: set[Path] = set()
-    if "://" in place or Path(place).is_file():
+    if is_there(place):
         with Opened(place) as opened:
             needed = needed_by(opened, runs)
     found = look(runs, int(gigabytes * 2**30), needed)

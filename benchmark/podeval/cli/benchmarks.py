@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.database import place_of
 from podeval.cli.spreading import Where, spread
 from podeval.errors import BadInput, ModelMissing
 
@@ -119,7 +120,7 @@ def _into_arena(runs: Path) -> None:
     if not found.outputs:
         return
     try:
-        with Database(os.environ.get("DATABASE_URL") or str(runs / "podeval.db")) as opened:
+        with Database(place_of(os.environ.get("DATABASE_URL", ""), runs)) as opened:
             for sentence in add(opened, found, strict=False).left_out:
                 _say(f"Not in the arena: {sentence}")
     except BadInput as refusal:

@@ -8,19 +8,17 @@ from typing import Annotated
 
 import typer
 
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs
 from podeval.errors import BadInput
 
 Port = Annotated[int, typer.Option(min=0, max=65535, help="port to listen on")]
-Runs = Annotated[Path, typer.Option("--runs", help="folder of runs")]
 
 
 def serve(
-    runs: Runs = Path("runs"),
+    runs: Runs = RUNS,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Port = 7860,
-    database: Annotated[
-        str, typer.Option(envvar="DATABASE_URL", help="votes and submissions: a file of SQLite or postgresql://…")
-    ] = "",
+    database: Place = DEFAULT,
 ) -> None:
     """Serve the site over a folder of runs: board, arena, listening tests, method, and the interface for programs.
 
@@ -42,7 +40,7 @@ report = typer.Typer(
 @report.callback(invoke_without_command=True)
 def print_report(
     context: typer.Context,
-    runs: Runs = Path("runs"),
+    runs: Runs = RUNS,
     profile: Annotated[str, typer.Option(help="whose models, or `paper` for reported figures")] = "embedded",
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a row on standard output")] = False,
 ) -> None:

@@ -114,11 +114,11 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
-    from podeval.cli.measure import read_text
     from podeval.judges.instruction import DERIVE
     from podeval.judges.writing import Review, save_review, write_checklist
     from podeval.metrics.judged import Asks
     from podeval.text.podcast_request import PodcastRequest
+    from podeval.text.text_file import read_text
 
     _require_absent(to)
     requests = [(_named(path), PodcastRequest.parse(read_text(path))) for path in files]
@@ -139,8 +139,8 @@ def apply(
 
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
-    from podeval.cli.measure import read_text
     from podeval.judges.writing import load_review
+    from podeval.text.text_file import read_text
 
     decided = load_review(review)
     decided.accepted("")
@@ -250,8 +250,8 @@ def _asked(
 
 
 def _dialogues(files: list[Path]) -> "Iterator[SpokenDialogue]":
-    from podeval.cli.measure import read_text
     from podeval.judges.spoken_dialogue import SpokenDialogue
+    from podeval.text.text_file import read_text
 
     for path in files:
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_to_make
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,14 +17,10 @@ if TYPE_CHECKING:
 
 listening = typer.Typer(help="Listening tests: check a design, take it in, see how far it has come, get its results.")
 
-Place = Annotated[
-    str, typer.Option("--database", envvar="DATABASE_URL", help="a file of SQLite, or postgresql://user@host/name")
-]
 Test = Annotated[str, typer.Argument(metavar="TEST", help="its id; `podeval listening list` shows them")]
 DESIGN = Annotated[
     Path, typer.Argument(metavar="DESIGN", help="a YAML file; docs/listening-tests.md says what is in it")
 ]
-DEFAULT = "podeval.db"
 
 
 @listening.command()
@@ -52,29 +49,30 @@ def check(
 def add(
     design: DESIGN,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     webmushra: Annotated[bool, typer.Option("--webmushra", help="it is a configuration of webMUSHRA")] = False,
 ) -> None:
     """Take a test in, so that listeners can begin.
 
-    Example: podeval listening add naturalness.yaml --database podeval.db
+    Example: podeval listening add naturalness.yaml
     """
     from podeval.human.designs import placed
     from podeval.listening import Listening
 
-    with _open(database) as opened:
+    with _open(place_to_make(database, runs)) as opened:
         for found in _designs(design, webmushra):
             print(Listening(opened).create(placed(found, design.parent)))
 
 
 @listening.command(name="list")
-def list_tests(database: Place = DEFAULT) -> None:
+def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Show all tests with their sessions.
 
-    Example: podeval listening list --database podeval.db
+    Example: podeval listening list --runs runs
     """
     from podeval.listening import Listening, results
 
-    with _open(database) as opened:
+    with _open(existing_place(database, runs)) as opened:
         for test in Listening(opened).tests():
             found = results.overview(opened, test)
             print(
@@ -84,14 +82,14 @@ def list_tests(database: Place = DEFAULT) -> None:
 
 
 @listening.command()
-def close(test: Test, database: Place = DEFAULT) -> None:
+def close(test: Test, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Let nobody else begin; who began can finish.
 
     Example: podeval listening close naturalness
     """
     from podeval.listening import Listening
 
-    with _open(database) as opened:
+    with _open(existing_place(database, runs)) as opened:
         Listening(opened).close(test)
 
 
@@ -99,6 +97,7 @@ def close(test: Test, database: Place = DEFAULT) -> None:
 def print_results(
     test: Test,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")] = False,
     plots: Annotated[Path | None, typer.Option(help="write box plots of every listener to this SVG file")] = None,
 ) -> None:
@@ -109,7 +108,7 @@ def print_results(
     from podeval.listening import results, summary
     from podeval.store.files import write_whole
 
-    with _open(database) as opened:
+    with _open(existing_place(database, runs)) as opened:
         design = results.overview(opened, test).design
         found = summary.summarise(opened, test)
         marks = results.marks(opened, test) if plots else []
@@ -129,6 +128,7 @@ def print_results(
 def export(
     test: Test,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     form: Annotated[str, typer.Option(help="jsonl, or webmushra for its CSV")] = "jsonl",
 ) -> None:
     """Print the marks and answers of a test, listeners by pseudonym.
@@ -140,7 +140,7 @@ def export(
 
     if form not in ("jsonl", "webmushra"):
         raise BadInput(f"the form is jsonl or webmushra, not {form!r}")
-    with _open(database) as opened:
+    with _open(existing_place(database, runs)) as opened:
         kind = results.overview(opened, test).design.kind
         marks = results.marks(opened, test)
         answers, clips = results.answers(opened, test) if kind == "questionnaire" else ([], {})

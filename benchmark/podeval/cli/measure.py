@@ -168,6 +168,7 @@ def _inputs(metric: "Metric", file: Path, words: Path | None, options: dict[str,
     """What the metric gets for one file."""
     from podeval.metrics.inputs import read_input
     from podeval.text.script_format import any_script
+    from podeval.text.text_file import read_text
 
     first = metric.inputs[0]
     if first != "recording":
@@ -195,25 +196,6 @@ def _said(result: "Result") -> str:
 def _slope(trend: dict[str, Any]) -> str:
     low, high = trend["ci95"]
     return f"{trend['slope']:+.3g} [{low:+.3g}, {high:+.3g}]"
-
-
-def read_text(path: Path) -> str:
-    """A text file's content.
-
-    Raises:
-        BadInput: missing, a directory, empty, or not text.
-    """
-    try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BadInput(f"{path} does not exist; check the path") from None
-    except IsADirectoryError:
-        raise BadInput(f"{path} is a directory; name the files in it") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} cannot be read as UTF-8 text ({error}); save it as plain text or JSON") from None
-    if not content.strip():
-        raise BadInput(f"{path} is empty; it should hold a text or a script")
-    return content
 
 
 def _settings(pairs: list[str]) -> dict[str, str]:

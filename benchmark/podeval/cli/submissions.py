@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.arena import DEFAULT, AsJson, Place
+from podeval.cli.arena import AsJson
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, is_there, place_of, place_to_make
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ submissions = typer.Typer(
 )
 Id = Annotated[str, typer.Argument(metavar="ID", help="of the submission; `podeval submissions list` shows it")]
 By = Annotated[str, typer.Option(help="who decides; part of the history")]
-Board = Annotated[Path, typer.Option("--board", help="folder of runs that the board shows")]
 Image = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_IMAGE", help="jobs on the Hub: image with its digest")]
 Flavor = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_FLAVOR", help="jobs on the Hub: machine")]
 Timeout = Annotated[str, typer.Option(envvar="PODEVAL_JOBS_TIMEOUT", help="jobs on the Hub: longest time of one")]
@@ -38,6 +38,7 @@ Data = Annotated[Path | None, typer.Option(help="folder of built datasets, where
 def submit(
     document: Annotated[Path, typer.Argument(help="submission.yaml, or the folder it lies in")],
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     check: Annotated[bool, typer.Option("--check", help="look it over and queue nothing")] = False,
     profile: Annotated[str, typer.Option(help="whose models measure it: embedded or reference")] = "embedded",
     priority: Annotated[int, typer.Option(help="higher ones are worked on first")] = 0,
@@ -61,14 +62,14 @@ def submit(
     file = document / "submission.yaml" if document.is_dir() else document
     found, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(found, database, image, flavor, timeout)
+        _estimate(found, place_of(database, runs), image, flavor, timeout)
         return
     if check:
         pinned = gate.check(found, file.parent)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
         print(f"{found.system.name} passes the gate{size}")
         return
-    with opened(database) as queue:
+    with opened(place_to_make(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = Desk(queue, gate).submit(found, submitter, place=file.parent, profile=profile, priority=priority)
         print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
@@ -76,7 +77,7 @@ def submit(
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _estimate(document: "Submission", database: str, image: str, flavor: str, timeout: str) -> None:
+def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:
     """What a submission costs at most, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.spending import Ledger, estimate
@@ -90,13 +91,17 @@ def _estimate(document: "Submission", database: str, image: str, flavor: str, ti
     for run in found.runs:
         print(f"  {run}: at most {found.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
     print("A job that falls is followed by another for what is missing, while the budget lasts.")
-    with opened(database) as queue:
-        print(f"Spent or set aside so far by all submissions: {Ledger(queue.database, 0.0).committed():.2f} USD")
+    spent = 0.0
+    if is_there(place):
+        with opened(place) as queue:
+            spent = Ledger(queue.database, 0.0).committed()
+    print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
 
 @submissions.command("list")
 def list_(
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     owner: Annotated[str | None, typer.Option(help="only of this owner")] = None,
     state: Annotated[str | None, typer.Option(help="only in this state, such as queued or failed")] = None,
     as_json: AsJson = False,
@@ -109,12 +114,12 @@ def list_(
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
 
 @submissions.command()
-def show(id: Id, database: Place = DEFAULT, as_json: AsJson = False) -> None:
+def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Show a submission with its history.
 
     Example: podeval submissions show s0123456789ab
@@ -122,7 +127,7 @@ def show(id: Id, database: Place = DEFAULT, as_json: AsJson = False) -> None:
     from podeval.submissions.proposing import Proposals
     from podeval.submissions.spending import Ledger
 
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         row, history = queue.get(id), queue.history(id)
         if as_json:
             steps = [_plain(step) for step in history]
@@ -142,28 +147,28 @@ def show(id: Id, database: Place = DEFAULT, as_json: AsJson = False) -> None:
 
 
 @submissions.command()
-def cancel(id: Id, database: Place = DEFAULT, by: By = "operator") -> None:
+def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
     """Stop a submission that is not published; what it made is kept.
 
     Example: podeval submissions cancel s0123456789ab
     """
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         print(f"{id}: {queue.cancel(id, by, also=_noted('submission cancelled', id, by)).state}")
 
 
 @submissions.command()
-def retry(id: Id, database: Place = DEFAULT, by: By = "operator") -> None:
+def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
     """Queue a failed or cancelled submission again; it goes on from its finished items.
 
     Example: podeval submissions retry s0123456789ab
     """
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         row = queue.retry(id, by, also=_noted("submission requeued", id, by))
         print(f"{id}: {row.state}{_standing(row, queue.standings())}")
 
 
 @submissions.command()
-def withdraw(id: Id, database: Place = DEFAULT, board: Board = Path("runs"), by: By = "operator") -> None:
+def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operator") -> None:
     """Take a published submission off the board.
 
     Example: podeval submissions withdraw s0123456789ab
@@ -171,10 +176,10 @@ def withdraw(id: Id, database: Place = DEFAULT, board: Board = Path("runs"), by:
     from podeval.leaderboard.build import build
     from podeval.submissions import service
 
-    with opened(database) as queue:
-        taken = service.withdraw(queue, id, by, board, also=_noted("submission withdrawn", id, by))
+    with opened(existing_place(database, runs)) as queue:
+        taken = service.withdraw(queue, id, by, runs, also=_noted("submission withdrawn", id, by))
         if taken:
-            build(board)
+            build(runs)
         print(f"{id}: withdrawn, {len(taken)} runs taken off the board")
 
 
@@ -188,7 +193,7 @@ def publish(
         bool, typer.Option("--model-index", help="in the model's card, where the owner wants that")
     ] = False,
     database: Place = DEFAULT,
-    board: Board = Path("runs"),
+    runs: Runs = RUNS,
 ) -> None:
     """Propose published results to the model's repo, as a pull request; once, however often it is said.
 
@@ -197,11 +202,11 @@ def publish(
     from podeval.submissions.document import Submission
     from podeval.submissions.proposing import Proposals, forms_of
 
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         asked = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
         forms = [form for form, wanted in asked.items() if wanted] or list(forms_of(document))
-        for proposal in Proposals(queue, board).again(id, forms):
+        for proposal in Proposals(queue, runs).again(id, forms):
             print(f"{proposal.form}: {proposal.state}{_told(proposal.url or proposal.reason)}")
 
 
@@ -212,7 +217,7 @@ def spot_check(
     seed: Annotated[int, typer.Option(help="of the draw")] = 0,
     times: Annotated[int, typer.Option(min=2, help="seeds that each is generated with")] = 3,
     database: Place = DEFAULT,
-    board: Board = Path("runs"),
+    runs: Runs = RUNS,
     work: Annotated[Path, typer.Option(help="folder for what is generated, on a local disk")] = Path("work"),
     gpu: Annotated[bool, typer.Option("--gpu", help="let the model use the GPU")] = False,
     trust_models: Annotated[
@@ -235,10 +240,10 @@ def spot_check(
     if not trust_models:
         sandbox.require()
     making, seeds = Making(trusted=trust_models, gpu=gpu), tuple(range(times))
-    with opened(database) as queue:
-        found = SpotCheck(board, work, fetch, Gate(data=data), making, data, seeds, say)
+    with opened(existing_place(database, runs)) as queue:
+        found = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
         reports = found.check(queue.get(id), items=items, seed=seed)
-    build(board)
+    build(runs)
     for report in reports:
         if as_json:
             print(json.dumps({**report.model_dump(mode="json"), "verdict": report.verdict}, ensure_ascii=False))
@@ -262,6 +267,7 @@ _VERDICTS = {
 def jobs(
     id: Annotated[str | None, typer.Argument(metavar="[ID]", help="only of this submission")] = None,
     database: Place = DEFAULT,
+    runs: Runs = RUNS,
     as_json: AsJson = False,
 ) -> None:
     """List jobs on the Hub with what they cost.
@@ -270,7 +276,7 @@ def jobs(
     """
     from podeval.submissions.spending import Ledger
 
-    with opened(database) as queue:
+    with opened(existing_place(database, runs)) as queue:
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
@@ -290,7 +296,7 @@ def mirror(
         bool, typer.Option("--read-back", help="first take in what the Hub has and we have not")
     ] = False,
     database: Place = DEFAULT,
-    board: Board = Path("runs"),
+    runs: Runs = RUNS,
     private: Annotated[bool, typer.Option("--private", help="make the repos private where they are made")] = False,
 ) -> None:
     """Keep submissions and results on the Hub: added to, never changed; a new server starts from them.
@@ -301,22 +307,22 @@ def mirror(
     from podeval.leaderboard.build import build
     from podeval.submissions.mirror import Mirror
 
-    with opened(database) as queue:
+    with opened(place_to_make(database, runs)) as queue:
         found = Mirror(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
-            taken, files = found.read_back(), found.read_back_results(board)
+            taken, files = found.read_back(), found.read_back_results(runs)
             if files:
-                build(board)
+                build(runs)
             print(f"{taken} submissions and {files} files of results taken in")
-        print(f"{found.push()} changes of state and {found.push_results(board)} runs sent")
+        print(f"{found.push()} changes of state and {found.push_results(runs)} runs sent")
 
 
-def queue(database: Place = DEFAULT, as_json: AsJson = False) -> None:
+def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
     """Show what is worked on and what waits, in the order in which it will be.
 
     Example: podeval queue
     """
-    with opened(database) as found:
+    with opened(existing_place(database, runs)) as found:
         order = found.standings()
         working = found.all(states=("running", "measured"))
         waiting = {row.id: row for row in found.all(states=("queued",))}

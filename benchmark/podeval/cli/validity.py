@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from podeval.cli.database import DEFAULT, RUNS, Runs, existing_place, is_there, place_of
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -16,20 +17,24 @@ if TYPE_CHECKING:
 
 
 def validity(
-    runs: Annotated[Path, typer.Option("--runs", help="folder of runs")] = Path("runs"),
+    runs: Runs = RUNS,
     scores: Annotated[
         list[Path] | None, typer.Option(help="CSV with system, item, score (and measure, rater); may be repeated")
     ] = None,
     database: Annotated[
-        str | None, typer.Option(envvar="DATABASE_URL", help="a database whose listening tests count too")
-    ] = None,
+        str,
+        typer.Option(
+            envvar="DATABASE_URL",
+            help="whose listening tests count too; without --scores, podeval.db in the folder of runs by default",
+        ),
+    ] = DEFAULT,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")] = False,
 ) -> None:
     """Set every metric and judge of the runs against human scores of the same outputs.
 
     Example: podeval report validity --runs runs --scores listeners.csv
 
-    Example: podeval report validity --runs runs --database podeval.db --json
+    Example: podeval report validity --runs runs --json
     """
     from podeval.leaderboard.build import build
     from podeval.leaderboard.validity import FEWEST, of_file
@@ -37,12 +42,16 @@ def validity(
     from podeval.store.results import ITEMS, read_table
     from podeval.store.run_folder import run_folders
 
-    if not scores and not database:
-        raise BadInput("validity needs what people said: --scores FILE, or --database with listening tests")
+    if not scores and not is_there(place_of(database, runs)):
+        raise BadInput(
+            f"validity needs what people said: --scores FILE, or --database with listening tests; "
+            f"there is no {place_of(database, runs)}"
+        )
     if not run_folders(runs):
         raise BadInput(f"there are no runs in {runs}; `podeval run` makes some, --runs names others")
     human: dict[str, dict[tuple[str, str], float]] = {}
-    for measures in (*map(of_file, scores or []), *([_of_database(database)] if database else [])):
+    asked = [_of_database(existing_place(database, runs))] if database or not scores else []
+    for measures in (*map(of_file, scores or []), *asked):
         for name, outputs in measures.items():
             human.setdefault(name, {}).update(outputs)
     build(runs)

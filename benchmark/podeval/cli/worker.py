@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.arena import DEFAULT, Place
-from podeval.cli.submissions import Board, Data, Flavor, Image, Timeout, opened, say
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, place_to_make
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, opened, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def worker(
     once: Annotated[bool, typer.Option("--once", help="work on one submission, then end")] = False,
     watch: Annotated[bool, typer.Option("--watch", help="work until stopped")] = False,
     database: Place = DEFAULT,
-    board: Board = Path("runs"),
+    board: Runs = RUNS,
     work: Annotated[Path, typer.Option(help="folder for submissions at work, on a local disk")] = Path("work"),
     workers: Annotated[int, typer.Option(help="measuring processes; 0 measures in this one")] = 0,
     gpu: Annotated[bool, typer.Option("--gpu", help="let models use the GPU")] = False,
@@ -73,6 +73,8 @@ def worker(
 
     Example: podeval worker --watch --executor hf-jobs --image ghcr.io/me/podeval@sha256:… --namespace me --budget 50
     """
+    from huggingface_hub import HfApi
+
     from podeval import sandbox
     from podeval.leaderboard.build import build
     from podeval.runs.executor import InProcess, Workers
@@ -96,18 +98,18 @@ def worker(
     given = None if voices is None else require_voices(voices)
     making = Making(limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given)
     stop: list[int] = []
-    with opened(database) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asked)
             hub = _on_the_hub(queue.database, jobs, budget)
-        desk = Desk(queue, Gate(data=data))
+        desk = Desk(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
         found = Worker(queue, work, board, build, making, measuring, data=data, log=say, look_over=look)
         found.hub, found.proposals = hub, Proposals(queue, board)
-        look()
-        found.catch_up()
         if once:
+            look()
+            found.catch_up()
             print("nothing to do" if (id := found.once()) is None else f"{id}: {queue.get(id).state}")
             found.clear()
             found.catch_up()

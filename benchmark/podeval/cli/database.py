@@ -1,0 +1,61 @@
+"""Which database a command uses: --database or DATABASE_URL, else podeval.db in the folder of runs, as the site."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+NAME = "podeval.db"
+DEFAULT = ""
+RUNS = Path("runs")
+Place = Annotated[
+    str,
+    typer.Option(
+        "--database",
+        envvar="DATABASE_URL",
+        help="a file of SQLite, or postgresql://user@host/name; podeval.db in the folder of runs by default",
+    ),
+]
+Runs = Annotated[Path, typer.Option("--runs", "--board", help="folder of runs that the board shows")]
+
+
+def place_of(database: str, runs: Path) -> str:
+    """The file or address of the database; `database` is what was asked for, "" for the one of the folder of runs."""
+    return database or str(runs / NAME)
+
+
+def is_there(place: str) -> bool:
+    """Whether a file of SQLite is there; of a server nothing is known before it is asked."""
+    file = place.removeprefix("sqlite:///")
+    return "://" in file or Path(file).expanduser().is_file()
+
+
+def existing_place(database: str, runs: Path) -> str:
+    """The place of a database that is only looked into or changed.
+
+    Raises:
+        BadInput: there is none.
+    """
+    place = place_of(database, runs)
+    if not is_there(place):
+        raise BadInput(
+            f"there is no database {place}; name the board's with --database, or its folder with --runs; "
+            f"`podeval arena init` makes one{_left_over(database, runs)}"
+        )
+    return place
+
+
+def place_to_make(database: str, runs: Path) -> str:
+    """The place of a database that is made where there is none; says so where an earlier version left one elsewhere."""
+    place = place_of(database, runs)
+    if not is_there(place) and (told := _left_over(database, runs)):
+        print(f"{place} is a new database{told}", file=sys.stderr, flush=True)
+    return place
+
+
+def _left_over(database: str, runs: Path) -> str:
+    """Earlier versions wrote to ./podeval.db."""
+    return "" if database or not Path(NAME).is_file() else f". ./{NAME} is there: name it with --database"

@@ -1,0 +1,57 @@
+"""Texts in files, and names of files that stand where a text belongs."""
+
+import json
+import os
+from pathlib import Path
+
+from podeval.errors import BadInput
+
+_SUFFIXES = (".json", ".jsonl", ".txt", ".yaml", ".yml", ".md")
+
+
+def read_text(path: Path) -> str:
+    """A text file's content.
+
+    Raises:
+        BadInput: missing, a directory, empty, not text, or named .json and no JSON.
+    """
+    try:
+        content = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise BadInput(f"{path} does not exist; check the path") from None
+    except IsADirectoryError:
+        raise BadInput(f"{path} is a directory; name the files in it") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read as UTF-8 text ({error}); save it as plain text or JSON") from None
+    if not content.strip():
+        raise BadInput(f"{path} is empty; it should hold a text or a script")
+    if path.suffix.lower() == ".json" and not _is_json(content.removeprefix("\ufeff")):
+        raise BadInput(f"{path} cannot be read as JSON; mend it, or name it .txt if it is plain text")
+    return content
+
+
+def refuse_file_name(text: str) -> str:
+    """A text as it is, unless it is the name of a file, whose letters would be scored as words.
+
+    Raises:
+        BadInput: it is one word that ends as a text file does, or that names a file which is there.
+    """
+    word = text.strip()
+    if len(word.split()) == 1 and (word.lower().endswith(_SUFFIXES) or os.path.isfile(word)):
+        raise BadInput(f"{word[:200]!r} is the name of a file, not a text: open it first, or give a pathlib.Path")
+    return text
+
+
+def _is_json(text: str) -> bool:
+    """Whether it is JSON, or JSON lines."""
+    return _can_be_read(text) or all(_can_be_read(line) for line in text.split("\n") if line.strip())
+
+
+def _can_be_read(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    except RecursionError:  # whoever reads it says that it is too deep
+        return True
+    return True

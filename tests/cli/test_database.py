@@ -1,0 +1,77 @@
+"""All commands and the site use one database: `--database` or DATABASE_URL, else podeval.db in the folder of runs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podeval.listening import Listening
+from podeval.store.database import Database
+from podeval.submissions.queue import Queue
+
+READING = [
+    ("queue",),
+    ("submissions", "list"),
+    ("submissions", "show", "s0"),
+    ("submissions", "jobs"),
+    ("listening", "list"),
+    ("listening", "results", "small"),
+    ("arena", "status"),
+    ("arena", "ratings"),
+    ("admin", "trail"),
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def design(folder: Path) -> Path:
+    clip = {"audio": "x.wav", "seconds": 10}
+    item = {"id": "i0", "reference": clip, "high": clip, "low": clip, "stimuli": {"aria": clip, "basso": clip}}
+    content = {"kind": "mushra", "id": "small", "title": "Small", "systems": ["aria", "basso"], "items": [item]}
+    (folder / "small.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    return folder / "small.yaml"
+
+
+def test_what_is_taken_in_lies_where_the_site_looks(podeval: Any, here: Path) -> None:
+    assert podeval("listening", "add", design(here)).out == "small\n"
+    assert podeval("arena", "init").code == 0
+    assert not (here / "podeval.db").exists()
+    with Database(here / "runs" / "podeval.db") as opened:
+        assert Listening(opened).tests() == ["small"]
+        assert Queue(opened).all() == []
+    for told in (podeval("queue"), podeval("submissions", "list", "--runs", "runs")):
+        assert (told.code, told.out) == (0, "there are no submissions here\n")
+    assert "0 systems" in podeval("arena", "status").out
+    assert podeval("admin", "trail").code == 0
+
+
+def test_another_folder_of_runs_has_another_database(podeval: Any, here: Path) -> None:
+    assert podeval("arena", "init", "--runs", "other").code == 0
+    assert (here / "other" / "podeval.db").is_file()
+    assert podeval("queue", "--runs", "other").code == 0
+    assert podeval("queue", "--board", "other").code == 0, "the folder of runs that the board shows"
+    assert podeval("queue").code == 2
+
+
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_a_command_that_reads_makes_no_database(podeval: Any, here: Path, command: tuple[str, ...]) -> None:
+    said = podeval(*command)
+    assert said.code == 2
+    assert "there is no database runs/podeval.db; name the board's with --database, or its folder" in said.err
+    assert "is there: name it" not in said.err
+    assert list(here.iterdir()) == []
+    assert "no database other.db" in podeval(*command, "--database", "other.db").err
+
+
+def test_a_database_of_an_earlier_version_is_named(podeval: Any, here: Path) -> None:
+    assert podeval("arena", "init", "--database", "podeval.db").err == ""
+    assert "./podeval.db is there: name it with --database" in podeval("queue").err
+    assert podeval("queue", "--database", "podeval.db").code == 0
+    assert "runs/podeval.db is a new database. ./podeval.db is there" in podeval("arena", "init").err
