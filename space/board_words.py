@@ -92,7 +92,7 @@ def shown(settled: Settled, folder: RunsFolder, words: Words, base: str) -> Simp
     reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
     return SimpleNamespace(
         view=view,
-        boards=[(_board(value), value) for _, value in choices.boards],
+        boards=[(_board(label), value) for label, value in choices.boards],
         profiles=[(words["profiles"].get(value, value), value) for _, value in choices.profiles],
         dimensions=[(_dimension(value, words), value) for _, value in choices.dimensions],
         slices=_slices([value for _, value in choices.slices], words),
@@ -131,12 +131,12 @@ def _dimension(name: str, words: Words) -> str:
 
 
 def _place(settled: Settled, words: Words) -> str:
-    return " · ".join([_board(settled.view.board), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
+    return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
 
 
 def _board(name: str) -> str:
-    """`real_pod/voice` as `Real-Pod · voice`."""
-    benchmark, _, split = name.partition("/")
+    """`real_pod · voice` as `Real-Pod · voice`."""
+    benchmark, _, split = name.partition(" · ")
     try:
         title = benchmarks.get(benchmark).title
     except BadInput:

@@ -30,11 +30,6 @@ STRICT = (
     "default-src 'self'; img-src 'self' data:; media-src 'self' blob:; object-src 'none'; base-uri 'self'; "
     "form-action 'self'"
 )
-DOCS = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "object-src 'none'; base-uri 'self'; form-action 'self'"
-)
-"""The page that documents the interface for programs has code and style in it and cannot do without."""
 
 FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
 """The Hub shows a Space within its own page."""
@@ -236,7 +231,7 @@ def _terms(path: str) -> tuple[int, float, str]:
     """What holds for a path: the most bytes it may be sent, the seconds that may take, and its content policy."""
     if gradio_gate.concerns(path):
         return gradio_gate.largest(path), gradio_gate.UPLOAD_SECONDS, gradio_gate.POLICY
-    return LARGEST_BODY, BODY_SECONDS, DOCS if path.startswith("/api/docs") else STRICT
+    return LARGEST_BODY, BODY_SECONDS, STRICT
 
 
 def _at_most(most: int) -> str:

@@ -195,7 +195,7 @@ def build_site(site: Site) -> FastAPI:
     app = FastAPI(
         title="podeval",
         version=__version__,
-        docs_url="/api/docs",
+        docs_url=None,
         openapi_url="/api/openapi.json",
         redoc_url=None,
         description="What the board shows, for programs. Reading needs no account.",

@@ -23,7 +23,7 @@ from podeval.errors import BadInput
 from podeval.leaderboard import table
 from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.index import Index
-from podeval.leaderboard.view import View, settle
+from podeval.leaderboard.view import Settled, View, settle
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -82,7 +82,7 @@ def router(site: Site) -> APIRouter:
         settled = settle(_view(request), _some(folder.index()))
         content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
-        return _packed(request, _file("\ufeff" + content, settled.view, "csv", "text/csv; charset=utf-8"))
+        return _packed(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
 
     @routes.get("/board.parquet", response_class=Response)
     def parquet(request: Request) -> Response:
@@ -91,7 +91,7 @@ def router(site: Site) -> APIRouter:
         settled = settle(_view(request), _some(folder.index()))
         buffer = io.BytesIO()
         table.tidy(settled).to_parquet(buffer, index=False)
-        return _file(buffer.getvalue(), settled.view, "parquet", "application/vnd.apache.parquet")
+        return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
 
     @routes.get("/board", include_in_schema=False)
     def other_name(request: Request) -> Response:
@@ -112,8 +112,9 @@ def _some(index: Index) -> Index:
     return index
 
 
-def _file(content: str | bytes, view: View, kind: str, media: str) -> Response:
-    parts = (view.board, view.profile, view.dimension, view.slice)
+def _file(content: str | bytes, settled: Settled, kind: str, media: str) -> Response:
+    view = settled.view
+    parts = (settled.title, view.profile, view.dimension, view.slice)
     name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
     named = {"Content-Disposition": f'attachment; filename="podeval-{name}.{kind}"'}
     return Response(content, media_type=media, headers=named)

@@ -105,6 +105,36 @@ def test_what_is_best_in_a_range_is_judged_by_its_distance_from_the_range(tmp_pa
     assert (pair.to_b.word, pair.to_b.sure) == ("worse", True)
 
 
+def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) -> None:
+    """Their difference may be sure; it makes neither better."""
+    peak = column("loudness", "true_peak", "audio.loudness")
+    assert peak.ideal is not None
+    top, protocol = peak.ideal[1], "loudness@1.0-aaaaaaaaaaaa"
+    items = [item_row("one", item, {"true_peak": top - 1 - n / 10}, protocol) for n, item in enumerate(TOPICS)]
+    items += [item_row("two", item, {"true_peak": top - 4}, protocol) for item in TOPICS]
+    own = {"metric": "loudness", "key": "true_peak", "dimension": "audio.loudness", "protocol": protocol}
+    board = [
+        board_row(**own, value=top - 1.2, low=top - 1.4, high=top - 1),
+        board_row(**own, system="two", system_title="Two", value=top - 4, low=top - 4, high=top - 4),
+    ]
+    folder = folder_of(tmp_path, board, items)
+    (pair,) = compare.compare(folder.board(), Shelf(folder), "one", "two").pairs
+    assert pair.beside is not None
+    assert pair.beside.difference.low is not None
+    assert pair.beside.difference.low > 0
+    (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
+    assert pair.to_b == figure.to_median == report_figures.Against("in range", True)
+
+
+def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
+    items = [item_row(system, item, {"ovrl": 3.0}) for system in ("one", "two") for item in TOPICS]
+    flat = {"value": 3.0, "low": 3.0, "high": 3.0}
+    folder = folder_of(tmp_path, [board_row(**flat), board_row(**flat, system="two", system_title="Two")], items)
+    (pair,) = compare.compare(folder.board(), Shelf(folder), "one", "two").pairs
+    (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
+    assert pair.to_b == figure.to_median == report_figures.Against("equal", True)
+
+
 def test_numbers_of_two_protocols_are_never_set_against_each_other(tmp_path: Path) -> None:
     other = "dnsmos@1.0-bbbbbbbbbbbb"
     board = [board_row(), board_row(system="two", system_title="Two", protocol=other)]

@@ -130,6 +130,15 @@ def test_names_are_escaped_in_pictures(board: pd.DataFrame, folder: RunsFolder) 
         assert "&lt;script" in found.svg
 
 
+def test_a_caption_speaks_of_intervals_where_there_are_some(board: pd.DataFrame, folder: RunsFolder) -> None:
+    ours, printed = (drawn(board, folder, profile=profile).picture for profile in ("embedded", "paper"))
+    assert ours
+    assert printed
+    assert ours.caption.endswith("with 95 % intervals.")
+    assert printed.caption.endswith("none has an interval.")
+    assert printed.caption in printed.svg
+
+
 def test_intervals_stand_best_on_top_with_a_shape_for_every_kind(board: pd.DataFrame, folder: RunsFolder) -> None:
     found = drawn(board, folder, plot="intervals", of="wer.wer").picture
     assert found is not None

@@ -34,6 +34,19 @@ def test_rows_are_never_of_two_profiles_protocols_or_slices(board: pd.DataFrame,
     assert (rows.groupby("metric")["protocol"].nunique() == 1).all()
 
 
+def test_figures_of_a_whole_benchmark_are_called_after_no_split(board: pd.DataFrame) -> None:
+    """As papers report them: their rows name no split, and stand on the boards of all splits."""
+    board = board.assign(split=board["split"].where(board["profile"] != "paper", ""))
+    music = board[board["profile"] == "embedded"].assign(split="music")
+    both = pd.concat([board, music], ignore_index=True)
+    printed = settle(View(board="real_pod/music", profile="paper"), both)
+    assert printed.title == "real_pod"
+    assert [name for name in printed.choices.boards if name[0].startswith("real_pod")] == [
+        ("real_pod", "real_pod/music")
+    ]
+    assert settle(View(board="real_pod/music", profile="embedded"), both).title == "real_pod · music"
+
+
 def test_a_protocol_can_be_chosen_and_the_last_wish_of_a_metric_counts(board: pd.DataFrame) -> None:
     assert settle(View(protocols=(UPSTREAM,)), board).protocols["dnsmos"] == UPSTREAM
     both = settle(View(protocols=(UPSTREAM, PROTOCOLS["dnsmos"])), board)

@@ -33,6 +33,7 @@ OWN = (
     "/queue",
     "/method",
     "/judges",
+    "/api/docs",
     "/listening",
     "/admin",
     "/compare",

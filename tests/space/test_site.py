@@ -145,6 +145,21 @@ def test_programs_read_the_board_with_intervals_and_protocols(local: TestClient)
     assert "podeval_board_rows" in local.get("/metrics").text
 
 
+def test_the_page_for_programs_documents_every_path_under_the_strict_policy(local: TestClient) -> None:
+    page = local.get("/api/docs", headers={"accept": "text/html"})
+    assert page.status_code == 200
+    assert "unsafe" not in page.headers["content-security-policy"]
+    assert "<script" not in page.text
+    assert "style=" not in page.text
+    documented = local.get("/api/openapi.json").json()["paths"]
+    assert len(documented) > 20
+    assert all(f"<code>{path}</code>" in page.text for path in documented)
+    assert "Every result of one system, item by item." in page.text
+    assert "/api/openapi.json" in page.text
+    assert "供程序使用" in local.get("/api/docs?lang=zh").text
+    local.cookies.clear()
+
+
 def test_too_many_requests_are_told_to_wait(local: TestClient) -> None:
     answers = [local.get("/api/v1/votes") for _ in range(25)]
     late = answers[-1]

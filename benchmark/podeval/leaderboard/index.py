@@ -223,6 +223,10 @@ class Index:
         found = {profile for name in _names(board) for profile in self._rows.get(name, {})}
         return tuple(sorted(found, key=lambda name: (PROFILES.index(name) if name in PROFILES else 9, name)))
 
+    def is_whole(self, board: str, profile: str) -> bool:
+        """Whether what a board has under a profile is of its benchmark as a whole, and of no split."""
+        return profile not in self._rows.get(board, {}) and profile in self.profiles(board)
+
     def place(self, board: str, profile: str) -> Place:
         """One board under one profile."""
         with self._lock:

@@ -133,15 +133,15 @@ def _intervals(scene: _Scene) -> Drawn:
         )
     bottom = top + step * len(kept) + 6
     kinds = _kinds(kept)
+    told = any(low is not None for _, low, _ in ends)
+    caption = scene.words["intervals" if told else "no_intervals"].format(scene.title(scene.of))
     svg = framed(
-        scene.words["intervals"].format(scene.title(scene.of)),
+        caption,
         bottom + 52,
         across(axis, top, bottom, scene.head()) + content + legend(kinds, scene.words["shapes"], bottom + 42),
     )
     notes = (scene.words["first"].format(len(kept), len(points)),) if len(kept) < len(points) else ()
-    return Drawn(
-        Picture(svg, scene.words["intervals"].format(scene.title(scene.of)), notes, *_listed(scene, points, {}))
-    )
+    return Drawn(Picture(svg, caption, notes, *_listed(scene, points, {})))
 
 
 def _size(scene: _Scene) -> Drawn:

@@ -16,9 +16,9 @@ from podeval.leaderboard.table import Row, present, unscored_of
 from podeval.leaderboard.view import choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
 
-Word = Literal["better", "worse", "higher", "lower", "equal", "unclear", ""]
-"""How one value stands to another: `higher` and `lower` where no direction is better, `unclear` where the interval
-holds both, nothing where one of them is missing."""
+Word = Literal["better", "worse", "higher", "lower", "equal", "in range", "unclear", ""]
+"""How one value stands to another: `higher` and `lower` where no direction is better, `in range` where both lie in the
+range that is best, `unclear` where the interval holds both, nothing where one of them is missing."""
 
 
 @dataclass(frozen=True)
@@ -247,15 +247,8 @@ def stands(value: float | None, other: float | None, of: Column, low: float | No
     """
     if value is None or other is None:
         return Against()
-    if low is not None and high is not None and low <= other <= high:
-        return Against("unclear", True)
-    sure = low is not None
-    if value == other:
-        return Against("equal", sure)
-    if of.better == "informative" or (of.better == "in range" and of.ideal is None):
-        return Against("higher" if value > other else "lower", sure)
-    own, theirs = of.badness(value), of.badness(other)
-    return Against("equal" if own == theirs else "better" if own < theirs else "worse", sure)
+    alike = None if low is None or high is None else low <= other <= high
+    return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
 
 def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
@@ -270,25 +263,47 @@ def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     clusters = b.clusters | a.clusters
     difference = paired_difference(mine, theirs, clusters, both)
     means = [
-        sum(weight[item] * values[item] for item in common) / sum(weight[item] for item in common)
+        _mean_of({item: values[item] for item in common}, weight)
         for values, weight in zip((mine, theirs), weights, strict=True)
     ]
-    telling = difference
-    if of.better == "in range" and of.ideal is not None:
+    telling, worse = difference, (of.badness(means[0]), of.badness(means[1]))
+    if _ranged(of):
         badness = [{item: of.badness(values[item]) for item in common} for values in (mine, theirs)]
         telling = paired_difference(badness[0], badness[1], clusters, both)
-    return Paired(means[0], means[1], difference, _differs(of, means[0], means[1], telling))
+        worse = (_mean_of(badness[0], weights[0]), _mean_of(badness[1], weights[1]))
+    alike = None if telling.low is None or telling.high is None else telling.low <= 0 <= telling.high
+    return Paired(means[0], means[1], difference, _verdict(of, (means[0], means[1]), worse, alike))
 
 
-def _differs(of: Column, a: float, b: float, telling: Interval) -> Against:
-    """How the mean `a` stands to the mean `b`, where `telling` is the interval of what decides it."""
-    if telling.low is None or telling.high is None:
-        return stands(a, b, of, None, None)
-    if telling.low <= 0 <= telling.high:
-        return Against("equal" if a == b else "unclear", True)
-    if of.better == "in range" and of.ideal is not None:
-        return Against("worse" if telling.mean > 0 else "better", True)
-    return Against(stands(a, b, of, None, None).word, True)
+def _verdict(of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None) -> Against:
+    """How one value stands to another: the one rule of every page.
+
+    Args:
+        of: the column.
+        values: the one and the other.
+        badness: of both, as what is better is told by; for means over items, the mean over items.
+        alike: whether the interval that tells them apart holds both; None without one.
+    """
+    sure = alike is not None
+    if _ranged(of) and not any(badness):
+        return Against("in range", sure)
+    undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
+    own, other = values if undirected else badness
+    if own == other:
+        return Against("equal", sure)
+    if alike:
+        return Against("unclear", sure)
+    if undirected:
+        return Against("higher" if own > other else "lower", sure)
+    return Against("better" if own < other else "worse", sure)
+
+
+def _ranged(of: Column) -> bool:
+    return of.better == "in range" and of.ideal is not None
+
+
+def _mean_of(values: Mapping[str, float], weights: Mapping[str, float]) -> float:
+    return sum(weights[item] * value for item, value in values.items()) / sum(weights[item] for item in values)
 
 
 def _reference(rows: pd.DataFrame, system: str) -> str:

@@ -148,7 +148,7 @@ def _counts(chapter: Chapter, texts: Texts) -> list[str]:
         told = [against.word for against in stands_ if against.sure and against.word]
         if told:
             numbers = {word: told.count(word) for word in ("better", "worse", "unclear")}
-            numbers["unclear"] += told.count("equal")
+            numbers["unclear"] += told.count("equal") + told.count("in range")
             reference = chapter.reference if name == "people" else ""
             said.append(texts["counts"][name].format(**numbers, all=len(told), reference=reference))
     return said

@@ -133,6 +133,11 @@ class Settled:
     keys: tuple[Key, ...]
     total: int
 
+    @property
+    def title(self) -> str:
+        """What the board is called: `benchmark · split`, or `benchmark` where the numbers are of no split."""
+        return next(label for label, name in self.choices.boards if name == self.view.board)
+
     @cached_property
     def rows(self) -> pd.DataFrame:
         """Every number of the shown systems, those of columns that are not shown among them, as `BoardRow`s."""
@@ -204,7 +209,7 @@ def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
         rows="all" if wish.rows == "all" else "",
     )
     choices = Choices(
-        boards=tuple((name.replace("/", " · ").strip(" ·"), name) for name in index.boards),
+        boards=_boards(index, chosen_board, profile),
         profiles=tuple((name, name) for name in profiles),
         dimensions=(
             ("Overview", OVERVIEW),
@@ -221,6 +226,16 @@ def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
     )
     keys = tuple(_fitting(view, every, place, index.facts))
     return Settled(view, choices, columns, protocols, place, sheet, index.facts, keys, len(every))
+
+
+def _boards(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
+    """The boards to choose from; a benchmark whose numbers under this profile are of no split stands there once."""
+    found: dict[str, str] = {}
+    for name in index.boards:
+        label = name.partition("/")[0] if index.is_whole(name, profile) else name
+        if name == chosen or label not in found:
+            found[label] = name
+    return tuple((label.replace("/", " · ").strip(" ·"), name) for label, name in found.items())
 
 
 def _available(dimension: str, known: list[Column]) -> tuple[Column, ...]:

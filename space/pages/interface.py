@@ -1,0 +1,105 @@
+"""The interface for programs as a page: every path of the OpenAPI document, what it gives and what it can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from website import Site
+
+METHODS = ("get", "post")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What a path can be asked, or what is sent to it.
+
+    Attributes:
+        name: as it is written.
+        place: `path`, `query` or `body`.
+        kind: its type in words of JSON Schema.
+        required: whether it has to be there.
+        about: what else is known, such as its bounds.
+    """
+
+    name: str
+    place: str
+    kind: str
+    required: bool
+    about: str
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One path under one method."""
+
+    method: str
+    path: str
+    about: str
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def id(self) -> str:
+        """A name for links to it."""
+        return f"{self.method}-{'-'.join(self.path.strip('/').replace('{', '').replace('}', '').split('/'))}"
+
+
+def router(site: Site) -> APIRouter:
+    """The page."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/api/docs")
+    def page(request: Request) -> HTMLResponse:
+        site.limit(request, "120/minute")
+        read, taken = [], []
+        # What is made for programs stands before what pages ask too.
+        for operation in sorted(operations(request.app.openapi()), key=lambda one: not one.path.startswith("/api/")):
+            (read if operation.method == "get" else taken).append(operation)
+        return site.render(request, "interface.html", groups=(("read", read), ("taken", taken)))
+
+    return routes
+
+
+def operations(document: dict[str, Any]) -> Iterator[Operation]:
+    """Everything that an OpenAPI document documents, in its order."""
+    for path, methods in document["paths"].items():
+        for method in METHODS:
+            if known := methods.get(method):
+                about = " ".join(known.get("description", known.get("summary", "")).split())
+                yield Operation(method, path, about, (*_asked(known), *_sent(known, document)))
+
+
+def _asked(operation: dict[str, Any]) -> Iterator[Parameter]:
+    for known in operation.get("parameters", []):
+        said = known.get("description", "")
+        yield _parameter(known["name"], known["in"], {**known["schema"], "description": said}, known["required"])
+
+
+def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[Parameter]:
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    schema = content.get("schema", {})
+    if "$ref" in schema:
+        schema = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    for name, field in schema.get("properties", {}).items():
+        yield _parameter(name, "body", field, name in schema.get("required", ()))
+
+
+def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> Parameter:
+    kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
+    told = [schema.get("description", "")]
+    if "minimum" in schema:
+        told.append(f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}")
+    if schema.get("default") not in (None, ""):
+        told.append(f"= {schema['default']}")
+    return Parameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, told)))
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "$ref" in schema:
+        return "object"
+    return f"[{_kind(schema['items'])}]" if "items" in schema else str(schema.get("type", "any"))
