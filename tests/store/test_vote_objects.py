@@ -3,8 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from podeval.store.files import DiskFull
+from podeval.store.tables import Erasure
 from podeval.store.vote_objects import VoteObjects
 
 Make = Callable[..., Any]
@@ -67,4 +69,24 @@ def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, tmp_path
     small.vote("bob")
     small.arena.erase("hf:alice")
     left = [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]
-    assert [path.parent.name for path in left] == ["bob"]
+    assert sorted(path.parent.name for path in left) == ["bob", "erased"]
+    again = small_arena(str(tmp_path / "restarted.db"), systems=6)
+    assert bucket.read_back(again.database).erasures == 1
+    assert bucket.read_back(again.database).erasures == 0
+    with again.database.reading() as session:
+        assert list(session.scalars(select(Erasure.pseudonym))) == [alice], "no log brings her votes back"
+
+
+def test_a_restart_undoes_no_decision_of_a_person(small_arena: Make, tmp_path: Path) -> None:
+    bucket = VoteObjects(tmp_path / "bucket")
+    small = small_arena(systems=6, objects=bucket)
+    votes = [small.vote(voter).vote for voter in ("alice", "bob", "cyd")]
+    small.arena.exclude(votes[0], "caught cheating", "ada")
+    small.arena.exclude(votes[1], "a test of ours", "ada")
+    small.clock.on(1)
+    small.arena.restore(votes[1], "it was none", "bob")
+    again = small_arena(str(tmp_path / "restarted.db"), systems=6, objects=bucket)
+    assert bucket.read_back(again.database).standings == 3
+    assert list(again.arena.battles()["vote"]) == votes[1:]
+    assert again.arena.sweep().restored == [], "rules do not overrule a person"
+    assert not any(b"ada" in path.read_bytes() for path in (tmp_path / "bucket").rglob("*.json")), "nor is one named"
