@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podeval.arena import Arena, Settings
+from podeval.arena.service import loses_its_disk
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.moderation import Moderation
@@ -26,6 +27,12 @@ NOWHERE = (
 )
 
 
+ONLY_VOTES = (
+    "only votes are taken here, because this Space would lose everything else at its next restart; its owner can set "
+    "DATABASE_URL"
+)
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything the pages call.
@@ -36,6 +43,7 @@ class Services:
         arena: battles and votes.
         listening: listening tests.
         closed: why nothing is taken from anybody; None where things are.
+        only_votes: why nothing but votes is taken; None where the rest is, too.
         desk: takes submissions in; its queue is theirs.
         decisions: what operators can decide.
     """
@@ -47,6 +55,7 @@ class Services:
     closed: str | None = None
     desk: Desk | None = None
     decisions: Moderation | None = None
+    only_votes: str | None = None
 
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
@@ -96,6 +105,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     objects = _bucket(opened)
     arena = Arena(opened, Settings(), objects=objects)
     shut = closed or arena.why_closed()
-    desk, listening = open_desk(opened, runs, shut), Listening(opened)
+    only_votes = ONLY_VOTES if loses_its_disk(opened) else None
+    desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)
     decisions = Moderation(arena, listening, desk.queue, runs, build)
-    return Services(runs, opened, arena, listening, shut, desk, decisions)
+    return Services(runs, opened, arena, listening, shut, desk, decisions, only_votes)

@@ -52,8 +52,8 @@ def router(site: Site) -> APIRouter:
     sounds = Sounds(listening, Playback.default(), site.services.runs)
 
     def identity(request: Request, invitation: Invitation) -> str:
-        if site.services.closed:
-            raise Refused(refusal.CLOSED, site.services.closed)
+        if reason := site.services.closed or site.services.only_votes:
+            raise Refused(refusal.CLOSED, reason)
         if invitation.prolific:
             return f"prolific:{invitation.prolific}"
         return f"invited:{invitation.pid}" if invitation.pid else site.require_person(request).identity

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from podeval.store.database import Database
 from podeval.store.files import DiskFull
-from podeval.store.tables import Pseudonym
+from podeval.store.tables import Erasure, Pseudonym
 from podeval.store.vote_objects import VoteObjects
 
 Make = Callable[..., Any]
@@ -72,7 +72,12 @@ def test_erasing_a_person_empties_the_bucket_of_them(small_arena: Make, tmp_path
     small.vote("bob")
     small.arena.erase("hf:alice")
     left = [path for path in (tmp_path / "bucket").rglob("*") if path.is_file()]
-    assert [path.parent.name for path in left] == ["bob"]
+    assert sorted(path.parent.name for path in left) == ["bob", "erased"]
+    again = small_arena(str(tmp_path / "restarted.db"), systems=6)
+    assert bucket.read_back(again.database).erasures == 1
+    assert bucket.read_back(again.database).erasures == 0
+    with again.database.reading() as session:
+        assert list(session.scalars(select(Erasure.pseudonym))) == [alice], "no log brings her votes back"
 
 
 class Watched:
@@ -114,7 +119,7 @@ def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
 
         monkeypatch.setattr(Path, name, noted)
     monkeypatch.setattr(small.database, "write", watched.write)
-    assert bucket.read_back(small.database).known == 1
+    assert bucket.read_back(small.database).known == 2
     assert touched
     assert [path for waiting, path in touched if waiting] == []
     assert not (place / alice).exists()
@@ -156,3 +161,18 @@ def test_an_object_that_is_deleted_while_the_bucket_is_listed_is_passed_over(
 
     monkeypatch.setattr(Path, "glob", listed)
     assert bucket.read_back(Database(tmp_path / "other.db")).votes == 0
+
+
+def test_a_restart_undoes_no_decision_of_a_person(small_arena: Make, tmp_path: Path) -> None:
+    bucket = VoteObjects(tmp_path / "bucket")
+    small = small_arena(systems=6, objects=bucket)
+    votes = [small.vote(voter).vote for voter in ("alice", "bob", "cyd")]
+    small.arena.exclude(votes[0], "caught cheating", "ada")
+    small.arena.exclude(votes[1], "a test of ours", "ada")
+    small.clock.on(1)
+    small.arena.restore(votes[1], "it was none", "bob")
+    again = small_arena(str(tmp_path / "restarted.db"), systems=6, objects=bucket)
+    assert bucket.read_back(again.database).standings == 3
+    assert list(again.arena.battles()["vote"]) == votes[1:]
+    assert again.arena.sweep().restored == [], "rules do not overrule a person"
+    assert not any(b"ada" in path.read_bytes() for path in (tmp_path / "bucket").rglob("*.json")), "nor is one named"

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,7 +22,7 @@ from podeval.arena.voting import Acknowledgement, Ballot
 from podeval.store import moderation, people
 from podeval.store.database import Database
 from podeval.store.retiring import retire
-from podeval.store.secret import Secret
+from podeval.store.secret import Secret, is_set
 from podeval.store.tables import PLAYED_AFTER, Battle, Erasure, Flag, Item, Output, Vote
 from podeval.store.vote_objects import VoteObjects
 
@@ -158,6 +158,7 @@ class Arena:
         self.database = database
         self.settings = settings or Settings()
         self._secret = secret or Secret.of(database)
+        self._secret_lasts = secret is not None or is_set()
         self._clock = clock
         self._objects = objects
         self._matchmaker = Matchmaker(self.settings)
@@ -169,11 +170,20 @@ class Arena:
         """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
-        """Why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket."""
-        if os.environ.get("SPACE_ID") and self.database.is_sqlite and self._objects is None:
+        """Why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket, or with
+        a bucket and a secret that is lost, after which nobody is who they were.
+        """
+        if not loses_its_disk(self.database):
+            return None
+        if self._objects is None:
             return (
                 "votes are not taken here, because this Space would lose them at its next restart; "
                 "its owner can set DATABASE_URL or mount a bucket"
+            )
+        if not self._secret_lasts:
+            return (
+                "votes are not taken here, because this Space would not know its voters again after its next restart; "
+                "its owner can set PODEVAL_SECRET"
             )
         return None
 
@@ -337,7 +347,7 @@ class Arena:
         done = self.database.write(work)
         self._voters.forget()
         if done is not None and self._objects is not None:
-            self._objects.erase(done.pseudonym)
+            self._objects.erase(done.pseudonym, done.erased_at)
         self.changed()
         return done
 
@@ -367,6 +377,13 @@ class Arena:
     def _decide(self, vote: str, standing: str, reason: str, by: str) -> None:
         now = self._clock()
         self.database.write(lambda s: review.decide_by_hand(s, vote, standing, reason, by, now))
+        self.decided([vote])
+
+    def decided(self, votes: Iterable[str]) -> None:
+        """A person decided on these votes: the bucket keeps it as it keeps the votes, and battles are made anew."""
+        if self._objects is not None:
+            with self.database.reading() as session:
+                self._objects.write_standings(session, votes)
         self.changed()
 
     def changed(self) -> None:
@@ -473,6 +490,11 @@ class Arena:
         here = turn.get("audio") and "://" not in turn["audio"]
         audio = self._secret.sign("audio", battle.id, str(number), "turn") if here else ""
         return {"text": str(turn.get("text") or ""), "audio": audio}
+
+
+def loses_its_disk(database: Database) -> bool:
+    """Whether what is written to a database is lost at a restart: a file on a Space."""
+    return bool(os.environ.get("SPACE_ID")) and database.is_sqlite
 
 
 def _whole_seconds(length: float) -> float:

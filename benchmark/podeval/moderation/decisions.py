@@ -89,7 +89,7 @@ class Moderation:
         """
         now, standing, why = self._clock(), "counted" if counted else "excluded", _checked(reason)
 
-        def work(session: Session) -> int:
+        def work(session: Session) -> list[str]:
             votes = list(session.scalars(select(Vote).where(Vote.voter == voter)))
             if not votes:
                 raise BadInput(f"there is no vote of {voter}")
@@ -97,11 +97,11 @@ class Moderation:
             for vote in changing:
                 review.decide(session, vote, standing, why, by, now)
             moderation.note(session, f"voter {standing}", voter, why, by, now)
-            return len(changing)
+            return [vote.id for vote in changing]
 
         changed = self._database.write(work)
-        self._arena.changed()
-        return changed
+        self._arena.decided(changed)
+        return len(changed)
 
     def count_session(self, test: str, listener: str, counted: bool, reason: str, by: str) -> None:
         """Leave a listener out of a test's results, or take them back.

@@ -77,6 +77,11 @@ class Secret:
         return tuple(parts) if hmac.compare_digest(mark, self.mark(purpose, *parts)) else None
 
 
+def is_set() -> bool:
+    """Whether the secret comes from the environment, so that it outlives the disk of the database."""
+    return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
+
+
 def kept_secret(url: "URL") -> bytes | None:
     """The secret of the service of a database, as `Secret.of` finds it; None where there is none yet."""
     if given := os.environ.get(VARIABLE):

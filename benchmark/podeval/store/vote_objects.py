@@ -1,18 +1,19 @@
 """A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
 
 On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
-never changed is. Objects lie by voter, so that forgetting a person is deleting a folder. A half-written object belongs
-to a vote that was never acknowledged and is passed over.
+never changed is. Objects lie by voter, decisions of persons beside the votes they are about, so that forgetting a
+person is deleting a folder; who was forgotten lies under `erased`. A half-written object belongs to a vote that was
+never acknowledged and is passed over.
 """
 
 import base64
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -20,9 +21,20 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.files import sync_folder, writing
-from podeval.store.records import VoteRecord, erasure_records, read_record, to_line, vote_records
-from podeval.store.tables import Erasure, Pseudonym
+from podeval.store.records import (
+    ErasureRecord,
+    StandingRecord,
+    VoteRecord,
+    erasure_records,
+    read_record,
+    standing_records,
+    to_line,
+    vote_records,
+)
+from podeval.store.tables import Erasure, Flag, Pseudonym, Vote
 from podeval.store.taking_in import TakenIn, take_in
+
+Kind = TypeVar("Kind", VoteRecord, StandingRecord, ErasureRecord)
 
 
 class VoteObjects:
@@ -47,8 +59,20 @@ class VoteObjects:
             )
         self._once(place / f"{vote}.json", json.loads(to_line(record)))
 
-    def erase(self, pseudonym: str) -> None:
-        """Delete what a voter gave."""
+    def write_standings(self, session: Session, votes: Iterable[str]) -> None:
+        """Put what a person decided on these votes beside them; what the rules decide, a sweep decides again."""
+        voters = dict(session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes)))).tuples().all())
+        decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
+        for record in standing_records(session, session.scalars(decided)):
+            if record.by == "a person":
+                place = self._of(voters[record.vote])
+                self._once(place / f"standing-{record.id}.json", json.loads(to_line(record)))
+
+    def erase(self, pseudonym: str, at: datetime) -> None:
+        """Delete what a voter gave, and keep that it was erased, so that no log brings it back."""
+        record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
+        self._of(pseudonym)
+        self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
         with writing(self.folder):
             shutil.rmtree(self._of(pseudonym), ignore_errors=True)
             if self._of(pseudonym).exists():
@@ -60,11 +84,14 @@ class VoteObjects:
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
         with database.reading() as session:
-            erased = list(erasure_records(session))
+            known = {record.voter: record for record in erasure_records(session)}
+        kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
+        erased = (kept | known).values()
         for erasure in erased:
-            self.erase(erasure.voter)
+            self.erase(erasure.voter, erasure.at)
         people = list(self._people())
-        votes = sorted(self._votes(), key=lambda record: (record.number, record.recorded_at))
+        votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
+        standings = list(self._read("voters/*/standing-*.json", StandingRecord))
 
         def work(session: Session) -> TakenIn:
             for pseudonym, person in people:
@@ -79,15 +106,15 @@ class VoteObjects:
                         )
                     )
             session.flush()
-            return take_in(session, votes)
+            return take_in(session, [*erased, *votes, *standings])
 
         return database.write(work)
 
-    def _votes(self) -> Iterator[VoteRecord]:
-        for file in sorted(self.folder.glob("voters/*/*.json")):
+    def _read(self, pattern: str, kind: type[Kind]) -> Iterator[Kind]:
+        for file in sorted(self.folder.glob(pattern)):
             if file.name != "person.json" and (data := _whole(file)) is not None:
                 record = read_record(data, str(file))
-                if isinstance(record, VoteRecord):
+                if isinstance(record, kind):
                     yield record
 
     def _people(self) -> Iterator[tuple[str, dict[str, Any]]]:
