@@ -287,5 +287,4 @@ def preview(desk: Desk, document: Submission, pinned: dict[str, Any]) -> dict[st
         "position": standing.position,
         "seconds": standing.seconds,
         "parameters": pinned["parameters"] or None,
-        "notes": pinned["notes"],
     }

@@ -23,12 +23,14 @@ from podeval.hub import facts
 from podeval.hub.patience import HubUnavailable
 from podeval.store.database import Database
 from podeval.store.run_folder import RunFolder
+from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import Item, Output, System
 from podeval.submissions.admission import Policy
 from podeval.submissions.document import Submission
 from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.generation import Making
 from podeval.submissions.queue import Queue
+from podeval.submissions.reading import load
 from podeval.submissions.refusal import Refused
 from podeval.submissions.service import Desk, Submitter, hub_submitter, withdraw
 from podeval.submissions.worker import Worker
@@ -168,6 +170,10 @@ def outputs(tiny: ModuleType, tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+def submit_file(queue: Queue, file: Path) -> SubmissionRow:
+    return Desk(queue, Gate()).submit(load(file), place=file.parent)
+
+
 def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
     choices = Making(trusted=sandbox.missing() is not None, **making)
     return Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, choices)
@@ -176,7 +182,7 @@ def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
 def test_supplied_outputs_go_from_a_folder_to_the_board_and_can_be_withdrawn(
     outputs: Any, queue: Queue, tmp_path: Path
 ) -> None:
-    row = Desk(queue, Gate()).submit_file(outputs())
+    row = submit_file(queue, outputs())
     assert row.state == "queued"
     working(queue, tmp_path).once()
     found = queue.get(row.id)
@@ -197,7 +203,7 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     outputs: Any, queue: Queue, tmp_path: Path
 ) -> None:
     document = outputs()
-    first = Desk(queue, Gate()).submit_file(document)
+    first = submit_file(queue, document)
     working(queue, tmp_path).once()
     heard = tmp_path / "board/ten/demo/tones/outputs/item_4.flac"
     same = tmp_path / "board/ten/demo/tones/outputs/item_5.flac"
@@ -212,7 +218,7 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     plain["source"]["folder"] = "later"
     (tmp_path / "tones/audio").rename(tmp_path / "tones/later")
     document.write_text(yaml.safe_dump(plain))
-    second = Desk(queue, Gate()).submit_file(document)
+    second = submit_file(queue, document)
     working(queue, tmp_path).once()
     assert queue.get(second.id).state == "published"
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")

@@ -56,7 +56,6 @@ class Pinned:
     Attributes:
         base: the repo that an adapter adapts, with its commit.
         parameters, weight_bytes: of both together, by the headers of the weights.
-        notes: what a reader should know.
     """
 
     repo: str = ""
@@ -66,11 +65,10 @@ class Pinned:
     parameters: int = 0
     weight_bytes: int = 0
     output_bytes: int = 0
-    notes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {**asdict(self), "notes": list(self.notes), "passed": True}
+        return {**asdict(self), "passed": True}
 
 
 @dataclass(frozen=True)

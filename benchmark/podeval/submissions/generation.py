@@ -60,7 +60,6 @@ class Making:
         trusted: run models without isolation; for models the operator vouches for.
         gpu: let them use the GPU.
         threads: that a model may compute with on the CPU; None takes what there is.
-        keep: leave the folders of attempts there, for whoever looks for a fault.
         voices: recordings of reference voices, for settings that give a model voices (LFS-Bench, Table 7).
     """
 
@@ -71,7 +70,6 @@ class Making:
     trusted: bool = False
     gpu: bool = False
     threads: int | None = None
-    keep: bool = False
     voices: Path | None = None
 
     def voices_for(self, entry: Entry, asks: Path) -> Path | None:
@@ -176,8 +174,7 @@ class Boxed:
         try:
             return (yield from self._watched(missing, intake, place))
         finally:
-            if not self.making.keep:
-                shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(place, ignore_errors=True)
 
     def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, Ended]:
         """One start of the model in a folder, until it ends."""

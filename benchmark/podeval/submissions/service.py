@@ -20,7 +20,6 @@ from podeval.submissions.entries import everywhere
 from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
-from podeval.submissions.reading import load
 from podeval.submissions.refusal import Refusal, Refused
 
 if TYPE_CHECKING:
@@ -145,11 +144,6 @@ class Desk:
             return self.look_over(row)
         except HubUnavailable:
             return self._as_it_is(row.id)
-
-    def submit_file(self, path: Path, submitter: Submitter = OPERATOR, **options: Any) -> SubmissionRow:
-        """Submit a document from its file or folder; as `submit`."""
-        file = path / "submission.yaml" if path.is_dir() else path
-        return self.submit(load(file), submitter, place=file.parent, **options)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Have the gate look at a submission that was received, and queue it.

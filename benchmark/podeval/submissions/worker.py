@@ -151,9 +151,8 @@ class Worker:
 
     def clear(self) -> None:
         """Remove from the work folder what submissions that are over left in it."""
-        if not self.making.keep:
-            for name in clear(self.queue, self.folder, datetime.now(UTC)):
-                self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
+        for name in clear(self.queue, self.folder, datetime.now(UTC)):
+            self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
 
     def _end(self, claim: Claim, error: Refused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state
