@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.store.files import writing
+from podeval.store.files import sync_folder, writing
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -41,18 +41,14 @@ class Secret:
         Raises:
             BadInput: it is too short, or there is none and the database is a server.
         """
-        if given := os.environ.get(VARIABLE):
-            if len(given) < SHORTEST:
-                raise BadInput(f"{VARIABLE} has {len(given)} characters and can be guessed; use {SHORTEST} or more")
-            return cls(given.encode())
-        if named := os.environ.get(FILE_VARIABLE):
-            return cls(_read(Path(named)))
+        if (kept := kept_secret(database.url)) is not None:
+            return cls(kept)
         if not database.is_sqlite:
             raise BadInput(
                 f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
                 "database: python -c 'import secrets; print(secrets.token_hex(32))'"
             )
-        return cls(_kept(Path(f"{database.url.database}.secret")))
+        return cls(_made(_beside(database.url)))
 
     def digest(self, purpose: str, *parts: str) -> bytes:
         """32 bytes that nobody else can compute."""
@@ -83,13 +79,23 @@ def is_set() -> bool:
 
 
 def kept_secret(url: "URL") -> bytes | None:
-    """The secret of the service of a database, as `Secret.of` finds it; None where there is none yet."""
+    """The secret of the service of a database; None where there is none yet.
+
+    Raises:
+        BadInput: it is too short, or cannot be read.
+    """
     if given := os.environ.get(VARIABLE):
+        if len(given) < SHORTEST:
+            raise BadInput(f"{VARIABLE} has {len(given)} characters and can be guessed; use {SHORTEST} or more")
         return given.encode()
     if named := os.environ.get(FILE_VARIABLE):
         return _read(Path(named))
-    beside = Path(f"{url.database}.secret")
+    beside = _beside(url)
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
+
+
+def _beside(url: "URL") -> Path:
+    return Path(f"{url.database}.secret")
 
 
 def _read(file: Path) -> bytes:
@@ -102,20 +108,20 @@ def _read(file: Path) -> bytes:
     return key
 
 
-def _kept(file: Path) -> bytes:
-    """A key kept in a file that only its owner reads; of two that make it at once, one wins."""
-    if not file.exists():
-        draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
-        with writing(file):
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as made:
-                made.write(secrets.token_bytes(32))
-                made.flush()
-                os.fsync(made.fileno())
-            try:
-                os.link(draft, file)
-            except FileExistsError:
-                pass
-            finally:
-                draft.unlink()
+def _made(file: Path) -> bytes:
+    """A key in a new file that only its owner reads; of two that make it at once, one wins."""
+    draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    with writing(file):
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as made:
+            made.write(secrets.token_bytes(32))
+            made.flush()
+            os.fsync(made.fileno())
+        try:
+            os.link(draft, file)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+        sync_folder(file.parent)
     return _read(file)
