@@ -78,6 +78,8 @@ def test_the_card_says_what_it_is_in_yaml_and_words(talks: Path) -> None:
         "The second talk is dull.",
         "@misc{talks}",
         "| `audio` | audio, 8000 Hz |",
+        'load_dataset("./real_pod", "talks", split="dev")',
+        "Its rows are not passed on: `podeval data build real_pod` makes ./real_pod.",
     ):
         assert part in text
 

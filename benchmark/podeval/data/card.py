@@ -103,11 +103,16 @@ def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
 
 def _use(record: DatasetRecord) -> str:
     config = record.configs[0]
-    call = f'load_dataset("podeval/{record.name}", "{config.name}", split="{config.splits[0]}")'
-    return (
-        f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n"
-        f"Made from its source by `podeval data build {record.name}`."
+    passed_on = record.sources[0].redistributable
+    place = f"podeval/{record.name}" if passed_on else f"./{record.name}"
+    call = f'load_dataset("{place}", "{config.name}", split="{config.splits[0]}")'
+    build = f"`podeval data build {record.name}`"
+    made = (
+        f"Made from its source by {build}."
+        if passed_on
+        else f"Its rows are not passed on: {build} makes ./{record.name}."
     )
+    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{made}"
 
 
 def _columns(kind: type[Builder], config: str) -> str:
