@@ -19,8 +19,8 @@ from podeval.leaderboard import pictures, table
 from podeval.leaderboard.columns import ARROWS, Column, dimension_title
 from podeval.leaderboard.facts import NOT_STATED
 from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.index import Key
-from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, Settled, View
+from podeval.leaderboard.index import Index, Key
+from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, Settled, View, settle
 
 FIRST = 100
 """Rows shown unless all are asked for."""
@@ -72,15 +72,17 @@ class Words:
         return str(self.texts[known].get(value, value)) if known else value
 
 
-def shown(settled: Settled, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
+def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
     """Everything the template says of a view.
 
     Args:
-        settled: the view.
+        wish: the view that an address asks for.
+        index: the board.
         folder: where results of single items are, for their distribution.
         words: the page's texts in one language.
         base: the address of the site.
     """
+    settled = settle(wish, index)
     view = settled.view
     order = table.order(settled)
     first = order if view.rows == "all" else order[:FIRST]
@@ -105,6 +107,7 @@ def shown(settled: Settled, folder: RunsFolder, words: Words, base: str) -> Simp
         filters=len(_chips(settled, words)),
         chips=_chips(settled, words),
         reset=address(reset),
+        instead=_instead(settled, wish, words),
         status=status,
         where=words["where"].format(_place(settled, words), words["profiles"].get(view.profile, view.profile)),
         heads=_heads(settled, words),
@@ -119,6 +122,22 @@ def shown(settled: Settled, folder: RunsFolder, words: Words, base: str) -> Simp
         contents=_contents(settled),
         **_cited(view.board.partition("/")[0]),
     )
+
+
+def _instead(settled: Settled, wish: View, words: Words) -> list[str]:
+    """A sentence for each thing that was asked for and is not here."""
+    view = settled.view
+    now = {
+        "board": _board(settled.title),
+        "profile": words["profiles"].get(view.profile, view.profile),
+        "dimension": _dimension(view.dimension, words),
+        "slice": words.slice(view.slice),
+    }
+    titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
+    return [
+        words["instead"].format(what=words[titles.get(name, name)], asked=asked[:80], shown=now[name])
+        for name, asked in settled.instead_of(wish).items()
+    ]
 
 
 def address(view: View) -> str:

@@ -166,7 +166,9 @@ class Site:
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
         """The page of a refusal, in the reader's language as far as it is known there."""
         said, whole = in_language(sentence, self.texts[self.language(request)]["refused"], reason)
-        return self.render(request, "refused.html", sentence=said, original="" if whole else sentence, reason=reason)
+        said = said if said.endswith((".", "。", "!", "?")) else f"{said}."
+        said, original = said[:1].upper() + said[1:], "" if whole else sentence
+        return self.render(request, "refused.html", sentence=said, original=original, reason=reason)
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""

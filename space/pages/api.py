@@ -16,13 +16,17 @@ from sqlalchemy import text
 from website import Site
 
 from podeval import __version__, benchmarks
+from podeval.arena import Refused, refusal
 from podeval.arena.results import PUBLIC_COLUMNS
+from podeval.leaderboard.index import PROFILES
 from podeval.metrics import catalogue
 
 _LOG = logging.getLogger("podeval.site")
 
 RATE = "120/minute"
 MOST_ROWS = 5_000
+MOST_NAMED = 20
+"""Names in the sentence that says which there are."""
 
 
 class BoardPage(BaseModel):
@@ -91,12 +95,9 @@ def router(site: Site) -> APIRouter:
         profiles are never to be compared.
         """
         site.limit(request, RATE)
-        rows = folder.board()
-        for column, wanted in (("benchmark", benchmark), ("profile", profile), ("system", system), ("metric", metric)):
-            if wanted:
-                rows = rows[rows[column] == wanted]
+        rows = _where(folder, folder.board(), benchmark=benchmark, profile=profile, system=system, metric=metric)
         if slice is not None:
-            rows = rows[rows["slice"] == slice]
+            rows = _where(folder, rows, slice=slice) if slice else rows[rows["slice"] == ""]
         return BoardPage(total=len(rows), rows=_plain(rows.iloc[offset : offset + limit]))
 
     @routes.get("/api/v1/items")
@@ -110,10 +111,7 @@ def router(site: Site) -> APIRouter:
     ) -> BoardPage:
         """Every result of one system, item by item."""
         site.limit(request, RATE)
-        rows = folder.items()
-        for column, wanted in (("system", system), ("benchmark", benchmark), ("metric", metric)):
-            if wanted:
-                rows = rows[rows[column] == wanted]
+        rows = _where(folder, folder.items(), system=system, benchmark=benchmark, metric=metric)
         found = _plain(rows.iloc[offset : offset + limit])
         for row in found:
             row["result"] = json.loads(row["result"])
@@ -171,6 +169,36 @@ def router(site: Site) -> APIRouter:
         return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
     return routes
+
+
+def _where(folder: RunsFolder, rows: pd.DataFrame, **wanted: str) -> pd.DataFrame:
+    """The rows that have what is wanted; what is empty is not asked for.
+
+    Raises:
+        Refused: nothing has that name.
+    """
+    for column, name in wanted.items():
+        if name:
+            rows = rows[rows[column] == name]
+            if rows.empty:
+                _require_known(folder, column, name)
+    return rows
+
+
+def _require_known(folder: RunsFolder, column: str, name: str) -> None:
+    """Whether there are numbers of it, or it is declared."""
+    declared = {
+        "benchmark": benchmarks.names,
+        "profile": lambda: PROFILES,
+        "metric": lambda: [metric.name for metric in catalogue.all_metrics()],
+    }.get(column, tuple)
+    known = {*folder.board()[column], *declared()}
+    if name in known or (column == "system" and name in set(folder.items()[column])):
+        return
+    there = sorted(known - {""})
+    more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
+    listed = ", ".join(there[:MOST_NAMED]) or "none"
+    raise Refused(refusal.UNKNOWN, f"there is no {column} {name[:80]!r} here; there are: {listed}{more}")
 
 
 def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -19,10 +19,10 @@ from starlette.routing import Match
 from starlette.types import Scope
 from website import Site
 
+from podeval.arena import Refused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard import table
 from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.index import Index
 from podeval.leaderboard.view import Settled, View, settle
 
 _LOG = logging.getLogger("podeval.site")
@@ -61,7 +61,7 @@ def router(site: Site) -> APIRouter:
         operates, problem, found = person is not None and person.admin, "", None
         try:
             index = folder.index()
-            found = None if index.empty else shown(settle(_view(request), index), folder, words, str(request.base_url))
+            found = None if index.empty else shown(_view(request), index, folder, words, str(request.base_url))
         except BadInput as error:
             _LOG.error("the board cannot be shown: %s", error)
             problem = str(error) if operates else words["in_the_log"]
@@ -79,7 +79,7 @@ def router(site: Site) -> APIRouter:
     def csv(request: Request) -> Response:
         """The numbers of a view, one a row, with interval, ranks, counts, reasons and protocol."""
         site.limit(request, RATE)
-        settled = settle(_view(request), _some(folder.index()))
+        settled = _asked_for(request, folder)
         content = table.csv_safe(table.tidy(settled)).to_csv(index=False)
         # The mark at the front tells spreadsheets which letters these are.
         return _packed(request, _file("\ufeff" + content, settled, "csv", "text/csv; charset=utf-8"))
@@ -88,7 +88,7 @@ def router(site: Site) -> APIRouter:
     def parquet(request: Request) -> Response:
         """The same as Parquet."""
         site.limit(request, RATE)
-        settled = settle(_view(request), _some(folder.index()))
+        settled = _asked_for(request, folder)
         buffer = io.BytesIO()
         table.tidy(settled).to_parquet(buffer, index=False)
         return _file(buffer.getvalue(), settled, "parquet", "application/vnd.apache.parquet")
@@ -106,10 +106,17 @@ def _view(request: Request) -> View:
     return View.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
-def _some(index: Index) -> Index:
+def _asked_for(request: Request, folder: RunsFolder) -> Settled:
+    """The view of an address, which a file has to be of: nobody would see that it is of another."""
+    index = folder.index()
     if index.empty:
         raise BadInput("nothing has been measured here yet")
-    return index
+    wish = _view(request)
+    settled = settle(wish, index)
+    if missed := settled.instead_of(wish):
+        name, asked = next(iter(missed.items()))
+        raise Refused(refusal.UNKNOWN, f"there is no {name} {asked[:80]!r} here; the board's page shows what there is")
+    return settled
 
 
 def _file(content: str | bytes, settled: Settled, kind: str, media: str) -> Response:

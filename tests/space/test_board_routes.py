@@ -51,6 +51,40 @@ def test_the_page_needs_no_script_no_style_in_it_and_nothing_from_elsewhere(loca
     assert "frame-ancestors" in policy
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("board=nope", "Asked for: Benchmark “nope”, which is not on this board. Shown instead: Real-Pod · voice."),
+        (
+            "board=lfs_bench/test",
+            "Asked for: Benchmark “lfs_bench/test”, which is not on this board. Shown instead: LFS-Bench · mono.",
+        ),
+        ("profile=nope", "Asked for: Profile “nope”, which is not on this board. Shown instead: embedded."),
+        (
+            "board=lfs_bench/mono&profile=paper",
+            "Asked for: Profile “paper”, which is not on this board. Shown instead: embedded.",
+        ),
+        (
+            "slice=category=Nope",
+            "Asked for: Items “category=Nope”, which is not on this board. Shown instead: all items.",
+        ),
+    ],
+)
+def test_what_is_not_here_is_said_with_what_is_shown_instead(local: TestClient, query: str, said: str) -> None:
+    for headers in ({}, PART):
+        page = local.get(f"/?{query}", headers=headers)
+        assert page.status_code == 200
+        assert said in page.text
+    file = local.get(f"/board.csv?{query}")
+    assert file.status_code == 404
+    assert "there is no" in file.json()["error"]
+
+
+@pytest.mark.parametrize("query", ["", "board=real_pod", "profile=paper", "board=lfs_bench", "slice=category=Arts"])
+def test_what_is_here_is_shown_without_a_notice(local: TestClient, query: str) -> None:
+    assert "Shown instead" not in local.get(f"/?{query}", headers=PART).text
+
+
 def test_a_form_without_a_script_says_a_name_once_for_each_value(local: TestClient) -> None:
     page = local.get("/?columns=wer.wer&columns=mattr.mattr&controls=0&q=").text
     assert page.count('<th scope="col" class="number"') + page.count("aria-sort") >= 2

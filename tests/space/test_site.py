@@ -126,6 +126,8 @@ def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
 
 def test_an_address_that_is_not_there_is_no_crash(local: TestClient) -> None:
     assert local.get("/arena/nothing-here").status_code == 404
+    page = local.get("/nothing/here", headers={"accept": "text/html"})
+    assert "<p>There is nothing at this address; please check the link.</p>" in page.text
     assert local.get("/own/../app.py").status_code == 404
 
 
@@ -143,6 +145,33 @@ def test_programs_read_the_board_with_intervals_and_protocols(local: TestClient)
     assert {"/api/v1/board", "/api/v1/items", "/api/v1/votes"} <= set(documented)
     assert not [path for path in documented if path.startswith(("/sign", "/gradio_api"))]
     assert "podeval_board_rows" in local.get("/metrics").text
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("board?benchmark=nope", "there is no benchmark 'nope' here; there are: lfs_bench, "),
+        ("board?profile=nope", "there is no profile 'nope' here; there are: embedded, paper, reference"),
+        ("board?system=nope", "there is no system 'nope' here; there are: "),
+        ("board?metric=nope", "there is no metric 'nope' here; there are: "),
+        ("board?slice=nope", "there is no slice 'nope' here; there are: category=Arts, "),
+        ("items?system=nope", "there is no system 'nope' here; there are: "),
+        ("items?system=piper&metric=nope", "there is no metric 'nope' here; there are: "),
+    ],
+)
+def test_a_name_that_nothing_has_is_told_with_those_there_are(local: TestClient, address: str, said: str) -> None:
+    answer = local.get(f"/api/v1/{address}")
+    assert answer.status_code == 404
+    assert said in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "address", ["board?system=piper&profile=paper", "board?benchmark=podbench", "items?system=piper&benchmark=podbench"]
+)
+def test_what_there_is_without_numbers_is_an_empty_list(local: TestClient, address: str) -> None:
+    answer = local.get(f"/api/v1/{address}")
+    assert answer.status_code == 200
+    assert answer.json() == {"total": 0, "rows": []}
 
 
 def test_the_page_for_programs_documents_every_path_under_the_strict_policy(local: TestClient) -> None:
@@ -178,6 +207,10 @@ def test_the_client_reads_a_running_site_page_by_page(address: str, monkeypatch:
     assert "dnsmos" in [metric["name"] for metric in client.metrics()]
     with pytest.raises(BadInput, match="answered 404"):
         client._get("nothing")
+    with pytest.raises(BadInput, match="there is no benchmark 'nope' here; there are: lfs_bench"):
+        client.board(benchmark="nope")
+    with pytest.raises(BadInput, match="there is no system 'nope' here; there are: "):
+        client.items("nope")
     with pytest.raises(SiteUnavailable, match="cannot be reached"):
         Client("http://127.0.0.1:9").benchmarks()
 

@@ -133,6 +133,15 @@ class Settled:
     keys: tuple[Key, ...]
     total: int
 
+    def instead_of(self, wish: View) -> dict[str, str]:
+        """What was wished for and is not here: the fields of the view that show something else, with the wish."""
+        found = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
+        missed = {name: asked for name, asked in found.items() if asked and asked != getattr(self.view, name)}
+        if self.view.board.startswith(f"{missed.get('board', '').rstrip('/')}/"):
+            # A benchmark was named without a split.
+            missed.pop("board", None)
+        return missed
+
     @property
     def title(self) -> str:
         """What the board is called: `benchmark · split`, or `benchmark` where the numbers are of no split."""
@@ -162,7 +171,7 @@ def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
         board: the table of `BoardRow`, or the index made of it; not empty.
     """
     index = board if isinstance(board, Index) else Index.of(board)
-    chosen_board = _pick(wish.board, index.boards)
+    chosen_board = _board(wish, index)
     profiles = index.profiles(chosen_board)
     profile = _pick(wish.profile, profiles)
     place = index.place(chosen_board, profile)
@@ -226,6 +235,14 @@ def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
     )
     keys = tuple(_fitting(view, every, place, index.facts))
     return Settled(view, choices, columns, protocols, place, sheet, index.facts, keys, len(every))
+
+
+def _board(wish: View, index: Index) -> str:
+    """The board wished for, else the first of its benchmark, else the first that has the profile."""
+    benchmark = wish.board.partition("/")[0]
+    near = [name for name in index.boards if name.partition("/")[0] == benchmark]
+    having = [name for name in index.boards if wish.profile in index.profiles(name)]
+    return _pick(wish.board, near or having or index.boards)
 
 
 def _boards(index: Index, chosen: str, profile: str) -> tuple[Choice, ...]:
