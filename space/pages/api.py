@@ -18,6 +18,7 @@ from website import Site
 from podeval import __version__, benchmarks
 from podeval.arena import Refused, refusal
 from podeval.arena.results import PUBLIC_COLUMNS
+from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.index import PROFILES
 from podeval.metrics import catalogue
 
