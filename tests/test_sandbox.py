@@ -146,6 +146,12 @@ except OSError as error:
             {},
             "it wrote more than 20 MiB",
         ),
+        (
+            "import os, time\nheld = []\nfor i in range(200):\n    held.append(open(f'{i}', 'wb'))\n"
+            "    os.unlink(f'{i}')\n    held[-1].write(bytes(5_000_000)); held[-1].flush()\ntime.sleep(60)",
+            {},
+            "it wrote more than 20 MiB",
+        ),
         ("i = 0\nwhile True:\n    open(f'{i}', 'wb'); i += 1", {"output_files": 100}, "it made more than 100 files"),
         (
             "import os, time\nfor _ in range(4): os.fork()\nx = b'x' * 60_000_000\ntime.sleep(60)",
@@ -153,7 +159,13 @@ except OSError as error:
             "it used more than 600 MiB of memory",
         ),
     ],
-    ids=["hangs", "fills the disk", "makes files without end", "shares the memory out among many"],
+    ids=[
+        "hangs",
+        "fills the disk",
+        "fills it with deleted files",
+        "makes files without end",
+        "shares the memory out among many",
+    ],
 )
 def test_what_takes_too_much_is_stopped_and_told(
     attempt: Try, program: str, limits: dict[str, float], why: str

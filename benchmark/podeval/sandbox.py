@@ -258,6 +258,7 @@ class Running:
         limits = self._limits
         try:
             size, count = weight(self._folder, limits.output_files)
+            size += nameless(self._process.pid, self._folder)
             free = shutil.disk_usage(self._folder).free
         except OSError as error:
             return f"its output cannot be looked at ({error.strerror})"
@@ -302,6 +303,19 @@ def weight(folder: Path, most_files: int) -> tuple[int, int]:
             if count > most_files:
                 break
     return size, count
+
+
+def nameless(pid: int, folder: Path) -> int:
+    """Bytes of files on a folder's disk that a process and all below it hold open after deleting them."""
+    disk, held = folder.stat().st_dev, dict[int, int]()
+    for each in (pid, *_descendants(pid)):
+        with contextlib.suppress(OSError):
+            for number in os.listdir(f"/proc/{each}/fd"):
+                with contextlib.suppress(OSError):
+                    about = os.stat(f"/proc/{each}/fd/{number}")
+                    if about.st_nlink == 0 and about.st_dev == disk and stat.S_ISREG(about.st_mode):
+                        held[about.st_ino] = about.st_blocks * 512
+    return sum(held.values())
 
 
 def resident(pid: int) -> int:
