@@ -183,6 +183,25 @@ def test_wrong_usage_is_answered_with_a_sentence_on_standard_error_alone(
     assert not list(Path("folder").iterdir())
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("hibari_piper", "--benchmark", "podbench"), "hibari_piper speaks; podbench asks for scripts (track write)"),
+        (("espeak_ng", "--track", "write"), "espeak_ng speaks; real_pod asks for scripts (track write)"),
+        (("silence", "--benchmark", "mtalk_bench"), "silence speaks; mtalk_bench asks for answers to speech"),
+    ],
+    ids=["podbench", "real_pod", "mtalk_bench"],
+)
+def test_a_system_whose_task_is_another_begins_nothing(
+    podeval: Podeval, tmp_path: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    said = podeval("run", *arguments, "--out", tmp_path / "runs")
+    assert said.code == 2
+    assert sentence in said.err
+    assert "speak 0/" not in said.err
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("content", ["{not json", "<!doctype html><p>Not found</p>", '[{"speaker": "Ann", "te'])
 def test_what_is_named_json_and_is_none_is_not_scored_as_words(podeval: Podeval, tmp_path: Path, content: str) -> None:
     (tmp_path / "script.json").write_text(content)
@@ -242,12 +261,16 @@ def test_a_malformed_submission_is_told_by_line_and_field(podeval: Podeval, tmp_
     assert f"{path}, line 3: is not valid YAML" in podeval("run", path).err
 
 
-def test_a_submission_that_cannot_be_run_yet_is_told(podeval: Podeval, tmp_path: Path) -> None:
+def test_a_submission_that_is_not_run_is_told_what_to_do(podeval: Podeval, tmp_path: Path) -> None:
     reported = Path(__file__).parents[2] / "submissions"
     paper = next(path for path in sorted(reported.glob("*/submission.yaml")) if "kind: reported" in path.read_text())
     said = podeval("run", paper)
     assert said.code == 2
-    assert "it cannot run kind reported yet" in said.err
+    assert "holds a paper's figures, of which nothing is run" in said.err
+    template = reported / "template.yaml"
+    said = podeval("run", template)
+    assert said.code == 2
+    assert f"{template} is of kind model: queue it with `podeval submit {template}`, then `podeval worker" in said.err
 
 
 @pytest.mark.parametrize("command", [("serve", "--runs"), ("demo", "--out")])

@@ -171,6 +171,12 @@ BAD = [
     (["show.txt", "--audio", "silence.wav", "--summary-out", "s.wav"], 1, "is digital silence where it is cut"),
     (["show.txt", "--audio", "nan.wav", "--clips-out", "c"], 1, "samples that are not numbers"),
     (["show.txt", "--audio", "show.wav", "--clips-out", "show.txt"], 2, "Not a directory; choose a folder"),
+    (["gone.wav", "--clips-out", "/proc/x"], 2, "cannot write to /proc/x: "),
+    (
+        ["gone.wav", "--transcript-out", "show.wav/x.txt"],
+        2,
+        "cannot write to show.wav: Not a directory; choose a folder",
+    ),
     (["show.wav", "--audio", "show.wav"], 2, "show.wav is audio itself; leave out --audio"),
     (["silence.wav"], 1, "is digital silence from beginning to end"),
     (["telephone.wav"], 1, "--allow-upsampling"),

@@ -23,7 +23,9 @@ Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work 
 
 
 def run(
-    system: Annotated[str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml")],
+    system: Annotated[
+        str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml of kind builtin")
+    ],
     benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
     split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
     track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
@@ -139,7 +141,15 @@ def _found(name: str) -> tuple["SpeakingSystem", str]:
         registry.get(name)
     submission = load(path)
     if not isinstance(submission.source, BuiltIn):
-        raise BadInput(f"{path}: this version runs built-in systems; it cannot run kind {submission.source.kind} yet")
+        kind = submission.source.kind
+        what = (
+            "holds a paper's figures, of which nothing is run"
+            if kind == "reported"
+            else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
+        )
+        raise BadInput(
+            f"`podeval run` runs systems that come with podeval ({', '.join(registry.NAMES)}); {path} {what}"
+        )
     return registry.get(submission.source.runner), submission.system.name
 
 

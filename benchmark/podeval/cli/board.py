@@ -78,11 +78,22 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
     from podeval.leaderboard.build import build
 
     require_board(host, port)
+    _say_empty(runs)
     build(runs)
     space = hub_source("space")
     sys.path.insert(0, str(space))
     app = runpy.run_path(str(space / "app.py"), run_name="podeval_space")
     app["serve"](runs, host, port, database or None)
+
+
+def _say_empty(runs: Path) -> None:
+    """A new board begins with nothing; so does one whose folder is misspelt."""
+    from podeval.store.run_folder import run_folders
+
+    if not runs.is_dir():
+        print(f"{runs} is a new folder, so the board is empty; --runs names another", file=sys.stderr, flush=True)
+    elif not run_folders(runs):
+        print(f"There are no runs in {runs}, so the board is empty; --runs names another", file=sys.stderr, flush=True)
 
 
 def require_board(host: str, port: int) -> None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 _SILENCE = 30.0
-"""Seconds between two lines about work in progress where there is no terminal."""
+"""Seconds of work after which it is said where there is no terminal, and nobody asked for progress."""
+_PAUSE = 5.0
+"""Seconds between two lines about progress where there is no terminal."""
 
 
 class Steps(AbstractContextManager["Steps"]):
@@ -35,6 +37,7 @@ class Steps(AbstractContextManager["Steps"]):
             disable=not self._console.is_terminal,
         )
         self._began = time.monotonic()
+        self._said = -_PAUSE
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> "Steps":
@@ -56,8 +59,9 @@ class Steps(AbstractContextManager["Steps"]):
         if title not in self._tasks:
             self._tasks[title] = self._bars.add_task(f"{self._label} · {title}", total=total)
         self._bars.update(self._tasks[title], completed=done, total=total)
-        if not self._console.is_terminal:
-            spent = time.monotonic() - self._began
+        now = time.monotonic()
+        if not self._console.is_terminal and now - self._said >= _PAUSE:
+            self._said, spent = now, now - self._began
             left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
             self._console.print(f"{self._label}: {title} {done}/{total}{left}", highlight=False)
 

@@ -4,6 +4,7 @@ import codecs
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -121,6 +122,9 @@ def _find(
 ) -> None:
     """Fill in everything that is printed; files are written on the way."""
     recording: Recording | None
+    for folder in (outputs.clips, *(path.parent for path in (outputs.summary, outputs.transcript) if path)):
+        if folder:
+            _require_writable(folder)
     text = _transcript_text(file)
     if text is None:
         if audio:
@@ -291,6 +295,19 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
     for path in (outputs.summary, outputs.transcript):
         if path and os.path.realpath(path) in [os.path.realpath(given) for given in inputs]:
             raise BadInput(f"{path} is read and would be overwritten; choose another name")
+
+
+def _require_writable(folder: Path) -> None:
+    """Try to write where the folder is or would be made, before hours of hearing.
+
+    Raises:
+        BadInput: it cannot be done.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=next(path for path in (folder, *folder.parents) if path.exists())):
+            return
+    except OSError as error:
+        raise BadInput(f"cannot write to {folder}: {error.strerror}; choose a folder that you can write to") from None
 
 
 def _print(found: dict[str, Any]) -> None:

@@ -31,6 +31,9 @@ def conditions_of(split: Split) -> dict[str, str]:
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
+_NOT_SPOKEN = {"write": "scripts", "respond": "answers to speech"}
+"""What tracks ask for that no system that reads scripts aloud can give."""
+
 Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Puts outputs of items into a run's folder, and hands on each item whose output is there."""
 
@@ -72,12 +75,18 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
-        BadInput: the folder holds a run made otherwise, or there is no such track, profile or seed.
+        BadInput: the folder holds a run made otherwise, there is no such track, profile or seed, or the track asks for
+            something else than speech.
         ModelMissing: the system cannot speak here; says the command that helps.
         DiskFull: nothing more can be written; what is finished is kept.
     """
     progress = progress or Quiet()
     asked = items_asked(request)
+    if (wanted := _NOT_SPOKEN.get(request.track)) is not None:
+        raise BadInput(
+            f"{system.name} speaks; {request.benchmark.name} asks for {wanted} (track {request.track}): choose another "
+            "benchmark or track, or submit a system that does this with `podeval submit`"
+        )
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     with only_one(folder.path):
         if any(folder.output(item.id) is None for item in asked.items):

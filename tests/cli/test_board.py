@@ -1,0 +1,18 @@
+"""`podeval serve`, up to the point where it would wait for visitors."""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def test_a_new_or_empty_folder_is_told(podeval: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("gradio")
+    monkeypatch.setattr(runpy, "run_path", lambda *_, **__: {"serve": lambda *_: None})
+    runs = tmp_path / "typo"
+    serve = ("serve", "--runs", runs, "--port", "0")
+    said = podeval(*serve)
+    assert said.code == 0
+    assert f"{runs} is a new folder, so the board is empty; --runs names another" in said.err
+    assert f"There are no runs in {runs}, so the board is empty" in podeval(*serve).err

@@ -1,0 +1,19 @@
+"""What the command line shows while it works."""
+
+import pytest
+
+from podeval.cli import console
+
+
+def test_without_a_terminal_progress_is_a_line_every_few_seconds(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr(console.time, "monotonic", lambda: float(next(clock)))
+    with console.Steps("show") as steps:
+        for done in range(40):
+            steps.step("hear", done, 40)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "show: hear 0/40"
+    assert 4 <= len(lines) <= 9
+    assert "about" in lines[1]
