@@ -25,7 +25,12 @@ from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, Settled
 FIRST = 100
 """Rows shown unless all are asked for."""
 
+FEW = 12
+"""Systems whose reasons stand open below the table."""
+
 Choice = tuple[str, str, int | None]
+Missing = tuple[str, str, str]
+"""A name for links, a system, and why something of it was not scored."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +95,7 @@ def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str)
     status = words["status"].format(len(settled.keys), settled.total)
     if len(first) < len(order):
         status += " · " + words["first_of"].format(FIRST)
-    choices = settled.choices
+    choices, (body, missing) = settled.choices, _body(settled, first, words)
     reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
     return SimpleNamespace(
         view=view,
@@ -111,7 +116,9 @@ def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str)
         status=status,
         where=words["where"].format(_place(settled, words), words["profiles"].get(view.profile, view.profile)),
         heads=_heads(settled, words),
-        body=_body(settled, first, words),
+        body=body,
+        missing=missing,
+        few=len(missing) <= FEW,
         more=_more(settled, len(order), words),
         link=settled.link(),
         address=f"{base}?{settled.link()}",
@@ -223,7 +230,7 @@ def _heads(settled: Settled, words: Words) -> list[SimpleNamespace]:
     view = settled.view
     heads = [_head("system", words["system"], "name", view, "")]
     heads += [_head(c.id, words.column(c), "number", view, settled.protocols[c.metric]) for c in settled.columns]
-    for key in ("scored", "provenance_of", "reasons"):
+    for key in ("scored", "provenance_of"):
         heads.append(SimpleNamespace(id=key, text=words[key], kind="", address="", sorted="", mark="", about=""))
     return heads
 
@@ -242,22 +249,27 @@ def _head(name: str, text: str, kind: str, view: View, about: str) -> SimpleName
     )
 
 
-def _body(settled: Settled, keys: Sequence[Key], words: Words) -> Markup:
-    """The rows of the table; what is the same for every reader of a language is written once."""
+def _body(settled: Settled, keys: Sequence[Key], words: Words) -> tuple[Markup, list[Missing]]:
+    """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
     view, lines = settled.view, table.lines(settled, keys)
     ids = [column.id for column in settled.columns]
     written: list[dict[Key, str]] = [settled.sheet.kept(("cells in", words.language, name), dict) for name in ids]
     ends: dict[Key, str] = settled.sheet.recent(("ends in", words.language, *ids), dict)
+    whys: dict[Key, str] = settled.sheet.recent(("whys in", words.language, *ids), dict)
     unpinned = address(replace(view, pins=()))
-    rows = []
+    rows, missing = [], []
     for key, line in zip(keys, lines, strict=True):
         for column, cell in zip(written, line.cells, strict=True):
             if key not in column:
                 column[key] = _cell(cell, words)
+        id = f"why-{'-'.join(key).replace(' ', '-')}"
         if key not in ends:
-            ends[key] = _end(line, words)
+            whys[key] = table.reasons_text(line.rows, words["causes"])
+            ends[key] = _end(line, id if whys[key] else "", words)
+        if whys[key]:
+            missing.append((id, line.name, whys[key]))
         rows.append(f"{_name(line, view, unpinned, words)}{''.join([column[key] for column in written])}{ends[key]}")
-    return Markup("".join(rows))
+    return Markup("".join(rows)), missing
 
 
 def _name(line: table.Line, view: View, unpinned: str, words: Words) -> str:
@@ -277,16 +289,15 @@ def _name(line: table.Line, view: View, unpinned: str, words: Words) -> str:
     )
 
 
-def _end(line: table.Line, words: Words) -> str:
-    """The end of a row: how much was scored, by whom it was run, what was not scored and why."""
+def _end(line: table.Line, why: str, words: Words) -> str:
+    """The end of a row: how much was scored, with a link to why not more was, and by whom it was run."""
     provenance = words["provenances"].get(line.provenance, line.provenance)
     if verdict := next((row["spot_check"] for row in line.rows if row["spot_check"]), ""):
         # Of supplied outputs, some were made again with the model they are said to be of.
         provenance += f" · {words['spot_check']}: {words['spot_checks'].get(verdict, verdict)}"
-    return (
-        f'<td class="n">{line.counted}</td><td>{escape(provenance)}</td>'
-        f'<td class="why">{escape(table.reasons_text(line.rows, words["causes"]))}</td></tr>'
-    )
+    about = escape(str(words["reasons"]))
+    counted = f'<a href="#{escape(why)}" title="{about}">{line.counted}</a>' if why else line.counted
+    return f'<td class="n">{counted}</td><td>{escape(provenance)}</td></tr>'
 
 
 def _cell(cell: table.Cell, words: Words) -> str:

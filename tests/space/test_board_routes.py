@@ -101,6 +101,21 @@ def test_supplied_outputs_say_what_their_spot_check_found(board_app: ModuleType,
         assert client.get("/", headers=PART).text.count("outputs supplied · spot check: differs") == 1
 
 
+def test_reasons_stand_below_the_table_where_they_are_seen(local: TestClient) -> None:
+    page = local.get("/", headers=PART).text
+    end = page.index("</table>")
+    head = page[page.index("<thead>") : page.index("</thead>")]
+    assert "Not scored, and why" not in head
+    listed = page[page.index('<section id="missing"', end) :]
+    assert "6 × the recording is silent" in listed
+    link = page[: page.index('title="Not scored, and why"')].rpartition('href="#')[2].partition('"')[0]
+    assert f'id="{link}"' in listed
+
+
+def test_reasons_of_many_systems_are_folded(large: tuple[TestClient, Path]) -> None:
+    assert '<details id="missing"><summary>Not scored, and why' in large[0].get("/", headers=PART).text
+
+
 def test_the_view_alone_is_sent_to_the_page_that_is_already_there(local: TestClient) -> None:
     part = local.get("/?q=piper", headers=PART)
     assert "<html" not in part.text
