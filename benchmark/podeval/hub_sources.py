@@ -4,8 +4,6 @@ from pathlib import Path
 
 from podeval.errors import PodevalError
 
-FOLDERS = ("hf_metrics", "space", "dataset_builders", "submissions", "docs")
-
 
 def hub_source(name: str) -> Path:
     """The folder of that name, for wheels and editable installs alike.

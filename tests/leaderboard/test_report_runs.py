@@ -40,7 +40,7 @@ def write_run(runs: Path, system: str, kind: str, ovrl: float) -> Path:
                 result: Score | Unscored = Score({"ovrl": value, "sig": value, "bak": value}, timeline=timeline)
             else:
                 result = Unscored("nothing to hear", "system")
-            folder.append_result("embedded", item.id, protocol, result)
+            folder.append_results("embedded", item.id, [(protocol, result)])
     folder.write_summary(summarise(folder, "embedded", BENCHMARK, ITEMS, CONDITIONS))
     return folder.path
 

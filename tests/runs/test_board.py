@@ -65,7 +65,7 @@ def write_run(
         folder.write_output(Output(item=item.id, failed="nothing was spoken for this test"))
         for name, protocol in wanted.items():
             result = (changes or {}).get((name, number)) or _result(name, quality + number / 100, wer)
-            folder.append_result(profile, item.id, protocol, result)
+            folder.append_results(profile, item.id, [(protocol, result)])
     folder.write_summary(summarise(folder, profile, benchmark, items, conditions))
     return folder
 
@@ -254,7 +254,7 @@ def test_results_of_an_older_protocol_do_not_count(tmp_path: Path) -> None:
     folder = write_run(tmp_path, "system", 3.0)
     new = protocols(REAL_POD, folder.plan(), "embedded", CONDITIONS)["dnsmos"]
     old: Protocol = replace(new, version="0.9")
-    folder.append_result("embedded", DEMO[0].id, old, Score({"ovrl": 1.0}))
+    folder.append_results("embedded", DEMO[0].id, [(old, Score({"ovrl": 1.0}))])
     folder.write_summary(summarise(folder, "embedded", REAL_POD, DEMO, CONDITIONS))
     assert column(tmp_path)["system"]["value"] == pytest.approx(3.025)
 

@@ -80,9 +80,9 @@ def test_an_output_cannot_point_out_of_its_folder(folder: RunFolder) -> None:
 
 def test_results_come_back_and_the_newest_counts(folder: RunFolder) -> None:
     score = Score({"integrated": -16.5, "range": None}, {"channels": 2}, Timeline([0.0], 3.0, {"integrated": [None]}))
-    folder.append_result("embedded", "one", PROTOCOL, Unscored("no model", "ours"))
-    folder.append_result("embedded", "one", PROTOCOL, score)
-    folder.append_result("embedded", "two", PROTOCOL, Unscored("silent", "system"))
+    folder.append_results("embedded", "one", [(PROTOCOL, Unscored("no model", "ours"))])
+    folder.append_results("embedded", "one", [(PROTOCOL, score)])
+    folder.append_results("embedded", "two", [(PROTOCOL, Unscored("silent", "system"))])
     assert folder.results("embedded") == {
         ("one", PROTOCOL.id): score,
         ("two", PROTOCOL.id): Unscored("silent", "system"),

@@ -175,7 +175,7 @@ def test_results_written_during_a_backup_refer_to_nothing_that_is_not_in_it(
         while not stop.is_set():
             item = f"item{written[0]}"
             folder.write_output(Output(item=item, duration=0.05), quiet, 16_000)
-            folder.append_result("embedded", item, protocol, Score({"integrated": -20.0}))
+            folder.append_results("embedded", item, [(protocol, Score({"integrated": -20.0}))])
             written[0] += 1
 
     worker = threading.Thread(target=measure)

@@ -84,7 +84,7 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     assert statuses & {429, 500, 503}
     hub_client.trouble = lambda method, path: None
     mirror.push()
-    assert mirror.backlog() == 0
+    assert mirror.push().records == 0
     counts = Counter(line["id"] for line in lines(hub_client))
     assert counts == {f"vote-{n:06}": 1 for n in range(number)}
     assert told, "the operator was told"

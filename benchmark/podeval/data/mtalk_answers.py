@@ -49,11 +49,6 @@ class Answer:
     question_transcript: str
     answer_transcript: str
 
-    @property
-    def turn_id(self) -> str:
-        """Id of the turn that it answers, as in the dataset `mtalk_bench`."""
-        return f"{self.dialogue}-{self.turn}"
-
 
 @dataclass(frozen=True)
 class Answers:

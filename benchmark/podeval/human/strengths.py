@@ -33,8 +33,3 @@ def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int
     scale = {system: 400 * math.log10(score) for system, score in fitted.scores.items()}
     middle = sum(scale[system] for system in named) / len(named)
     return {system: scale[system] - middle for system in named}
-
-
-def win_probability(gap: float) -> float:
-    """How likely a system wins that is rated higher by so much."""
-    return 1 / (1 + 10 ** (-gap / 400))

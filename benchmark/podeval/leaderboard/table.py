@@ -82,10 +82,6 @@ class Table:
     display: tuple[tuple[str, ...], ...]
     systems: tuple[str, ...]
 
-    def system_of(self, label: str) -> str | None:
-        """The system whose name cell reads so."""
-        return next((s for s, row in zip(self.systems, self.cells, strict=True) if row[0] == label), None)
-
 
 def present(value: Any) -> float | None:
     """A number, or None for what Parquet and pandas make of None."""

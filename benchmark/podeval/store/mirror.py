@@ -133,21 +133,12 @@ class Mirror:
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
 
-    def backlog(self) -> int:
-        """How many records are not known to be in the log."""
-        with self._database.reading() as session:
-            pending = select(Mirrored).join(
-                MirrorFile, (MirrorFile.path == Mirrored.path) & (MirrorFile.repo == Mirrored.repo)
-            )
-            waiting = pending.where(Mirrored.repo == self._repo, MirrorFile.commit.is_(None))
-            return len(session.scalars(waiting).all()) + len(self._unmirrored(session, None))
-
     def _planned(self, session: Session) -> list[str]:
         """Files to send: those planned before; else one with what is in none."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
-        names = self._unmirrored(session, MOST_RECORDS)
+        names = self._unmirrored(session)
         if not names:
             return []
         now = self._clock()
@@ -156,8 +147,8 @@ class Mirror:
         session.add_all(Mirrored(repo=self._repo, record=name, path=path) for name in names)
         return [path]
 
-    def _unmirrored(self, session: Session, most: int | None) -> list[str]:
-        """Names of records that are in no file, oldest first."""
+    def _unmirrored(self, session: Session) -> list[str]:
+        """Names of records that are in no file, oldest first, as many as a file holds."""
         sources: list[tuple[Any, Any, Any]] = [
             (literal("vote:") + Vote.id, Vote.number, None),
             (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),
@@ -169,9 +160,7 @@ class Mirror:
             query = select(name).where(missing).order_by(order)
             if only is not None:
                 query = query.where(only)
-            if most is not None:
-                query = query.limit(most - len(names))
-            names += session.scalars(query)
+            names += session.scalars(query.limit(MOST_RECORDS - len(names)))
         return names
 
     def _records_of(self, session: Session, path: str) -> list[Record]:

@@ -12,7 +12,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from sqlalchemy import CursorResult, delete, func, select
+from sqlalchemy import CursorResult, delete
 from sqlalchemy.orm import Session
 
 from podeval.store.secret import Secret
@@ -69,16 +69,6 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
         session.add(known)
     session.flush()
     return known
-
-
-def belongings(session: Session, pseudonym: str) -> dict[str, int]:
-    """How much there is of a pseudonym."""
-    counted = {
-        "battles": select(func.count()).where(Battle.voter == pseudonym),
-        "votes": select(func.count()).where(Vote.voter == pseudonym),
-        "sessions": select(func.count()).where(ListeningSession.listener == pseudonym),
-    }
-    return {name: session.scalar(query) or 0 for name, query in counted.items()}
 
 
 def _digest(secret: Secret, identity: str) -> str:

@@ -244,10 +244,6 @@ class RunFolder:
                 f"{path} was not written by this version of podeval ({error}); delete it and run again"
             ) from error
 
-    def append_result(self, profile: str, item: str, protocol: Protocol, result: Result) -> None:
-        """Keep a measurement; when this returns, a kill does not lose it."""
-        self.append_results(profile, item, [(protocol, result)])
-
     def append_results(self, profile: str, item: str, results: Sequence[tuple[Protocol, Result]]) -> None:
         """Keep an item's measurements with one sync; when this returns, a kill does not lose them."""
         written = self._written.setdefault(profile, set())

@@ -30,9 +30,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 OUTCOMES = ("a", "b", "tie", "both_bad", "skip")
 """Of a battle: the better side, no difference, neither acceptable, or not judged."""
 
-STANDINGS = ("counted", "excluded")
-"""Of a vote in the public rating."""
-
 PLAYED_AFTER = timedelta(hours=12)
 """How long a battle's recordings can be played after it lapsed."""
 

@@ -16,7 +16,6 @@ from podeval.data.construction.rows import Line, Waiting
 from podeval.data.mtalk_turns import words_and_tags
 
 ROUNDS = 3
-FAULTS = ("words", "expression", "sound")
 
 _QUIET_LUFS = -40.0
 
