@@ -9,7 +9,8 @@ recordings of meetings score 1 to 3. Music does too, so where there is any the s
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
 Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`), and which
-scores recordings without speech: here noise or music alone is unscored.
+scores recordings without speech: here noise or music alone is unscored, and with them speech so far from the microphone
+that voice activity hears none (two of three half minutes of a meeting; DistillMOS leaves out the same).
 """
 
 from typing import Literal
