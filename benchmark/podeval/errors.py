@@ -4,6 +4,8 @@ Every message says what was wrong, where, and what to do. `BadInput` and its kin
 code 2; `ModelMissing` turns an item into an unscored one.
 """
 
+import re
+
 
 class PodevalError(Exception):
     """Any error podeval raises on purpose."""
@@ -23,3 +25,9 @@ class ModelMissing(PodevalError):
 
 class CannotScore(PodevalError):
     """Readable audio or text that a measurement has to refuse: silence, NaN samples, too short, too low a rate."""
+
+
+def address_in(path: object) -> str | None:
+    """The address that was given where a path belongs, also where `pathlib` took one of its slashes; None for paths."""
+    found = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
+    return f"{found[1]}://{str(path)[found.end() :]}" if found else None

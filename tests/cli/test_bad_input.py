@@ -148,6 +148,10 @@ def test_upsampling_is_done_where_it_is_asked_for(podeval: Podeval, files: Path)
             "compares with nothing; leave out --text and --reference",
         ),
         (("measure", "loudness"), "Missing argument"),
+        (
+            ("measure", "loudness", "good.wav", "--set", "variant=podeval", "--set", "variant=standard"),
+            "gives variant twice",
+        ),
         (("measure", "loudness", AWKWARD), f"The file {AWKWARD} begins with a dash, write ./{AWKWARD}"),
         (("measure", "loudness", "good.wav", "--nosuch"), "No such option: --nosuch"),
         (("run", "nosuch"), "no built-in system 'nosuch'"),
@@ -200,6 +204,23 @@ def test_a_system_whose_task_is_another_begins_nothing(
     assert sentence in said.err
     assert "speak 0/" not in said.err
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("and mister john", "'and mister john' is read as the name of a file, and does not exist; check the path"),
+        ("http://x.org/a.txt", "http://x.org/a.txt is an address, and addresses are not fetched; download it first"),
+    ],
+    ids=["words", "address"],
+)
+def test_words_and_addresses_are_no_files(podeval: Podeval, files: Path, given: str, sentence: str) -> None:
+    said = podeval("measure", "wer", files / "good.wav", "--text", given)
+    assert said.code == 2
+    assert sentence in said.out
+    said = podeval("measure", "loudness", "https://x.org/a.wav")
+    assert said.code == 2
+    assert "https://x.org/a.wav is an address, and addresses are not fetched: download it first" in said.out
 
 
 @pytest.mark.parametrize("content", ["{not json", "<!doctype html><p>Not found</p>", '[{"speaker": "Ann", "te'])

@@ -18,7 +18,7 @@ from typing import BinaryIO, Literal
 from podeval.audio.mpeg import after_id3, is_adts, mp3_stated_seconds, mpeg_frame
 from podeval.audio.ogg import walk_pages
 from podeval.audio.refusal import looks_like
-from podeval.errors import BadAudio
+from podeval.errors import BadAudio, address_in
 
 Reader = Literal["soundfile", "av"]
 
@@ -84,6 +84,8 @@ def open_regular(path: Path) -> BufferedReader:
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         file = os.fdopen(os.open(path, flags), "rb")
     except FileNotFoundError:
+        if address := address_in(path):
+            raise BadAudio(f"{address} is an address, and addresses are not fetched: download it first.") from None
         raise BadAudio(f"{name} does not exist: check the path.") from None
     except PermissionError:
         raise BadAudio(f"{name} may not be read by this user: change its permissions.") from None

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from collections.abc import Iterable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
@@ -37,20 +38,45 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object
         print(json.dumps(found, ensure_ascii=False))
         return
     print("Installed: " + ", ".join(f"{name} {v}" for name, v in found["libraries"].items() if v))
-    absent = [name for name, v in found["libraries"].items() if not v]
+    absent = sorted({*(name for name, v in found["libraries"].items() if not v), *found["packages"]})
     print("Not installed: " + (", ".join(absent) or "nothing"))
     for warning in found["warnings"]:
         print(f"Warning: {warning}")
     for profile, metrics in found["metrics"].items():
         ready = [name for name, reasons in metrics.items() if not reasons]
-        print(f"\nProfile {profile}: can score {', '.join(ready) or 'nothing'}")
-        for name, reasons in metrics.items():
-            for reason in reasons:
-                print(f"  {name}: {reason}")
+        alone = [name for name in ready if name not in found["judged"]]
+        print(f"\nProfile {profile}: can score {', '.join(alone) or 'nothing'}")
+        if judged := [name for name in ready if name in found["judged"]]:
+            print(f"  with a judge (--judge, docs/judges.md): {', '.join(judged)}")
+        for line in _wanting(metrics):
+            print(f"  {line}")
     print("\nSystems:")
     for name, reason in found["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
     print(f"\nAnalysis cache: {found['cache']}\nWeights: {found['weights']}")
+
+
+def _wanting(metrics: dict[str, list[str]]) -> Iterator[str]:
+    """What is missing and what to do, a line for each command that helps, or for each reason that none does."""
+    by_command: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for name, reasons in metrics.items():
+        for reason in reasons:
+            what, _, command = reason.partition("; run ")
+            names, whats = by_command.setdefault(command or what, ({}, {}))
+            names[name] = None
+            if command:
+                whats[what] = None
+    for command, (names, whats) in by_command.items():
+        listed = ", ".join(names)
+        yield f"{listed}: run {command} ({_joined(whats)})" if whats else f"{listed}: {command}"
+
+
+def _joined(whats: Iterable[str]) -> str:
+    """What is missing, with all weights in one clause."""
+    first, last = "the weights of ", " are not installed"
+    titles = [what.removeprefix(first).removesuffix(last) for what in whats if what.startswith(first)]
+    weights = [f"{first}{', '.join(titles)}{last}"] if titles else []
+    return "; ".join([*(what for what in whats if not what.startswith(first)), *weights])
 
 
 def diagnosis() -> dict[str, Any]:
@@ -83,8 +109,10 @@ def diagnosis() -> dict[str, Any]:
         )
     return {
         "libraries": {name: _version(name) for name in _LIBRARIES},
+        "packages": sorted({name.replace("_", "-") for card in registry.CARDS for name in card.absent_packages()}),
         "warnings": warnings,
         "metrics": metrics,
+        "judged": [metric.name for metric in all_metrics() if metric.asks],
         "systems": {system.name: system.available() for system in all_systems()},
         "cache": str(default_cache().folder),
         "weights": str(weights.root()),

@@ -26,12 +26,12 @@ def measure(
     reference: Annotated[
         list[Path] | None,
         typer.Option(
-            help="what to compare with: a voice's recording or SPEAKER=FILE (repeatable), a script, a request, a text"
+            help="file to compare with: a voice's recording or SPEAKER=FILE (repeatable), a script, a request, a text"
         ),
     ] = None,
     text: Annotated[
         list[Path] | None,
-        typer.Option(help="what should be heard, as text or a script; one for all files, or one a file"),
+        typer.Option(help="a file with the words that should be heard, plain or a script; one for all, or one a file"),
     ] = None,
     profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
     settings: Annotated[
@@ -203,6 +203,9 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     for key, sign, _ in split:
         if not sign:
             raise BadInput(f"--set takes KEY=VALUE, such as --set variant=podeval, not {key!r}")
+    names = [key.strip() for key, _, _ in split]
+    if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise BadInput(f"--set gives {', '.join(twice)} twice; give it once, and measure again for another value")
     return {key.strip(): value.strip() for key, _, value in split}
 
 

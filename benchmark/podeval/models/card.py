@@ -82,10 +82,13 @@ class ModelCard:
             "options": dict(self.options),
         }
 
+    def absent_packages(self) -> list[str]:
+        """The packages that it needs and that are not installed."""
+        return [package for package in self.packages if not _importable(package)]
+
     def missing(self) -> str | None:
         """Why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
-        absent = [package for package in self.packages if not _importable(package)]
-        if absent:
+        if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
         if self.weights and not weights.lock()[self.weights].installed():
             return f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"

