@@ -15,7 +15,7 @@ import trying
 from fastapi import FastAPI
 from identity import sign_in
 from services import NOWHERE, open_services
-from website import Site, build_site
+from website import NAV, Site, build_site
 
 
 def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> FastAPI:
@@ -29,7 +29,9 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     how = sign_in(host)
     services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
     site = Site(services, how)
-    return trying.mount(build_site(site), trying.build(site.results, gradio_gate.measures(how.mode == "local")))
+    names = site.texts["en"]["site"]
+    links = [(address, names[name]) for address, name in NAV if address != gradio_gate.TRY]
+    return trying.mount(build_site(site), trying.build(site.results, gradio_gate.measures(how.mode == "local"), links))
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

@@ -91,7 +91,9 @@ def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str)
     view = settled.view
     order = table.order(settled)
     first = order if view.rows == "all" else order[:FIRST]
-    drawn = pictures.draw(settled, order, folder, words.texts["plot"], words.title)
+    drawn = pictures.draw(
+        settled, order, folder, words.texts["plot"] | {"breakdowns": words["breakdowns"]}, words.title
+    )
     status = words["status"].format(len(settled.keys), settled.total)
     if len(first) < len(order):
         status += " · " + words["first_of"].format(FIRST)

@@ -7,6 +7,7 @@ few waiting, short recordings, uploads deleted within the hour.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import gradio as gr
@@ -25,16 +26,17 @@ SHUT = (
 )
 
 
-def build(folder: RunsFolder, measuring: bool) -> gr.Blocks:
+def build(folder: RunsFolder, measuring: bool, links: Iterable[tuple[str, str]] = ()) -> gr.Blocks:
     """The app.
 
     Args:
         folder: of runs.
         measuring: whether visitors may measure.
+        links: to the other pages, as address and title.
     """
     app = gr.Blocks(title="podeval · try", delete_cache=(600, KEEP_SECONDS), analytics_enabled=False)
     with app:
-        gr.Markdown("# podeval\n[Board](/) · [Arena](/arena) · [Submit](/submit) · [Method](/method)")
+        gr.Markdown(f"# podeval\n{' · '.join(f'[{title}]({address})' for address, title in links)}")
         with gr.Tabs():
             with gr.Tab("Recording"):
                 recording.build() if measuring else gr.Markdown(SHUT)

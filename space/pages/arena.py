@@ -63,8 +63,15 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/arena", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:
-        texts = site.texts[site.language(request)]["arena"]
-        told = {"texts": texts["script"], "refused": texts["refused"], "language": site.language(request)}
+        all_texts = site.texts[site.language(request)]
+        texts, groups = all_texts["arena"], all_texts["board"]["groups"]
+        told = {
+            "texts": texts["script"],
+            "refused": texts["refused"],
+            "language": site.language(request),
+            "names": {name.replace("_", " "): said for name, said in groups.items()} | texts["names"],
+            "questions": texts["questions"],
+        }
         return site.render(
             request, "arena.html", dimensions=arena.dimensions(), script_data=Markup(as_script_data(told))
         )  # fmt: skip

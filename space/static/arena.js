@@ -119,10 +119,13 @@ function open(view) {
   comment.required = view.comment_required;
   const label = at("comment-label");
   label.textContent = view.comment_required ? label.dataset.required : label.dataset.optional;
-  at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).join(" · ");
+  const called = (name) => said.names[name] ?? name;
+  at("judged-on").textContent = [view.dimension, view.capability].filter(Boolean).map(called).join(" · ");
   at("item-title").textContent = view.title;
   at("item-title").hidden = !view.title;
-  at("instructions").textContent = view.instructions;
+  const question = said.questions[view.instructions];
+  at("instructions").textContent = question ?? view.instructions;
+  at("instructions").lang = question ? said.language : view.language || "";
   at("instructions").hidden = !view.instructions;
   at("task").lang = view.language || "";
   // On a phone a long task would push the players out of sight; its summary stays.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
@@ -34,7 +35,10 @@ def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
         return (
             gr.Dropdown(list(found.choices.boards), value=found.view.board),
             gr.Dropdown(list(found.choices.profiles), value=found.view.profile),
-            pd.DataFrame(rows.display, columns=list(rows.headers)),
+            gr.Dataframe(
+                pd.DataFrame(rows.display, columns=list(rows.headers)),
+                column_widths=[_width(texts) for texts in zip(rows.headers, *rows.display, strict=True)],
+            ),
         )
 
     outputs = [board, profile, values]
@@ -42,6 +46,11 @@ def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
     for choice in (board, profile):
         choice.input(shown, [board, profile], outputs, api_visibility="private", queue=False, show_progress="hidden")
     return lambda: shown("", ""), outputs
+
+
+def _width(texts: Sequence[str]) -> int:
+    """Pixels: so wide that no word of a column breaks; on a phone the table scrolls."""
+    return min(400, max(130, 10 * max(map(len, texts))))
 
 
 def rows(folder: RunsFolder, board: str = "", profile: str = "") -> list[dict[str, Any]]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Any
 
+import gradio as gr
 import pandas as pd
 
+from podeval.leaderboard.table import decimals, present, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
 from podeval.metrics.facts import own_profile, range_text
 
 HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
+WIDTHS = (160, 160, 110, 90, 130, 120, 320)
+"""Pixels: so wide that no word breaks; on a phone the table scrolls."""
+
 SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
 
@@ -38,11 +44,35 @@ def measured(name: str, inputs: Mapping[str, Any]) -> tuple[list[tuple[Any, ...]
     given = {known: inputs[known] for known in (*metric.inputs, *metric.optional_inputs) if known in inputs}
     result = compute(metric, [given], given=tuple(given))
     (item,) = result["items"]
+    why = item.get("reason", "")
     rows = [
-        (metric.title, key.name, item.get(key.name), key.unit, range_text(key), key.better, item.get("reason", ""))
+        (metric.title, key.name, _text(item.get(key.name)), key.unit, range_text(key), key.better, why)
         for key in metric.keys
     ]
     return rows, result
+
+
+def table_of_values() -> gr.Dataframe:
+    """The component for rows under `HEADERS`."""
+    return gr.Dataframe(headers=list(HEADERS), column_widths=list(WIDTHS), label="Values", interactive=False, wrap=True)
+
+
+def place_of_problem() -> gr.HTML:
+    """Where it is said why nothing was measured, and stays until the next try."""
+    return gr.HTML(visible=False, js_on_load=None)
+
+
+def problem(sentence: str = "") -> gr.HTML:
+    """The same with a sentence, or without one."""
+    return gr.HTML(
+        f'<p role="alert"><strong>{escape(sentence)}</strong></p>' if sentence else "", visible=bool(sentence)
+    )
+
+
+def _text(value: Any) -> str:
+    """A value as the board writes it; empty where there is none."""
+    number = present(value)
+    return "" if number is None else value_text(number, None, None, decimals([number]))
 
 
 def timeline(result: Mapping[str, Any]) -> pd.DataFrame:

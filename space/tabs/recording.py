@@ -14,7 +14,7 @@ from podeval.audio.decode import Limits, decode
 from podeval.audio.duration import container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.inputs import read_input
-from tabs.measuring import HEADERS, SINGLE, choices, measured, timeline
+from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values, timeline
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -34,40 +34,55 @@ def build() -> None:
     words = gr.Textbox(lines=4, max_length=20_000, label="Words that should be heard (for WER and CER)")
     names = gr.CheckboxGroup(choices(INPUTS), value=FIRST, label="Metrics")
     run = gr.Button("Measure", variant="primary")
-    values = gr.Dataframe(headers=list(HEADERS), label="Values", interactive=False, wrap=True)
+    wrong = place_of_problem()
+    values = table_of_values()
     results = gr.State({})
     which = gr.Dropdown([], label="Over time", interactive=True, visible=False)
     course = gr.LinePlot(x="seconds", y="value", color="key", label="Over time", visible=False)
     with gr.Accordion("Protocols", open=False):
         protocols = gr.JSON(label="How each value came about")
-    run.click(measure, [audio, words, names], [values, results, which, course, protocols], **SINGLE)
+    run.click(measure, [audio, words, names], [wrong, values, results, which, course, protocols], **SINGLE)
     which.change(plotted, [which, results], course, **PRIVATE)
 
 
 def measure(audio: str | None, words: str, names: list[str], progress: Any = None) -> Iterator[tuple[Any, ...]]:
-    """Metric by metric, what was found so far."""
+    """Metric by metric, what was found so far, and before it what is wrong."""
     progress = progress or gr.Progress()
-    if not audio:
-        raise gr.Error("Choose a recording first.")
-    if not names:
-        raise gr.Error("Choose a metric first.")
-    if "wer" in names and not words.strip():
-        raise gr.Error("WER compares with words: enter what should be heard, or leave WER out.")
+    rows: list[tuple[Any, ...]] = []
+    found: dict[str, Any] = {}
+
+    def so_far(wrong: str = "") -> tuple[Any, ...]:
+        protocols = {name: result["protocol"] for name, result in found.items()}
+        return problem(wrong), rows, found, *_courses(found), protocols
+
+    if missing := _missing(audio, words, names):
+        yield so_far(missing)
+        return
+    assert audio
     try:
         _require_short(Path(audio))
         inputs = {"recording": Recording.open(audio)}
         if words.strip():
             inputs["reference_text"] = read_input("reference_text", words)
-        rows: list[tuple[Any, ...]] = []
-        found: dict[str, Any] = {}
         for number, name in enumerate(names):
             progress((number, len(names)), desc=name)
             more, found[name] = measured(name, inputs)
             rows += more
-            yield rows, found, *_courses(found), {name: result["protocol"] for name, result in found.items()}
+            yield so_far()
     except PodevalError as error:
         # Where the upload lies is nobody's business.
-        raise gr.Error(str(error).replace(audio, Path(audio).name)) from error
+        yield so_far(str(error).replace(audio, Path(audio).name))
+
+
+def _missing(audio: str | None, words: str, names: list[str]) -> str:
+    """What a visitor has to choose or enter first; empty where nothing is missing."""
+    if not audio:
+        return "Choose a recording first."
+    if not names:
+        return "Choose a metric first."
+    if "wer" in names and not words.strip():
+        return "WER compares with words: enter what should be heard, or leave WER out."
+    return ""
 
 
 def _require_short(path: Path) -> None:

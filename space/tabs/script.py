@@ -9,7 +9,7 @@ import gradio as gr
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.inputs import read_input
-from tabs.measuring import HEADERS, SINGLE, choices, measured
+from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values
 
 INPUTS = ("text", "passage")
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
@@ -22,18 +22,19 @@ def build() -> None:
     known = choices(INPUTS)
     names = gr.CheckboxGroup(known, value=[name for _, name in known], label="Metrics")
     run = gr.Button("Measure", variant="primary")
-    values = gr.Dataframe(headers=list(HEADERS), label="Values", interactive=False, wrap=True)
+    wrong = place_of_problem()
+    values = table_of_values()
     with gr.Accordion("Protocols", open=False):
         protocols = gr.JSON(label="How each value came about")
-    run.click(measure, [text, names], [values, protocols], **SINGLE)
+    run.click(measure, [text, names], [wrong, values, protocols], **SINGLE)
 
 
-def measure(text: str, names: list[str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
-    """All chosen metrics."""
-    if not text.strip():
-        raise gr.Error("Enter a script first.")
+def measure(text: str, names: list[str]) -> tuple[gr.HTML, list[tuple[Any, ...]], dict[str, Any]]:
+    """What is wrong, if anything is; and the values of all chosen metrics with their protocols."""
     rows: list[tuple[Any, ...]] = []
-    protocols = {}
+    protocols: dict[str, Any] = {}
+    if not text.strip():
+        return problem("Enter a script first."), rows, protocols
     try:
         for name in names:
             inputs = {one: read_input(one, text) for one in catalogue.get(name).inputs}
@@ -41,5 +42,5 @@ def measure(text: str, names: list[str]) -> tuple[list[tuple[Any, ...]], dict[st
             rows += more
             protocols[name] = result["protocol"]
     except PodevalError as error:
-        raise gr.Error(str(error)) from error
-    return rows, protocols
+        return problem(str(error)), rows, protocols
+    return problem(), rows, protocols

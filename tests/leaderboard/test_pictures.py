@@ -20,7 +20,8 @@ from podeval.leaderboard.index import Index
 from podeval.leaderboard.numbers import Numbers
 from podeval.leaderboard.view import PLOTS, View, settle
 
-WORDS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))["plot"]
+TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))
+WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
 def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:

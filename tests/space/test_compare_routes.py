@@ -234,7 +234,7 @@ def test_a_system_is_told_with_its_items_scores_reasons_and_slices(client: TestC
     assert told(answer.text)["sides"][0]["turns"][1]["start"] == 1.6
     assert "unsafe" not in answer.headers["content-security-policy"]
     arts = client.get("/system?system=piper&slice=category%3DArts", headers=PAGE).text
-    assert "category: Arts" in arts
+    assert "Category: Arts" in arts
     assert "2/2" in arts, "two items of the category"
     for address in ("/system?system=nobody", "/system?system=piper&where=none", "/system?system=piper&item=none"):
         assert client.get(address, headers=PAGE).status_code == 404

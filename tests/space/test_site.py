@@ -124,6 +124,23 @@ def test_pages_speak_chinese_to_who_asks_for_it(local: TestClient) -> None:
     assert '<html lang="en">' in local.get("/arena/ratings?lang=en", headers={"accept-language": "zh"}).text
 
 
+@pytest.mark.parametrize(
+    ("address", "said", "not_said"),
+    [
+        ("/submit", "朗读给定脚本，每位说话人始终用同一嗓音", "Speak the given"),
+        ("/arena", "您更愿意继续听哪一个", "A is better"),
+        ("/system?system=hibari", "按 类别", "按 Category"),
+        ("/system?system=hibari", "类别: 艺术", "category: Arts"),
+        ("/method", "MTalk-Bench，表 3", "table 3"),
+    ],
+)
+def test_chinese_pages_are_chinese_throughout(local: TestClient, address: str, said: str, not_said: str) -> None:
+    local.cookies.clear()
+    page = local.get(address, headers={"accept-language": "zh"}).text
+    assert said in page
+    assert not_said not in page
+
+
 def test_an_address_that_is_not_there_is_no_crash(local: TestClient) -> None:
     assert local.get("/arena/nothing-here").status_code == 404
     page = local.get("/nothing/here", headers={"accept": "text/html"})

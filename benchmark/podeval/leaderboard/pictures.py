@@ -99,7 +99,7 @@ def draw(
         settled: the view.
         order: its rows as the table has them.
         folder: where results of single items are.
-        words: section `plot` of the board's texts.
+        words: section `plot` of the board's texts, with its `breakdowns`.
         title: what a column is called.
     """
     of = next((column for column in settled.columns if column.id == settled.view.of), None)
@@ -282,7 +282,8 @@ def _radar(scene: _Scene) -> Drawn:
     for way, text in (("as it is", "radar_as_is"), ("shifted", "radar_shifted"), ("spanned", "radar_spanned")):
         listed = ", ".join(name for name, axis in named if axis.way == way)
         if listed and way == "spanned":
-            over = words["radar_slices"].format(", ".join(sorted(slices))) if slices else ""
+            called = (words["breakdowns"].get(name, name) for name in sorted(slices))
+            over = words["radar_slices"].format(", ".join(called)) if slices else ""
             notes.append(words[text].format(over, listed))
         elif listed:
             notes.append(words[text].format(listed))

@@ -50,7 +50,7 @@ def document(reports: Sequence[Report], language: str = "en") -> str:
     if language not in LANGUAGES:
         raise BadInput(f"there is no language {language!r}; choose {' or '.join(LANGUAGES)}")
     space = hub_source("space")
-    texts = {name: _texts(space, name, language) for name in ("site", "compare", "report")}
+    texts = {name: _texts(space, name, language) for name in ("site", "compare", "report", "board")}
     style = "\n".join((space / "static" / name).read_text(encoding="utf-8") for name in ("site.css", "report.css"))
     templates = Environment(loader=FileSystemLoader(space / "templates"), autoescape=True, undefined=StrictUndefined)
     return templates.get_template("report.html").render(
@@ -73,7 +73,7 @@ def shown(report: Report, texts: Texts) -> dict[str, Any]:
 
     Args:
         report: of one system.
-        texts: of the pages `compare` and `report`, in one language.
+        texts: of the pages `compare`, `report` and `board`, in one language.
     """
     about = report.about
     records = [chapter.benchmark for chapter in report.chapters if chapter.benchmark]
@@ -133,7 +133,7 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         "distributions": _distributions(title, chapter, own),
         "courses": _courses(title, chapter, own),
         "drifts": [_drift(drift, own) for drift in chapter.drifts],
-        "breakdowns": _breakdowns(chapter, words),
+        "breakdowns": _breakdowns(chapter, texts),
         "items": _items(chapter, own),
         "missing": [_missing(missing, own) for missing in chapter.missing],
         "protocols": [_protocol(metric, content) for metric, content in chapter.protocols.items()],
@@ -248,17 +248,19 @@ def _drift(drift: Drift, texts: Texts) -> dict[str, str]:
     }
 
 
-def _breakdowns(chapter: Chapter, words: Texts) -> list[dict[str, Any]]:
+def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
     """A table a breakdown: a row a group, a column a headline."""
     record = chapter.benchmark
     titles = {part.name: part.title for part in record.breakdowns} if record else {}
+    titles, groups = titles | texts["board"]["breakdowns"], texts["board"]["groups"]
     valued = {f.column.id for group in chapter.standing.groups for f in group.figures if f.value is not None}
     columns = [figure.column for figure in chapter.standing.headlines if figure.column.id in valued]
     found: dict[str, list[tuple[str, list[str]]]] = {}
     for group in chapter.standing.groups:
         by_id = {figure.column.id: figure for figure in group.figures}
-        cells = [_of_group(by_id.get(column.id), words) for column in columns]
-        found.setdefault(group.breakdown, []).append((group.name, cells))
+        cells = [_of_group(by_id.get(column.id), texts["compare"]) for column in columns]
+        said = groups.get(group.name, group.name.replace("_", " "))
+        found.setdefault(group.breakdown, []).append((said, cells))
     return [
         {"title": titles.get(name, name), "headers": [column.header for column in columns], "rows": rows}
         for name, rows in found.items()
