@@ -11,7 +11,6 @@ import pytest
 
 from podeval.analysis import recording
 from podeval.analysis.cache import Cache
-from podeval.audio.windows import Span
 from podeval.cli import main
 from podeval.models import registry
 
@@ -47,15 +46,14 @@ def podeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
 
 @pytest.fixture
 def quick_quality(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stand-in for DNSMOS, whose values no test here is about, and to which everything is speech."""
+    """A stand-in for DNSMOS, whose values no test here is about."""
 
     def score(samples: Any, windows: str) -> SimpleNamespace:
         return SimpleNamespace(**{name: np.full(1, 3.0) for name in ("start", "sig", "bak", "ovrl", "p808")})
 
     load = registry.load
-    listening = SimpleNamespace(score=score, speech=lambda samples: (Span(0.0, len(samples) / 16_000),))
 
     def loaded(job: str, profile: str) -> Any:
-        return listening if job in ("speech_quality", "voice_activity") else load(job, profile)
+        return SimpleNamespace(score=score) if job == "speech_quality" else load(job, profile)
 
     monkeypatch.setattr(registry, "load", loaded)

@@ -45,7 +45,6 @@ NO_SPEECH = {
     "wsim": "no speech is heard in the recording",
     "timbre_similarity": "no speech is heard in the recording",
     "distillmos": "no speech is heard in the recording",
-    "dnsmos": "no speech is heard in the recording",
     "timbre_consistency": "no speaker is found in the recording; is there speech in it?",
     "smr": "no music is heard under speech",
 }

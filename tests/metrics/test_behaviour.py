@@ -12,7 +12,7 @@ from podeval.analysis.cache import Cache
 from podeval.audio import distortions
 from podeval.audio.resample import mono, resample
 from podeval.metrics import catalogue
-from podeval.metrics.score import Score, Unscored
+from podeval.metrics.score import Score
 from podeval.models import registry
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.reader import Line
@@ -69,16 +69,9 @@ def test_noise_lowers_the_background_quality_more_the_louder_it_is(voices: tuple
 
 
 @pytest.mark.models
-def test_speech_as_loud_as_the_noise_has_a_quality_and_the_noise_alone_has_none(
-    voices: tuple[Samples, Samples], score: Any, tmp_path: Path
-) -> None:
+def test_speech_as_loud_as_the_noise_has_a_quality(voices: tuple[Samples, Samples], score: Any) -> None:
     clean = voices[0][: round(9.5 * RATE)]
     assert 1 <= score("dnsmos", distortions.gaussian_noise(clean, 0, seed=1))["ovrl"] < 2
-    noise = np.random.default_rng(1).normal(0, 0.1, len(clean)).astype(np.float32)
-    recording = Recording.from_samples(noise, RATE, cache=Cache(tmp_path))
-    assert catalogue.get("dnsmos")({"recording": recording}) == Unscored(
-        "no speech is heard in the recording", "system"
-    )
 
 
 @pytest.mark.models

@@ -8,9 +8,8 @@ recordings of meetings score 1 to 3. Music does too, so where there is any the s
 
 Source: Reddy et al., ICASSP 2022, as used by PodEval; networks of the DNS Challenge, 16 kHz, mean of the channels.
 
-Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`), and which
-scores recordings without speech: here noise or music alone is unscored, and with them speech so far from the microphone
-that voice activity hears none (two of three half minutes of a meeting; DistillMOS leaves out the same).
+Differs from the public code, whose rounding drops windows 7 to 23 and 119 to 122 (`windows="upstream"`). As there,
+noise without speech has a score too (white noise 1.1), as speech far from the microphone may be heard as none.
 """
 
 from typing import Literal
@@ -18,7 +17,6 @@ from typing import Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.sounding import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 
@@ -29,7 +27,7 @@ SHORTEST = 0.5
 @metric(
     name="dnsmos",
     title="DNSMOS",
-    version="1.2",
+    version="1.1",
     dimension="speech.quality",
     keys=(
         Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
@@ -55,7 +53,6 @@ def dnsmos(
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    require_speech(track)
     found = track.speech_quality(windows)
     starts, columns = found[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), found[:, 1:].T, strict=True))
     return Score(
