@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.leaderboard import compare, report_figures
+from podeval.leaderboard import compare, report_figures, report_page
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.report import report
 from podeval.leaderboard.report_scores import Shelf, course, read, reading
 from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -124,6 +125,12 @@ def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) 
     assert pair.beside.difference.low > 0
     (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.Against("in range", True)
+
+
+def test_one_other_system_is_no_median(two: RunsFolder) -> None:
+    page = report_page.document([report(two, "one", [WHERE])])
+    assert "The other system" in page
+    assert "Median of others" not in page
 
 
 def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:
