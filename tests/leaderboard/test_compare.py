@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from podeval.leaderboard import compare, report_figures
+from podeval.leaderboard import compare, report_figures, report_page
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.report import report
 from podeval.leaderboard.report_scores import Shelf, course, read, reading
 from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
@@ -124,6 +125,28 @@ def test_two_values_in_the_best_range_are_told_so_on_every_page(tmp_path: Path) 
     assert pair.beside.difference.low > 0
     (figure,) = report_figures.standing(folder.board(), "one", WHERE).figures
     assert pair.to_b == figure.to_median == report_figures.Against("in range", True)
+
+
+def test_the_only_other_system_is_stood_against_as_where_two_are_compared(tmp_path: Path) -> None:
+    """Its own uncertainty counts: its mean may lie outside the interval of a system that it is not told apart from."""
+    other = dict(zip(TOPICS, (1.0, 5.0, 1.0, 5.0, 5.0), strict=True))
+    items = [item_row("one", item, {"ovrl": 3.0 + n / 100}) for n, item in enumerate(TOPICS)]
+    items += [item_row("two", item, {"ovrl": value}) for item, value in other.items()]
+    board = [
+        board_row(value=3.02, low=3.0, high=3.04),
+        board_row(system="two", system_title="Two", value=3.4, low=1.4, high=5.0),
+    ]
+    folder = folder_of(tmp_path, board, items)
+    shelf = Shelf(folder)
+    (pair,) = compare.compare(folder.board(), shelf, "one", "two").pairs
+    (figure,) = report_figures.standing(folder.board(), "one", WHERE, shelf=shelf).figures
+    assert pair.to_b == figure.to_median == report_figures.Against("unclear", True)
+
+
+def test_one_other_system_is_no_median(two: RunsFolder) -> None:
+    page = report_page.document([report(two, "one", [WHERE])])
+    assert "The other system" in page
+    assert "Median of others" not in page
 
 
 def test_the_same_value_is_called_equal_on_every_page(tmp_path: Path) -> None:

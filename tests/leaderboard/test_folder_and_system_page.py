@@ -68,6 +68,12 @@ def test_an_item_shows_every_score_and_every_reason(folder: RunsFolder) -> None:
     assert path == "piper/outputs/news-2.json"
 
 
+def test_notes_are_words_and_rounded_numbers() -> None:
+    notes = {"speakers": {"Leo": 0.87712345, "Ines": 0.83}, "windows_left_out": 0, "unit": "word", "cuts": [2.25, 3.5]}
+    (said,) = system_page.scores({"timbre_consistency": Score({"timbre_consistency": 0.85}, notes)})
+    assert said.notes == "speakers: Leo 0.877, Ines 0.830; windows left out: 0; unit: word; cuts: 2.25, 3.50"
+
+
 def test_words_as_heard_stand_apart_from_the_notes() -> None:
     found = {"wer": Score({"wer": 0.25, "cer": None}, {"transcript": "we're here", "words": 4})}
     first, second = system_page.scores(found)

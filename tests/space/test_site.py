@@ -256,6 +256,19 @@ def test_the_method_page_has_rules_papers_figures_and_what_changed(local: TestCl
     assert "<img src=x" not in page
 
 
+def test_measures_of_judges_are_named_and_explained(local: TestClient) -> None:
+    local.cookies.clear()
+    for address in ("/method", "/judges"):
+        page = local.get(address).text
+        assert "delta_position_bias" not in page
+        assert "position bias (TPR − BPR)" in page
+        assert "TPR, BPR: how often the first" in page
+
+
+def test_ratings_without_votes_lead_to_the_arena_once(local: TestClient) -> None:
+    assert local.get("/arena/ratings").text.count('href="/arena">Judge') == 1
+
+
 def test_a_name_of_another_provider_owns_nothing_on_the_hub() -> None:
     from identity import Person
     from pages.submit import submitter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,7 +56,7 @@ class Figure:
         others: how many those are.
         person: the value of the recordings of people under the same protocol.
         beside: the system and people over common items; None where they share none.
-        to_median: how the system stands to the median.
+        to_median: how the system stands to the median; to the one other system, over common items.
         to_person: how it stands to people.
     """
 
@@ -177,7 +177,9 @@ def standing(
     reference = _reference(here, system)
     slices = tuple(sorted(set(own["slice"].astype(str)), key=lambda name: (name != "", name)))
     fields = _fields(here)
-    people = (shelf.scores(system, where), shelf.scores(reference, where)) if shelf and reference else None
+
+    def beside(other: str) -> tuple[Scores, Scores] | None:
+        return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
     def figures(wished: str, only: set[str] | None = None) -> tuple[Figure, ...]:
         known: dict[Column, list[Row]] = {}
@@ -187,7 +189,7 @@ def standing(
             if mine and (only is None or found.id in only):
                 known[found] = rows
         return tuple(
-            _figure(of, known[of], system, reference, None if wished else people, protocols) for of in ordered(known)
+            _figure(of, known[of], system, reference, None if wished else beside, protocols) for of in ordered(known)
         )
 
     whole = figures("")
@@ -326,18 +328,26 @@ def _figure(
     rows: Sequence[Row],
     system: str,
     reference: str,
-    people: tuple[Scores, Scores] | None,
+    both: Callable[[str], tuple[Scores, Scores] | None] | None,
     protocols: Mapping[str, str],
 ) -> Figure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
-    values = [value for other in others if (value := present(other["value"])) is not None]
+    valued = {str(other["system"]): value for other in others if (value := present(other["value"])) is not None}
+    values = list(valued.values())
     median = statistics.median(values) if values else None
     person = next((present(other["value"]) for other in others if other["system"] == reference), None)
     value, low, high = (present(row[name]) for name in ("value", "low", "high"))
-    beside = paired(*people, of, protocols[of.metric]) if people else None
+
+    def against(other: str) -> Paired | None:
+        scores = both(other) if both else None
+        return paired(*scores, of, protocols[of.metric]) if scores else None
+
+    beside = against(reference)
     to_person = beside.to_b if beside else stands(value, person, of, low, high)
-    to_median = stands(value, median, of, low, high)
+    # One other is not a median: the two are told apart as where two are compared.
+    alone = against(next(iter(valued))) if len(valued) == 1 else None
+    to_median = alone.to_b if alone else stands(value, median, of, low, high)
     return Figure(of, row, median, len(values), person, beside, to_median, to_person)
 
 

@@ -126,7 +126,7 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
         "description": record.description if record else "",
         "counts": _counts(chapter, own),
         "reference": chapter.reference,
-        "others": any(figure.others for figure in chapter.standing.figures),
+        "others": _others(chapter),
         "summary": [_figure(figure, words) for figure in chapter.standing.headlines],
         "radar": _radar(title, chapter, own),
         "dimensions": _dimensions(chapter, words),
@@ -140,6 +140,11 @@ def _chapter(title: str, chapter: Chapter, texts: Texts) -> dict[str, Any]:
     }
 
 
+def _others(chapter: Chapter) -> int:
+    """How many other systems there are to be set against."""
+    return max((figure.others for figure in chapter.standing.figures), default=0)
+
+
 def _counts(chapter: Chapter, texts: Texts) -> list[str]:
     """In how many dimensions the system is told apart from the median and from people."""
     figures = chapter.standing.headlines
@@ -150,6 +155,7 @@ def _counts(chapter: Chapter, texts: Texts) -> list[str]:
             numbers = {word: told.count(word) for word in ("better", "worse", "unclear")}
             numbers["unclear"] += told.count("equal") + told.count("in range")
             reference = chapter.reference if name == "people" else ""
+            name = "other" if name == "median" and _others(chapter) == 1 else name
             said.append(texts["counts"][name].format(**numbers, all=len(told), reference=reference))
     return said
 

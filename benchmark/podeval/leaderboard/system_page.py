@@ -62,7 +62,9 @@ def scores(found: Mapping[str, Result]) -> list[Said]:
         if isinstance(result, Unscored):
             listed.append(Said(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
             continue
-        notes = "; ".join(f"{note}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD)
+        notes = "; ".join(
+            f"{note.replace('_', ' ')}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD
+        )
         for place, (key, value) in enumerate(result.values.items()):
             number = present(value)
             text = MISSING if number is None else value_text(number, None, None, decimals([number]))
@@ -94,4 +96,11 @@ def _result(text: str) -> Result:
 
 
 def _plain(value: Any) -> str:
+    """A note as a reader writes it: `Leo 0.845, Ines 0.831`."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(own)}" for name, own in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plain, value))
+    if isinstance(value, float) and not value.is_integer():
+        return value_text(value, None, None, decimals([value]))
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
