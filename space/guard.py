@@ -131,7 +131,9 @@ class Guard:
         if named in self._hosts:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
-        if forwarded or _from_a_page_elsewhere(headers):
+        # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
+        page = not scope["path"].startswith(_PROGRAMS)
+        if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
         client = scope.get("client")
         # A page of elsewhere whose name was turned to this machine still says its own name.
