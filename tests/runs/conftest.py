@@ -2,9 +2,11 @@
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -86,6 +88,8 @@ def command(tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # Who starts the tests in the background has Ctrl-C ignored, which programs inherit.
+            preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
             env=os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"} | settings | environment,
         )
 
