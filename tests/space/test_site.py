@@ -93,6 +93,27 @@ def test_a_public_address_without_sign_in_takes_nothing_and_says_why(board_app: 
         assert (health["status"], health["taking"]) == ("ok", False)
 
 
+def test_whether_the_database_answers_is_told_without_its_place(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with TestClient(board_app.build(tmp_path / "runs")) as client:
+
+        def away(*_: Any, **__: Any) -> Any:
+            raise OSError(f"{tmp_path} is away")
+
+        monkeypatch.setattr("podeval.store.database.Database.reading", away)
+        answer = client.get("/health")
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "down", "error": "the database does not answer"}
+
+
+def test_monitors_count_as_often_as_they_need_and_no_more(board_app: ModuleType, tmp_path: Path) -> None:
+    with TestClient(board_app.build(tmp_path / "runs")) as client:
+        told = client.get("/metrics").text
+        assert "podeval_battles_total 0" in told
+        assert [client.get("/metrics").status_code for _ in range(120)][-2:] == [200, 429]
+
+
 @pytest.fixture(scope="module")
 def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
     """The site over the fixture's runs, for the one person of this machine."""

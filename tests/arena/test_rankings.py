@@ -1,0 +1,19 @@
+"""What a ranking is made of changes: it is made anew."""
+
+from collections.abc import Callable
+from typing import Any
+
+from podeval.arena.ranking import Rankings
+from podeval.store.tables import System
+
+Make = Callable[..., Any]
+
+
+def test_a_system_that_gets_another_title_has_it_in_the_ranking_at_once(small_arena: Make) -> None:
+    small = small_arena(systems=2)
+    small.vote("alice")
+    rankings = Rankings(small.arena, share=1e9)
+    assert rankings.current().systems["s0"].title != "Renamed"
+    with small.database.writing() as session:
+        session.get_one(System, "s0").title = "Renamed"
+    assert rankings.current().systems["s0"].title == "Renamed"
