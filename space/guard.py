@@ -96,8 +96,6 @@ class Guard:
         if method not in ("GET", "HEAD", "POST"):
             return _no(405, f"{method} is not understood here")
         gradio = gradio_gate.concerns(path)
-        if gradio and (why := gradio_gate.why_shut(method, path)):
-            return _no(403, why)
         if method != "POST":
             return None
         if path.startswith(gradio_gate.UPLOAD) and (no_upload := self._no_upload(scope)):
@@ -232,7 +230,7 @@ def forwarded_for(headers: Any, hops: str) -> str:
 def _terms(path: str) -> tuple[int, float, str]:
     """What holds for a path: the most bytes it may be sent, the seconds that may take, and its content policy."""
     if gradio_gate.concerns(path):
-        return gradio_gate.largest(path), gradio_gate.UPLOAD_SECONDS, gradio_gate.POLICY
+        return gradio_gate.largest(path), gradio_gate.UPLOAD_SECONDS, gradio_gate.policy(path)
     return LARGEST_BODY, BODY_SECONDS, STRICT
 
 

@@ -7,12 +7,17 @@ few waiting, short recordings, uploads deleted within the hour.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import gradio as gr
 from fastapi import FastAPI
-from gradio_gate import LARGEST_UPLOAD, TRY
+from gradio_files import IssuedFiles
+from gradio_gate import LARGEST_UPLOAD, TRY, GradioGate
+from guard import origin_of
+from identity import public_address
+from starlette.routing import Mount
 from tabs import leaderboard, recording, script
 
 from podeval.leaderboard.folder import RunsFolder
@@ -57,9 +62,17 @@ def build(folder: RunsFolder, measuring: bool, links: Iterable[tuple[str, str]] 
 
 
 def mount(app: FastAPI, blocks: gr.Blocks) -> FastAPI:
-    """Put it into the site: nothing leaves this machine, no file of it can be asked for."""
+    """Put it into the site behind its gate: nothing leaves this machine, no file of it can be asked for."""
     options: dict[str, Any] = {"ssr_mode": False, "footer_links": [], "max_file_size": LARGEST_UPLOAD, "theme": theme()}
-    return gr.mount_gradio_app(app, blocks, path=TRY, **options)
+    app = gr.mount_gradio_app(app, blocks, path=TRY, run_history=False, **options)
+    # Gradio asks whether a file that is named was uploaded only where this is set, which its own `launch` does.
+    blocks.has_launched = True
+    secure = bool(os.environ.get("SPACE_ID")) or public_address().startswith("https://")
+    for route in app.routes:
+        if isinstance(route, Mount) and getattr(route.app, "blocks", None) is blocks:
+            route.app = GradioGate(route.app, IssuedFiles(KEEP_SECONDS), origin_of, secure)
+            return app
+    raise RuntimeError("this release of gradio mounts its app in another way than podeval knows how to guard")
 
 
 def theme() -> gr.themes.Base:
