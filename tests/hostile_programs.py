@@ -1,4 +1,4 @@
-"""Programs that try to get past the walls of the sandbox; each prints IT WORKED where it does, and takes little itself."""
+"""Programs that try to get past the walls of the sandbox; each prints IT WORKED where it does, and takes little."""
 
 import errno
 
@@ -8,7 +8,8 @@ libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 def call(x86_64, aarch64, *arguments):
     number = {"x86_64": x86_64, "aarch64": aarch64}[platform.machine()]
-    result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(each) if isinstance(each, int) else each for each in arguments))
+    whole = (ctypes.c_long(each) if isinstance(each, int) else each for each in arguments)
+    result = libc.syscall(ctypes.c_long(number), *whole)
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
@@ -16,7 +17,7 @@ def call(x86_64, aarch64, *arguments):
 
 REFUSED: dict[str, tuple[str, tuple[int, ...]]] = {
     "memory of a memfd": (
-        "f = os.memfd_create('x')\nfor _ in range(300): os.write(f, bytes(2**20))",
+        "for _ in range(20):\n    f = os.memfd_create('x')\n    for _ in range(15): os.write(f, bytes(2**20))",
         (errno.ENOSYS,),
     ),
     "System V segments": (
@@ -94,13 +95,12 @@ for _ in range(4): os.wait()
 
 OUTPUT = {
     "deleted files that are mapped": """
-import mmap, time
-held = []
+import time
 for number in range(12):
     with open(str(number), "w+b") as file:
         file.write(bytes(4 * 2**20))
         file.flush()
-        held.append(mmap.mmap(file.fileno(), 4096))
+        libc.mmap(None, ctypes.c_size_t(4096), 1, 1, file.fileno(), ctypes.c_long(0))
         os.unlink(str(number))
 time.sleep(2)
 """,
@@ -119,14 +119,15 @@ time.sleep(2)
 """48 MiB in files without a name; held for 2 s, or until somebody sees it."""
 
 DEVICES = """
-for number in range(4):
+for number in range(7):
     with open(f"/dev/f{number}", "wb") as file:
-        for _ in range(25): file.write(bytes(2**20))
+        for _ in range(15): file.write(bytes(2**20))
 """
-"""100 MiB in the file system of the devices, which is of no fixed size."""
+"""105 MiB in the file system of the devices, which is of no fixed size."""
 
 
 def told(program: str) -> str:
     """The program, which says IT WORKED, or by which number of an error it failed."""
     body = "\n".join(f"    {line}" for line in program.strip("\n").splitlines())
-    return f"{CALL}\ntry:\n{body}\n    print('IT WORKED', flush=True)\nexcept OSError as error:\n    print('refused', error.errno)\n"
+    outcome = "    print('IT WORKED', flush=True)\nexcept OSError as error:\n    print('refused', error.errno)\n"
+    return f"{CALL}\ntry:\n{body}\n{outcome}"
