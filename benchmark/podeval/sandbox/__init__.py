@@ -64,14 +64,12 @@ def memory_bound() -> str:
     """By what the memory of a box is bounded here, as a clause."""
     if (place := cgroup.where()) is not None:
         return f"by a memory cgroup of its own (version {place.interface.version}, below {place.own})"
-    return (
-        "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md says how one can)"
-    )
+    return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
 
 
 def system_calls() -> str:
     """What the filter of system calls is here, as a clause."""
-    return seccomp.missing() or f"{seccomp.count()} refused or restricted"
+    return seccomp.missing() or f"{seccomp.count()} are refused or restricted"
 
 
 def python(module: str, *arguments: str) -> list[str]:

@@ -5,8 +5,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
-
 
 def descendants(pid: int) -> Iterator[int]:
     """All processes below one."""
@@ -52,7 +50,7 @@ def view(pid: int) -> Path | None:
 def resident(folder: Path) -> int:
     """Bytes of memory that the process behind a folder of /proc has in its own tables; 0 where it is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
-        return _PAGE * int((folder / "statm").read_text(encoding="ascii").split()[1])
+        return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 

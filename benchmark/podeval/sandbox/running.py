@@ -144,7 +144,7 @@ class Running:
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Whether it uses more than it may: what its group counts, or without one what is added up, which is not less."""
+        """Whether it uses more than it may, as its group counts it, or as it adds up where there is no group."""
         machine, began = usage.machine(), time.monotonic()
         if began >= self._next_held:
             self._held = usage.held(processes.views(self._process.pid), self._folder)
