@@ -79,8 +79,9 @@ for _ in range(12):
 time.sleep(2)
 """,
     "memory of processes whose first thread has ended": """
-import signal, threading, time
+import threading, time
 def hold():
+    while open(f"/proc/{os.getpid()}/stat").read().rpartition(")")[2].split()[0] != "Z": pass
     held = b"x" * (90 * 2**20)
     time.sleep(2)
     os._exit(0)
@@ -116,6 +117,17 @@ for number in range(12):
 time.sleep(2)
 """,
 }
+OUTPUT["deleted files of a process that cannot be looked into"] = """
+import time
+libc.prctl(4, 0, 0, 0, 0)
+held = []
+for number in range(12):
+    held.append(open(str(number), "w+b"))
+    held[-1].write(bytes(4 * 2**20))
+    held[-1].flush()
+    os.unlink(str(number))
+time.sleep(2)
+"""
 """48 MiB in files without a name; held for 2 s, or until somebody sees it."""
 
 DEVICES = """

@@ -159,7 +159,7 @@ def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -
     if "missing" in results:
         pytest.skip(f"users have no namespaces here: {results['missing']}")
     assert results.pop("an honest program") == [None, "IT WORKED\n"]
-    assert len(results) == 16
+    assert len(results) == 17
     assert {name: result for name, result in results.items() if "IT WORKED" in result[1]} == {}
     stopped = {name: failure for name, (failure, _) in results.items() if failure}
     memory, output = "it used more than 256 MiB of memory", "it wrote more than 20 MiB"
@@ -168,6 +168,7 @@ def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -
         "memory of processes whose first thread has ended": memory,
         "deleted files that are mapped": output,
         "deleted files on their way through a socket": output,
+        "deleted files of a process that cannot be looked into": output,
     }
 
 

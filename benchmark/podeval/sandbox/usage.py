@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,8 +48,11 @@ class Machine:
 
 def machine() -> Machine:
     """The memory that is left now; what a container or a service is allowed counts as its machine's."""
-    with open("/proc/meminfo", encoding="ascii") as lines:
-        sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux: only trusted programs run here
+        return Machine(sys.maxsize, 0, 0)
+    sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
     total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
     if (allowed := cgroup.room()) is not None:
         total, available = min(total, allowed[0]), min(available, allowed[1])
@@ -84,9 +88,16 @@ def weight(folder: Path, most_files: int) -> tuple[int, int]:
 def held(processes: Sequence[Path], folder: Path) -> Held:
     """What processes, by their folders of /proc, hold of the disk of a folder and of memory without a name."""
     holding, disk = Held(), folder.stat().st_dev
-    for process in processes:
-        _look_at_open_files(process, disk, holding)
-        _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
+    for number, process in enumerate(processes):
+        try:
+            _look_at_open_files(process, disk, holding)
+            _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
+        except PermissionError:
+            # The first two are bubblewrap's own; others may have made themselves unreadable.
+            if number > 1:
+                holding.unseen_files = holding.unseen_segments = True
+        except OSError:
+            continue  # it has ended
     return holding
 
 
@@ -105,14 +116,13 @@ def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
     """Files that are open, and deleted; and whether some are on their way through a socket, where nobody has them."""
-    with contextlib.suppress(OSError):
-        for number in os.listdir(process / "fd"):
-            with contextlib.suppress(OSError):
-                about = os.stat(process / "fd" / number)
-                if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
-                    _count(about, disk, holding)
-                elif stat.S_ISSOCK(about.st_mode) and _carries_files(process / "fdinfo" / number):
-                    holding.unseen_files = True
+    for number in os.listdir(process / "fd"):
+        with contextlib.suppress(FileNotFoundError):
+            about = os.stat(process / "fd" / number)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
+                _count(about, disk, holding)
+            elif stat.S_ISSOCK(about.st_mode) and _carries_files(process / "fdinfo" / number):
+                holding.unseen_files = True
 
 
 def _carries_files(socket: Path) -> bool:
@@ -122,10 +132,7 @@ def _carries_files(socket: Path) -> bool:
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
     """Files that are mapped, and deleted, and shared memory, which is a file without a name too."""
-    try:
-        lines = (process / "maps").read_bytes().splitlines()
-    except OSError:
-        return
+    lines = (process / "maps").read_bytes().splitlines()
     looked_at = set()
     anonymous = _anonymous_device()
     for line in lines:
