@@ -264,6 +264,7 @@ run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
     size = tick.stat().st_size
     time.sleep(0.3)
     assert tick.stat().st_size == size
+    sandbox.run(Box([sys.executable, "-c", ""], tmp_path / "out"))  # removes the group that it left
 
 
 def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_to_install(

@@ -89,15 +89,21 @@ def held(processes: Sequence[Path], folder: Path) -> Held:
     """What processes, by their folders of /proc, hold of the disk of a folder and of memory without a name."""
     holding, disk = Held(), folder.stat().st_dev
     for number, process in enumerate(processes):
+        # The first two are bubblewrap's own; others may have made themselves unreadable.
+        hides = number > 1
         try:
             _look_at_open_files(process, disk, holding)
-            _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
         except PermissionError:
-            # The first two are bubblewrap's own; others may have made themselves unreadable.
-            if number > 1:
-                holding.unseen_files = holding.unseen_segments = True
+            holding.unseen_files |= hides
         except OSError:
             continue  # it has ended
+        try:
+            _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
+        except PermissionError:
+            holding.unseen_files |= hides
+            holding.unseen_segments |= hides
+        except OSError:
+            continue
     return holding
 
 
