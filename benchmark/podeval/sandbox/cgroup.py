@@ -256,8 +256,8 @@ def _tree(mounts: str, groups: str) -> Tree | None:
         root, mount = before.split()[3:5]
         kind, _, options = after.split(None, 2)
         if kind == "cgroup" and "memory" in options.split(","):
-            path = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
-            return _placed(V1, Path(mount), root, path)
+            own = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
+            return _placed(V1, Path(mount), root, own)
         if kind == "cgroup2" and "memory" in _words(Path(mount) / "cgroup.controllers"):
             return _placed(V2, Path(mount), root, paths.get(""))
     return None
