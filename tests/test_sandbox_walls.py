@@ -239,7 +239,8 @@ def groups(tmp_path: Path) -> Path:
 
 
 def tree_of(groups: Path, path: str = "/service") -> cgroup.Tree:
-    mounts = f"30 24 0:26 / /proc rw - proc proc rw\n31 24 0:27 / {groups} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
+    others = "30 24 0:26 / /proc rw - proc proc rw\n36 24 0:9 / /run rw - tmpfs  rw\n"
+    mounts = f"{others}31 24 0:27 / {groups} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
     tree = cgroup._tree(mounts, f"1:name=systemd:/elsewhere\n0::{path}\n")
     assert tree is not None
     return tree

@@ -254,7 +254,7 @@ def _tree(mounts: str, groups: str) -> Tree | None:
     for line in mounts.splitlines():
         before, _, after = line.partition(" - ")
         root, mount = before.split()[3:5]
-        kind, _, options = after.split(None, 2)
+        kind, *_, options = after.split()  # what was mounted may have no name at all
         if kind == "cgroup" and "memory" in options.split(","):
             own = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
             return _placed(V1, Path(mount), root, own)
