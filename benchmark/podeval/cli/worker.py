@@ -1,7 +1,7 @@
 """`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,7 +67,9 @@ def worker(
 ) -> None:
     """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    It may be killed at any time; the next worker goes on. Several may work on one queue.
+    It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM lets
+    --watch finish the submission it is at, the second stops it at once. With --once, exit code 1 says that what waits needs
+    something of this machine: the sentence says what.
 
     Example: podeval worker --once
 
@@ -92,12 +94,9 @@ def worker(
         raise BadInput("say either --once or --watch")
     if executor not in EXECUTORS:
         raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
-    if not trust_models:
-        sandbox.require()
     limits = Limits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     given = None if voices is None else require_voices(voices)
     making = Making(limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given)
-    stop: list[int] = []
     with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
@@ -105,22 +104,68 @@ def worker(
             hub = _on_the_hub(queue.database, jobs, budget)
         desk = Desk(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
-        found = Worker(queue, work, board, build, making, measuring, data=data, log=say, look_over=look)
+        found = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
         found.hub, found.proposals = hub, Proposals(queue, board)
         if once:
             look()
             found.catch_up()
-            print("nothing to do" if (id := found.once()) is None else f"{id}: {queue.get(id).state}")
+            done = _work_once(found)
             found.clear()
             found.catch_up()
+            if not done:
+                raise typer.Exit(1)
             return
+        if not trust_models and (why := sandbox.missing()) is not None:
+            say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
             _dispatched(queue, found, desk, board, pause)
             return
-        signal.signal(signal.SIGTERM, lambda number, frame: stop.append(number))
         say(f"{found.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with ticking(housekeeping(queue.database, board, say), say):
-            found.watch(pause, lambda: bool(stop))
+        with ticking(housekeeping(queue.database, board, say), say), _stopped_by_signals(found) as stopped:
+            found.watch(pause, stopped)
+
+
+def _work_once(worker: "Worker") -> bool:
+    """Work on one submission; False where there were some, and this machine could do none of them."""
+    faults = []
+    # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    while (id := worker.once()) is not None and worker.fault is not None:
+        faults.append(id)
+        if worker.fault.everything:
+            id = None
+            break
+    for waiting in faults:
+        print(f"{waiting}: {worker.queue.get(waiting).state}, waits for this machine to be mended")
+    if id is not None:
+        print(f"{id}: {worker.queue.get(id).state}")
+    elif not faults:
+        print("nothing to do")
+    return id is not None or not faults
+
+
+@contextmanager
+def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
+    """Whether a signal came to stop. The first lets the worker finish what it is at, the second ends it at once."""
+    stops: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        stops.append(number)
+        if len(stops) > 1:
+            raise KeyboardInterrupt
+        if worker.at_work is None:
+            say("stops")
+        else:
+            say(
+                f"finishes {worker.at_work}, then stops; once more (Ctrl-C or SIGTERM) to stop at once: it is queued again"
+            )
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(stops)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
