@@ -1,5 +1,6 @@
 """`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
 
+import logging
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
+
+_FINISHES = "finishes {}, then stops"
 
 
 def worker(
@@ -67,9 +70,9 @@ def worker(
 ) -> None:
     """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM lets
-    --watch finish the submission it is at, the second stops it at once. With --once, exit code 1 says that what waits needs
-    something of this machine: the sentence says what.
+    It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM
+    lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no
+    isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
 
     Example: podeval worker --once
 
@@ -157,7 +160,7 @@ def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
             say("stops")
         else:
             say(
-                f"finishes {worker.at_work}, then stops; once more (Ctrl-C or SIGTERM) to stop at once: it is queued again"
+                f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once, and it is queued again"
             )
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
@@ -206,7 +209,29 @@ def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pau
     with ticking(works, say):
         found.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        found.work(worker)
+        with _telling_of_stops(worker):
+            found.work(worker)
+
+
+@contextmanager
+def _telling_of_stops(worker: "Worker") -> Iterator[None]:
+    """Say what a worker finishes when procrastinate, which has the signals, was told to stop."""
+    logger = logging.getLogger("procrastinate.worker")
+
+    class Telling(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if getattr(record, "action", "") == "stopping_worker":
+                told = "kill -9 stops at once, and another worker goes on when its claim has lapsed"
+                say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {told}")
+
+    telling, level = Telling(logging.INFO), logger.level
+    logger.addHandler(telling)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(telling)
+        logger.setLevel(level)
 
 
 @contextmanager

@@ -18,14 +18,7 @@ from podeval.models import registry
 from podeval.sandbox import Box, Ended, NoIsolation, Running
 from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
-from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.entries import Entry
-
-WAITS = "waits for the board's machine, by no fault of its own"
-"""How the history of a submission begins to say that its operator has something to mend."""
-
-OURS = "the board's machine could not do it, by no fault of the submission"
-"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
 
 LEAST_FREE = 512 * 2**20
 """Bytes of the disk below which no box works, as the sandbox has it."""
@@ -151,11 +144,6 @@ def memory_kills() -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
-
-
-def is_waiting(row: SubmissionRow) -> bool:
-    """Whether a submission waits for the operator of the machine that tried it last."""
-    return row.state == "queued" and row.reason.startswith(WAITS)
 
 
 def require_weights(entry: Entry, profile: str) -> None:

@@ -40,6 +40,12 @@ NEXT: dict[str, tuple[str, ...]] = {
 }
 """Which state may follow which."""
 
+WAITS = "waits for the board's machine, by no fault of its own"
+"""How the history of a submission begins to say that its operator has something to mend."""
+
+OURS = "the board's machine could not do it, by no fault of the submission"
+"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
+
 LEASED = ("running", "measured")
 """States in which a worker holds it."""
 
@@ -443,6 +449,11 @@ class Queue:
         if row is None:
             raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
         return row
+
+
+def waits_for_operator(row: SubmissionRow) -> bool:
+    """Whether a submission is in the queue again because a worker's machine was at fault."""
+    return row.state == "queued" and row.reason.startswith(WAITS)
 
 
 def _waiting(row: SubmissionRow) -> Waiting:

@@ -36,8 +36,6 @@ from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.intake import Intake
 from podeval.submissions.leftovers import LOGS, clear
 from podeval.submissions.machine import (
-    OURS,
-    WAITS,
     MachineFault,
     OursFailed,
     Rests,
@@ -47,7 +45,7 @@ from podeval.submissions.machine import (
 )
 from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
-from podeval.submissions.queue import Claim, LeaseLost, Queue
+from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
 from podeval.submissions.refusal import Refused
 from podeval.submissions.service import OPERATOR
 from podeval.submissions.spending import BudgetSpent, TooExpensive
