@@ -159,9 +159,7 @@ def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
         if worker.at_work is None:
             say("stops")
         else:
-            say(
-                f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once, and it is queued again"
-            )
+            say(f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again")
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
