@@ -219,7 +219,7 @@ def _telling_of_stops(worker: "Worker") -> Iterator[None]:
     class Telling(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                told = "kill -9 stops at once, and another worker goes on when its claim has lapsed"
+                told = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
                 say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {told}")
 
     telling, level = Telling(logging.INFO), logger.level
