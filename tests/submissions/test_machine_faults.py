@@ -231,7 +231,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
     ended = Ended(1, "it left too little of the disk free", "", 0.1)
     with pytest.raises(machine.MachineFault):
         machine.require_no_fault(ended, tmp_path, 0)
-    monkeypatch.setattr(sandbox, "weight", lambda folder, most: (machine.LEAST_FREE, 1))
+    monkeypatch.setattr(machine, "disk_use", lambda folder: machine.LEAST_FREE)
     machine.require_no_fault(ended, tmp_path, 0)
 
 

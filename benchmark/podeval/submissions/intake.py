@@ -24,7 +24,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.sandbox import Box, Limits
 from podeval.store.run_folder import Answer, Output, OutputTurn, RunFolder
-from podeval.submissions.machine import memory_kills, open_box, require_disk, require_no_fault
+from podeval.submissions.machine import disk_use, memory_kills, open_box, require_disk, require_no_fault
 from podeval.systems.adapters.job import Generated
 from podeval.text.script_format import any_script
 
@@ -155,7 +155,7 @@ class Intake:
                     found[one.item] = one
         if any(one.refused for one in found.values()):
             # A file may be refused for nothing but want of room for its copy.
-            require_disk(clean, sandbox.weight(clean, len(files) + 3)[0])
+            require_disk(clean, disk_use(clean))
         return found, ended.failure
 
 
