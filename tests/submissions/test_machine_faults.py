@@ -302,7 +302,9 @@ def test_outputs_of_the_operators_own_wait_for_no_box(
     told = [line for line in done.output.splitlines() if "isolation" in line]
     assert len(told) == 1
     assert told[0].startswith(f"{model}: {WAITS}: untrusted models are not run without isolation: {NO_BOX}")
+    before = signal.getsignal(signal.SIGTERM)
     alone = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
+    assert signal.getsignal(signal.SIGTERM) is before
     assert alone.exit_code == 1
     assert f"{model}: queued, waits for this machine to be mended" in alone.output
     listed = runner.invoke(app, ["queue"], catch_exceptions=False).output

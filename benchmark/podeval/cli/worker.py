@@ -132,12 +132,15 @@ def _work_once(worker: "Worker") -> bool:
     """Work on one submission; False where there were some, and this machine could do none of them."""
     faults = []
     # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    while (id := worker.once()) is not None and worker.fault is not None:
-        faults.append(id)
-        if worker.fault.everything:
-            id = None
-            break
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        while (id := worker.once()) is not None and worker.fault is not None:
+            faults.append(id)
+            if worker.fault.everything:
+                id = None
+                break
+    finally:
+        signal.signal(signal.SIGTERM, before)
     for waiting in faults:
         print(f"{waiting}: {worker.queue.get(waiting).state}, waits for this machine to be mended")
     if id is not None:
