@@ -175,6 +175,12 @@ class LoopbackRepos:
                 return self._commit(repo, revision, body, as_pull="create_pr" in query)
             case "GET", ["discussions"]:
                 return self._discussions(repo)
+            case "POST", ["super-squash", "main"]:
+                _, files = repo.at("main")
+                for kept in (repo.commits, repo.history, repo.messages):
+                    kept.clear()
+                repo.commit(files, json.loads(body)["message"])
+                return Answer.json({})
             case "GET", ["commits", revision]:
                 return self._commits(repo, revision)
             case (("GET" | "HEAD"), ["resolve", revision, *path]):
@@ -258,9 +264,9 @@ class LoopbackRepos:
     def _commits(self, repo: Repo, revision: str) -> Answer:
         if repo.at(revision) is None:
             return Answer.error("RevisionNotFound")
-        ids = list(reversed(repo.history))
         found = [
-            {"id": sha, "authors": [], "date": "2026-11-01T00:00:00.000Z", "title": "", "message": ""} for sha in ids
+            {"id": sha, "authors": [], "date": "2026-11-01T00:00:00.000Z", "title": title, "message": ""}
+            for sha, title in reversed(list(zip(repo.history, repo.messages, strict=True)))
         ]
         return Answer.json(found)
 

@@ -28,6 +28,7 @@ from podeval.store.run_folder import Plan, RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.admission import OPEN
 from podeval.submissions.asking import preset_of
+from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.document import BuiltIn, Human, Model, Outputs, Submission
 from podeval.submissions.entries import Entry, entries
 from podeval.submissions.fetching import fetch
@@ -235,7 +236,8 @@ class Worker:
     ) -> None:
         def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, self.making.bounds, self.making.trusted)
-            return Generation(folder, intake, self._rounds(row, document, entry, pulse)).outputs(items)
+            outputs = Generation(folder, intake, self._rounds(row, document, entry, pulse)).outputs(items)
+            return refuse_taken_down(self.queue.database, folder, outputs)
 
         measure_run(_plan(row, document, entry), request, progress, made)
 
