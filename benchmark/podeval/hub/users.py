@@ -17,9 +17,9 @@ def user_id(name: str, api: "HfApi | None" = None) -> str | None:
         HubUnavailable: the Hub does not answer.
         BadInput: it answers otherwise than podeval understands.
     """
-    from huggingface_hub import HfApi
+    from huggingface_hub import HfApi, get_session
     from huggingface_hub.errors import HfHubHTTPError
-    from huggingface_hub.utils import get_session, hf_raise_for_status
+    from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]
 
     endpoint = (api or HfApi()).endpoint
 

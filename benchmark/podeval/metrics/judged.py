@@ -81,12 +81,12 @@ class Bench:
         judge = self.seat(asks, parameters)
         if judge is None:
             return None
-        from podeval.judges.asking import Judging
+        from podeval.judges.asking import Judging, Refresh
 
         if self.records and judge.replays:
             raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
         folder = None if judge.replays else Path(self.records) if self.records else default_records()
-        anew = "failed" if self.refresh == "failed" else self.refresh == "all"
+        anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
         return Judging(judge, folder, workers=self.workers, refresh=anew)
 
     def identity(self, asks: Asks | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
