@@ -95,6 +95,10 @@ class LoopbackRepos:
     def __init__(self, url: Callable[[], str]) -> None:
         self.repos: dict[tuple[str, str], Repo] = {}
         self.objects: dict[str, bytes] = {}
+        self.not_taken: dict[str, int] = {}
+        """Statuses by which commits are refused that hold a file of a name."""
+        self.users: dict[str, str] = {}
+        """Ids of accounts by name."""
         self.faults: list[int] = []
         """Statuses that the next requests that change something are answered with."""
         self.buckets = loopback_buckets.LoopbackBuckets()
@@ -121,6 +125,8 @@ class LoopbackRepos:
         match method, parts:
             case "GET", ["api", "whoami-v2"]:
                 return Answer.json({"type": "user", "name": "podeval", "fullname": "podeval", "orgs": [], "auth": {}})
+            case "GET", ["api", "users", name, "overview"]:
+                return Answer.json({"_id": self.users[name], "user": name}) if name in self.users else Answer.error("")
             case "POST", ["api", "repos", "create"]:
                 return self._create(json.loads(body), headers)
             case "POST", ["api", "validate-yaml"]:
@@ -175,6 +181,12 @@ class LoopbackRepos:
                 return self._commit(repo, revision, body, as_pull="create_pr" in query)
             case "GET", ["discussions"]:
                 return self._discussions(repo)
+            case "POST", ["super-squash", "main"]:
+                _, files = repo.at("main")
+                for kept in (repo.commits, repo.history, repo.messages):
+                    kept.clear()
+                repo.commit(files, json.loads(body)["message"])
+                return Answer.json({})
             case "GET", ["commits", revision]:
                 return self._commits(repo, revision)
             case (("GET" | "HEAD"), ["resolve", revision, *path]):
@@ -258,9 +270,9 @@ class LoopbackRepos:
     def _commits(self, repo: Repo, revision: str) -> Answer:
         if repo.at(revision) is None:
             return Answer.error("RevisionNotFound")
-        ids = list(reversed(repo.history))
         found = [
-            {"id": sha, "authors": [], "date": "2026-11-01T00:00:00.000Z", "title": "", "message": ""} for sha in ids
+            {"id": sha, "authors": [], "date": "2026-11-01T00:00:00.000Z", "title": title, "message": ""}
+            for sha, title in reversed(list(zip(repo.history, repo.messages, strict=True)))
         ]
         return Answer.json(found)
 
@@ -273,6 +285,8 @@ class LoopbackRepos:
             match key:
                 case "header":
                     header = value
+                case "file" if value["path"] in self.not_taken:
+                    return Answer.error(f"{value['path']} is not valid", self.not_taken[value["path"]])
                 case "file":
                     files[value["path"]] = base64.b64decode(value["content"])
                 case "lfsFile":

@@ -59,7 +59,8 @@ def router(site: Site) -> APIRouter:
     in_turn = Turns(AT_ONCE)
 
     def voter(request: Request) -> str:
-        return arena.voter(site.require_person(request).identity)
+        person = site.require_person(request)
+        return arena.voter(person.identity, person.name)
 
     @routes.get("/arena", include_in_schema=False)
     def page(request: Request) -> HTMLResponse:

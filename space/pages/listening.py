@@ -86,7 +86,10 @@ def router(site: Site) -> APIRouter:
         if stands is None and invitation.consent:
             if known.closed:
                 raise Refused(refusal.CLOSED, f"the test {test} is closed; thank you for coming")
-            stands = listening.start(test, who, origin=site.origin(request))
+            person = site.person(request)
+            # Who comes by an invitation is not asked for a name, whether signed in or not.
+            name = person.name if person is not None and person.identity == who else ""
+            stands = listening.start(test, who, origin=site.origin(request), name=name)
         return JSONResponse(stands and _progress(stands))
 
     @routes.get("/listen/sessions/{session}/pages/{number}")

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 import soundfile
 import yaml
+from sqlalchemy import select
 
 from podeval.arena import Arena, Ballot, Settings
 from podeval.store.database import Database
+from podeval.store.tables import Erasure, Pseudonym
 
 Podeval = Any
 
@@ -76,7 +78,34 @@ def test_from_manifest_to_ranking(podeval: Podeval, database: Path, manifest: Pa
     assert again == rated
 
 
-def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path) -> None:
+def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, database: Path, hub_client: Any) -> None:
+    elsewhere = "https://idp.example"
+    with Database(database) as opened:
+        arena = Arena(opened)
+        arena.voter("hf:5e67bdd61009063689407479", "alice")
+        arena.voter(f"{elsewhere}:v4", "voter4")
+        arena.voter("hf:6f78bdd61009063689407479")
+        arena.voter("hf:7a89bdd61009063689407479", "carol")
+        with opened.reading() as session:
+            others = len(session.scalars(select(Pseudonym)).all()) - 7
+    hub_client.repos.users["bob"] = "6f78bdd61009063689407479"
+    hub_client.repos.users["stranger"] = "0" * 24
+    assert podeval("arena", "erase", "--name", "alice").code == 0
+    assert not any("alice" in path for _, path, _ in hub_client.requests), "known here: nobody else is asked"
+    assert podeval("arena", "erase", "--name", "voter4").code == 2, "of another provider"
+    assert podeval("arena", "erase", "--name", "voter4", "--provider", elsewhere).code == 0
+    assert podeval("arena", "erase", "--name", "bob").code == 0, "here before names were kept: the Hub tells the id"
+    assert podeval("arena", "erase", "--identity", "hf:carol").code == 0, "a name where an id is asked for"
+    with Database(database) as opened, opened.reading() as session:
+        assert len(session.scalars(select(Pseudonym)).all()) == others
+        assert len(session.scalars(select(Erasure)).all()) == 4
+    for gone in ("alice", "stranger", "nobody"):
+        said = podeval("arena", "erase", "--name", gone)
+        assert said.code == 2
+        assert "nobody of that identity was here of hf; a name may have changed" in said.err
+
+
+def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
     vote, *_ = judged(database)
     assert podeval("arena", "exclude", vote, "--reason", "our own test", "--by", "ada").code == 0
     assert "excluded by ada  our own test" in podeval("arena", "flags", "--vote", vote).out
@@ -103,7 +132,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("status", "--database", "absent.db"), "arena init"),
         (("ratings",), "no votes"),
         (("exclude", "none", "--reason", "x", "--by", "y"), "no vote none"),
-        (("erase",), "--identity or --pseudonym"),
+        (("erase",), "--name, --identity or --pseudonym"),
         (("export", "out", "--format", "csv"), "parquet, jsonl"),
         (("import", "absent"), "cannot read absent"),
         (("add", "absent.yaml"), "cannot read absent.yaml"),

@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 import yaml
 
 from podeval.listening import Listening
@@ -24,6 +26,10 @@ def design(folder: Path) -> Path:
     path = folder / "small.yaml"
     path.write_text(yaml.safe_dump(content), encoding="utf-8")
     return path
+
+
+def write_tone(path: Path) -> None:
+    soundfile.write(path, np.sin(np.arange(4_000) / 9) / 2, 8_000)
 
 
 @pytest.fixture
@@ -57,6 +63,67 @@ def test_a_design_is_checked_with_its_duration(podeval: Any, tmp_path: Path) -> 
     said = podeval("listening", "check", design(tmp_path))
     assert said.out == "small: mushra, 2 systems, 4 items; 20 listeners with 4 items each, about 5 minutes\n"
     assert podeval("listening", "check", tmp_path / "none.yaml").code == 2
+
+
+def test_webmushras_recordings_are_found_where_it_has_them_or_refused_by_name(
+    podeval: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    (tmp_path / "configs/audio").mkdir(parents=True)
+    content = {
+        "testId": "dialogue",
+        "pages": [
+            {
+                "type": "mushra",
+                "id": "trial_Arts",
+                "reference": "configs/audio/r.wav",
+                "stimuli": {"aria_Arts": "configs/audio/a.wav", "basso_Arts": "configs/audio/b.wav"},
+            }
+        ],
+    }
+    path, place = tmp_path / "configs/dialogue.yaml", tmp_path / "listening.db"
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    write_tone(tmp_path / "configs/audio/r.wav")
+    write_tone(tmp_path / "configs/audio/a.wav")
+    command = ("listening", "add", path, "--webmushra", "--database", place)
+    said = podeval(*command)
+    assert said.code == 2
+    assert "1 of 3 recordings are not there: configs/audio/b.wav" in said.err
+    assert not place.exists()
+    write_tone(tmp_path / "configs/audio/b.wav")
+    assert podeval(*command).out == "dialogue\n"
+    with Database(place) as database:
+        stimulus = Listening(database).design("dialogue").items[0].stimuli["aria"]
+    assert (stimulus.audio, stimulus.seconds) == (str(tmp_path / "configs/audio/a.wav"), 0.5)
+
+
+def test_two_questionnaires_never_become_one_and_answers_in_words_come_out(
+    podeval: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    write_tone(tmp_path / "a.wav")
+    place, paths = tmp_path / "listening.db", []
+    for name, label in (("one", "How clear?"), ("two", "How loud?")):
+        marked = {"type": "rate2", "rate": 2, "rate_labels": ["no", "yes"], "label": label}
+        asked = [[marked], [{"type": "text", "label": "What did you hear?"}]]
+        page = {"type": "likert_single_stimulus", "id": "S", "stimuli": {"S_aria": "a.wav"}, "response": asked}
+        paths.append(tmp_path / f"{name}.yaml")
+        paths[-1].write_text(yaml.safe_dump({"testId": "asked", "pages": [page]}), encoding="utf-8")
+    first, second = (podeval("listening", "add", path, "--webmushra", "--database", place) for path in paths)
+    assert first.out == "asked\n"
+    assert (second.code, second.out) == (2, "")
+    assert "there is a test asked with another design" in second.err
+    with Database(place) as database:
+        service = Listening(database, secret=Secret(b"a secret of the tests, and of none else"))
+        begun = service.start("asked", "p1")
+        assert [q["text"] for q in service.show(begun.session, 0).questions] == ["How clear?", "What did you hear?"]
+        service.save(begun.session, 0, {"q1": 2, "q2": {"reason": "a tone"}}, seconds=30)
+        service.finish(begun.session)
+    lines = [json.loads(line) for line in podeval("listening", "export", "asked", "--database", place).out.splitlines()]
+    answers = [(line["question"], line["mark"], line["reason"]) for line in lines if "question" in line]
+    assert answers == [("q1", 2, ""), ("q2", None, "a tone")]
+    (row,) = map(json.loads, podeval("listening", "results", "asked", "--database", place, "--json").out.splitlines())
+    assert (row["scale"], row["mean"]) == ("q1", 2.0)
 
 
 def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Path, tmp_path: Path) -> None:

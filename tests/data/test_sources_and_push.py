@@ -121,6 +121,25 @@ def test_a_hub_that_refuses_is_a_sentence(talks: Path, hub: Any) -> None:
         push(made(talks, "sample"), "me/talks")
 
 
+@pytest.mark.parametrize("status", [400, 422])
+def test_tasks_that_the_hub_does_not_take_leave_the_data_there(tmp_path: Path, hub: Any, status: int) -> None:
+    build("podbench", tmp_path / "out", source="sample", cache=tmp_path / "cache")
+    hub.repos.not_taken["eval.yaml"] = status
+    said: list[str] = []
+    assert push(tmp_path / "out", "me/podbench", progress=said.append)
+    repo = hub.repos.repos["datasets", "me/podbench"]
+    files = repo.at("main")[1]
+    assert any(name.endswith(".parquet") for name in files)
+    assert "README.md" in files
+    assert "eval.yaml" not in files
+    assert "the data is there and can be loaded, but the Hub did not take eval.yaml" in said[-1]
+    assert "packages/tasks/src/eval.ts" in said[-1]
+    del hub.repos.not_taken["eval.yaml"]
+    push(tmp_path / "out", "me/podbench", progress=said.append)
+    assert "eval.yaml" in repo.at("main")[1]
+    assert len(said) == 3, "nothing more to say"
+
+
 def test_a_benchmarks_repo_gets_its_tasks_one_a_dimension(tmp_path: Path, hub: Any) -> None:
     import yaml
 

@@ -8,6 +8,8 @@ import pytest
 from podeval.errors import BadInput
 from podeval.human import webmushra
 from podeval.human.box_plots import box_plots
+from podeval.human.designs import read_design
+from podeval.human.pages import checked, pages_of
 from podeval.stats.marks import Mark
 from podeval.stats.screening import screen
 
@@ -112,6 +114,92 @@ def test_other_files_are_refused(tmp_path: Path, content: str, sentence: str) ->
             webmushra.read_configuration(path)
 
 
+QUESTIONNAIRE = """
+testId: asked
+pages:
+  - type: likert_single_stimulus
+    id: System1
+    stimuli: {Social_aria: one.wav, Social_basso: two.wav}
+    response:
+"""
+OWN = """
+      - [{type: text, label: "How <b>many</b> voices?"}]
+      - [{type: rate2, rate: 3, rate_labels: [Poor, Fair, Good], label: "How clear &amp; clean?"}]
+      - [{type: text, label: "Why? (a few words)"}]
+      - [{type: likert, response: [{label: "no"}, {label: "yes"}], label: "Would you listen on?"}]
+      - [{type: option, optional: true, label: "Anything else?"}]
+"""
+
+
+def configuration(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "asked.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_questionnaire_keeps_its_own_questions(tmp_path: Path) -> None:
+    found = webmushra.read_configuration(configuration(tmp_path, QUESTIONNAIRE + OWN))
+    (design,) = found.designs
+    assert [(q.name, q.text, q.labels, q.reason, q.optional) for q in design.questionnaire] == [
+        ("q1", "How many voices?", (), False, True),
+        ("q2", "How clear & clean?", ("Poor", "Fair", "Good"), True, False),
+        ("q3", "Would you listen on?", ("no", "yes"), False, False),
+        ("q4", "Anything else?", (), False, True),
+    ]
+    assert found.notes == ("'How many voices?' is answered in words, which listeners may leave out here",)
+    page = pages_of(design, 0, 0)[0]
+    answer = {"q1": "two", "q2": {"mark": 3, "reason": "no noise"}, "q3": 2}
+    given = checked(design, page, answer)
+    assert [(each.question, each.value, each.words) for each in given] == [
+        ("q1", None, "two"), ("q2", 3.0, "no noise"), ("q3", 2.0, ""),
+    ]  # fmt: skip
+    for wrong, told in (({"q2": {"mark": 4}}, "from 1 to 3"), ({"q2": {"mark": 1}}, "say in a few words why")):
+        with pytest.raises(BadInput, match=told):
+            checked(design, page, answer | wrong)
+    other = webmushra.read_configuration(configuration(tmp_path, QUESTIONNAIRE + OWN.replace("Poor", "Bad")))
+    assert other.designs[0].digest != design.digest
+
+
+def test_webmushras_own_form_is_one_question_by_labels(tmp_path: Path) -> None:
+    text = QUESTIONNAIRE.replace("id: System1", "id: System1\n    content: How good")
+    text += "      - {value: bad, label: Bad, img: a.png}\n      - {value: good, label: Good, img: b.png}\n"
+    (design,) = webmushra.read_configuration(configuration(tmp_path, text)).designs
+    assert [(q.text, q.labels) for q in design.questions] == [("How good", ("Bad", "Good"))]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{type: number, label: How many}",
+        "{type: rate, rate: 11, label: How many}",
+        "{type: select, select_value: YES/NO, label: How many}",
+        "{type: rate2, rate: 5, rate_labels: [a, b], label: How many}",
+        "{type: rate2, label: How many}",
+        "{label: How many, type: ''}",
+    ],
+)
+def test_what_a_page_cannot_ask_is_refused_by_its_name(tmp_path: Path, entry: str) -> None:
+    with pytest.raises(BadInput, match="cannot ask: 'How many' of type"):
+        webmushra.read_configuration(configuration(tmp_path, f"{QUESTIONNAIRE}{OWN}      - [{entry}]\n"))
+
+
+def test_pages_that_ask_differently_and_pages_that_ask_nothing(tmp_path: Path) -> None:
+    text = QUESTIONNAIRE + OWN + QUESTIONNAIRE.split("pages:")[1].replace("Social", "Arts").replace("System1", "S2")
+    with pytest.raises(BadInput, match="ask different questions"):
+        webmushra.read_configuration(configuration(tmp_path, text))
+    found = webmushra.read_configuration(configuration(tmp_path, QUESTIONNAIRE))
+    assert found.designs[0].questions == ()
+    assert any("podeval's nine" in note for note in found.notes)
+
+
+def test_a_design_without_questions_of_its_own_is_the_one_it_was() -> None:
+    """Its digest is that of the version before there were any, so that answers go on being pooled."""
+    clip = {"audio": "a.wav", "seconds": 1}
+    content = {"kind": "questionnaire", "id": "q", "title": "Q", "systems": ["a"]}
+    design = read_design(content | {"items": [{"id": "i", "stimuli": {"a": clip}}]})
+    assert design.digest == "2f6a7362f4d5de43ff27dca4dbd0c6e70e4b64e28c871105af15e85c35bce519"
+
+
 @with_shared
 def test_podevals_own_configurations_are_read() -> None:
     dialogue = webmushra.read_configuration(SHARED / "configs" / "dialogue.yaml").designs[0]
@@ -120,8 +208,11 @@ def test_podevals_own_configurations_are_read() -> None:
     assert all(item.high and item.low and item.reference for item in dialogue.items)
     questionnaire = webmushra.read_configuration(SHARED / "configs" / "questionnaire.yaml").designs[0]
     assert sorted(questionnaire.systems) == ["mossttsd", "notebooklm", "podagent", "realpod"]
-    for name in ("default", "questionnaire_prior"):
-        assert webmushra.read_configuration(SHARED / "configs" / f"{name}.yaml").designs
+    assert [len(question.labels) for question in questionnaire.questions] == [0, 5, 5, 5, 5, 5, 5, 5, 0]
+    assert [question.reason for question in questionnaire.questions] == [False, *[True] * 7, False]
+    assert webmushra.read_configuration(SHARED / "configs" / "default.yaml").designs
+    with pytest.raises(BadInput, match=r"'1\. How well does the tone of .* of type rate; .* and 7 more"):
+        webmushra.read_configuration(SHARED / "configs" / "questionnaire_prior.yaml")
 
 
 @with_shared

@@ -117,6 +117,45 @@ def test_asking_anew_replaces_and_keeps_the_old(
     assert [exchange.series for exchange in Records(tmp_path).all_exchanges()] == [0, 1]
 
 
+def test_what_a_judge_never_answered_usably_can_be_asked_anew_and_the_rest_is_replayed(
+    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+) -> None:
+    def broken(call: Any) -> Any:
+        return scripted.Answer(GOOD if "number 0" in call.user_text else "no idea")
+
+    asked = requests(small_prompt, 3)
+    first = judging(serve(broken), tmp_path).ask(asked)
+    assert [type(outcome) for outcome in first] == [Answered, Unanswered, Unanswered]
+    mended = serve(lambda call: scripted.Answer(GOOD))
+    judge = replace(judge_named(f"scripted@{mended.url}"), recorded=Records(tmp_path).judges()[0]["id"])
+    assert Judging(judge, tmp_path).ask(asked) == first, "evidence, until it is asked for anew"
+    anew = Judging(judge, tmp_path, refresh="failed").ask(asked)
+    assert all(isinstance(outcome, Answered) for outcome in anew)
+    assert len(mended.calls) == 2
+    assert Judging(judge, tmp_path).ask(asked) == anew
+    assert len(list(Records(tmp_path).all_exchanges())) == 1 + 2 * judge.tries + 2, "what it said before is kept"
+    assert Judging(judge_named(f"records:{tmp_path}"), refresh="failed").ask(asked) == anew
+
+
+def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_are(
+    serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
+) -> None:
+    server = serve(by_number(scripted))
+    asked = requests(small_prompt, 3)
+    other = judging(server, tmp_path)
+    first = other.ask(asked)
+    records = Records(tmp_path)
+    size = (tmp_path / FILE).stat().st_size
+    assert records.remove(lambda line: "number 1" in json.dumps(line.get("messages", ""))) == 1
+    assert (tmp_path / FILE).stat().st_size == size
+    assert b"script number 1" not in (tmp_path / FILE).read_bytes()
+    calls = len(server.calls)
+    assert other.ask([asked[0], asked[2]]) == [first[0], first[2]]
+    assert len(server.calls) == calls
+    assert isinstance(other.ask([asked[1]])[0], Answered)
+    assert len(server.calls) == calls + 1
+
+
 def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:

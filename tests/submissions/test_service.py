@@ -214,10 +214,9 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
             session.add(Item(id=item, dimension="d", added_at=datetime.now(UTC)))
             session.flush()
             session.add(Output(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))
-    plain = yaml.safe_load(document.read_text())
-    plain["source"]["folder"] = "later"
-    (tmp_path / "tones/audio").rename(tmp_path / "tones/later")
-    document.write_text(yaml.safe_dump(plain))
+    with wave.open(str(document.parent / "audio/item_0.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 0, "NONE", ""))
+        file.writeframes(struct.pack("<8000h", *([500, -500] * 4000)))
     second = submit_file(queue, document)
     working(queue, tmp_path).once()
     assert queue.get(second.id).state == "published"

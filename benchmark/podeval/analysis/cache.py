@@ -1,8 +1,9 @@
 """Derived facts on disk: content-addressed, checked when read, bounded in size, safe to delete at any time.
 
-An entry is 32 bytes of SHA-256 followed by the payload it is the digest of. It is written under another name
-and moved into place, so a reader sees a whole entry or none; what does not match its digest is computed anew. Two
-processes may share one folder: at worst both compute the same entry.
+An entry's name begins with a digest of the content that it is about, so that all about one recording can be deleted.
+An entry is 32 bytes of SHA-256 followed by the payload it is the digest of. It is written under another name and moved
+into place, so a reader sees a whole entry or none; what does not match its digest is computed anew. Two processes may
+share one folder: at worst both compute the same entry.
 """
 
 import contextlib
@@ -11,6 +12,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from podeval.errors import BadInput
 _VERSION = 1
 _DIGEST = 32
 _PRUNE_EVERY = 200
+_DERIVED = "/"
 
 
 class Cache:
@@ -35,7 +38,22 @@ class Cache:
     def key(content: str, fact: str, **dependencies: Any) -> str:
         """The name of an entry: what it is about, what it is, and everything that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return f"{_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
+
+    def delete_about(self, contents: Iterable[str]) -> int:
+        """Delete every entry about these contents and what was derived from them; returns how many.
+
+        Entries of earlier versions, whose names do not say what they are about, are deleted as well.
+        """
+        prefixes = {_prefix(content) for content in contents}
+        deleted = 0
+        for path in self.folder.glob("??/*") if prefixes else ():
+            start, dash, _ = (path.parent.name + path.name).partition("-")
+            if not dash or start in prefixes:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                    deleted += 1
+        return deleted
 
     def get(self, key: str) -> bytes | None:
         """The payload, or None where there is none or it is damaged."""
@@ -85,6 +103,16 @@ class Cache:
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / key[2:]
+
+
+def derived(content: str, *how: Any) -> str:
+    """The content of a recording that was made from another one, deleted with the facts about that one."""
+    made = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
+    return f"{content.partition(_DERIVED)[0]}{_DERIVED}{made}"
+
+
+def _prefix(content: str) -> str:
+    return hashlib.sha256(content.partition(_DERIVED)[0].encode()).hexdigest()[:16]
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,7 +121,7 @@ class Playback:
                     self._require_unchanged(stretch)
                     samples, chance = standard(stretch), None
                     if seconds is not None:
-                        samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[:16], 16))
+                        samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[-16:], 16))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
         with contextlib.suppress(OSError):
             os.utime(path)
@@ -156,6 +157,10 @@ class Playback:
             self._levels.clear()
         self._levels[key] = found
         return found
+
+    def delete_copies(self, contents: Iterable[str]) -> int:
+        """Delete every copy made of these files, by their SHA-256; returns how many files were deleted."""
+        return self._cache.delete_about(contents)
 
     def _key(self, stretch: Stretch, fact: str, **more: float) -> str:
         content = stretch.content or content_hash(stretch.source)

@@ -16,10 +16,9 @@ lower one, and a band that is empty in the mix is empty in the stem. The stem's 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import TYPE_CHECKING, Any
 
+from podeval.analysis.cache import derived
 from podeval.audio.resample import resample
 from podeval.errors import CannotScore
 from podeval.models import registry
@@ -64,12 +63,11 @@ def speech_stem(recording: Recording) -> Recording:
         "separator": registry.card("separator", recording.profile).identity,
         "rate": stems.rate,
     }
-    content = json.dumps([recording.content, "speech stem", made_by], sort_keys=True)
     music = sum(span.duration for span in lasting_music(recording))
     stem = type(recording)(
         stems.speech,
         stems.rate,
-        hashlib.sha256(content.encode()).hexdigest(),
+        derived(recording.content, "speech stem", made_by),
         name=recording.name,
         layout=recording.layout,
         profile=recording.profile,
@@ -88,11 +86,10 @@ def speech_stem(recording: Recording) -> Recording:
 
 def through(recording: Recording, rate: int) -> Recording:
     """The recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
-    content = json.dumps([recording.content, "through", rate])
     return type(recording)(
         resample(recording.samples, recording.rate, rate),
         rate,
-        hashlib.sha256(content.encode()).hexdigest(),
+        derived(recording.content, "through", rate),
         name=recording.name,
         layout=recording.layout,
         profile=recording.profile,

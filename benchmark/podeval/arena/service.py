@@ -196,20 +196,29 @@ class Arena:
             self._frozen.put(moderation.VOTES, sentence)
         return f"no votes are taken at the moment: {sentence}" if sentence else None
 
-    def voter(self, identity: str) -> str:
+    def voter(self, identity: str, name: str = "") -> str:
         """The pseudonym of a person, made at the first visit.
 
         Args:
-            identity: who it is, such as `hf:alice` or a random cookie; it is not stored.
+            identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
+            name: that they signed in with; only a keyed hash of it is kept, to erase them by.
         """
-        if seen := self._voters.get(identity):
+        key = f"{identity}\n{name}"
+        if seen := self._voters.get(key):
             return seen
+        issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             known = people.known_pseudonym(session, self._secret, identity)
-        now = self._clock()
-        make = partial(people.pseudonym_of, secret=self._secret, identity=identity, now=now)
+            if known and name and issuer and people.pseudonym_named(session, self._secret, issuer, name) != known:
+                known = None
+
+        def make(session: Session) -> str:
+            made = people.pseudonym_of(session, self._secret, identity, now=now)
+            people.remember_name(session, self._secret, identity, name, now=now)
+            return made
+
         found = known or self.database.write(make, about=identity)
-        self._voters.put(identity, found)
+        self._voters.put(key, found)
         return found
 
     def origin(self, address: str) -> str:
@@ -337,12 +346,22 @@ class Arena:
         with self.database.reading() as session:
             return dimensions_of(session)
 
-    def erase(self, identity: str | None = None, *, pseudonym: str | None = None) -> Erasure | None:
-        """Forget a person and everything they gave; None where nobody of that identity was here."""
+    def erase(
+        self, identity: str | None = None, *, pseudonym: str | None = None, named: tuple[str, str] | None = None
+    ) -> Erasure | None:
+        """Forget a person and everything they gave; None where nobody of that identity was here.
+
+        Args:
+            identity: who it is, as signing in proves it.
+            pseudonym: or theirs in the public log.
+            named: or the provider (`hf`, or its address) and the name that they last signed in with.
+        """
 
         def work(session: Session) -> Erasure | None:
-            name = pseudonym or people.known_pseudonym(session, self._secret, identity or "")
-            return people.erase(session, name, now=self._clock()) if name else None
+            found = pseudonym or people.known_pseudonym(session, self._secret, identity or "")
+            if found is None and named is not None:
+                found = people.pseudonym_named(session, self._secret, *named)
+            return people.erase(session, found, now=self._clock()) if found else None
 
         done = self.database.write(work)
         self._voters.forget()

@@ -260,7 +260,16 @@ def restore(vote: VoteId, reason: Reason, by: By, database: Place = DEFAULT, run
 
 @arena.command()
 def erase(
-    identity: Annotated[str | None, typer.Option(help="who, as the service knows them, such as hf:alice")] = None,
+    name: Annotated[str | None, typer.Option(help="who, by the name that they sign in with")] = None,
+    provider: Annotated[
+        str,
+        typer.Option(
+            envvar="OPENID_PROVIDER_URL", help="with --name: where they sign in: hf, or the provider's address"
+        ),
+    ] = "hf",
+    identity: Annotated[
+        str | None, typer.Option(help="or PROVIDER:ID, such as hf:5e67bdd61009063689407479; the ID is the token's sub")
+    ] = None,
     pseudonym: Annotated[str | None, typer.Option(help="or the pseudonym in the public log")] = None,
     objects: Annotated[Path | None, typer.Option(help="the bucket of votes, where there is one")] = None,
     database: Place = DEFAULT,
@@ -268,14 +277,26 @@ def erase(
 ) -> None:
     """Forget a person with all votes and listening sessions, for good.
 
-    Example: podeval arena erase --identity hf:alice
+    A name of the Hub is looked up there as well, for whoever came before names could be used.
+
+    Example: podeval arena erase --name alice
     """
-    if (identity is None) == (pseudonym is None):
-        raise BadInput("name one: --identity or --pseudonym")
+    if sum(given is not None for given in (name, identity, pseudonym)) != 1:
+        raise BadInput("name one: --name, --identity or --pseudonym")
+    if identity is not None and ":" in identity:
+        # What follows the provider may be the name: it is tried where it is no id.
+        provider, _, name = identity.rpartition(":")
+    issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:
-        done = opened.erase(identity, pseudonym=pseudonym)
+        done = opened.erase(identity, pseudonym=pseudonym, named=(issuer, name) if name else None)
+        if done is None and name and issuer == "hf":
+            from podeval.hub.users import user_id
+
+            found = user_id(name)
+            done = opened.erase(f"hf:{found}") if found else None
     if done is None:
-        raise BadInput("nobody of that identity was here")
+        told = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
+        raise BadInput(f"nobody of that identity was here{told}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podeval.cli.database import place_of
+from podeval.cli.judge_refresh import Refresh
 from podeval.cli.spreading import Where, spread
 from podeval.errors import BadInput, ModelMissing
 
@@ -39,6 +40,7 @@ def run(
     data: Annotated[Path | None, typer.Option(help="the dataset's folder, from `podeval data build`; ./NAME")] = None,
     judge: Annotated[str, typer.Option(help="who judges, where a metric asks; see docs/judges.md")] = "",
     records: Annotated[Path | None, typer.Option(help="folder of the judge's raw answers")] = None,
+    refresh: Refresh = None,
     out: Out = RUNS,
 ) -> None:
     """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
@@ -58,9 +60,8 @@ def run(
 
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
-    plain = Request(
-        chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=Bench(judge, records)
-    )
+    bench = Bench(judge, records, refresh=refresh.value if refresh else "")
+    plain = Request(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
     together = group()
     if together and together.rank:
         speak_share(_found(system)[0], plain, together)

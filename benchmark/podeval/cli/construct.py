@@ -64,14 +64,18 @@ def at_work(into: Path, work: Work) -> None:
 def asking(
     workshop: "Workshop", judge: str, workers: int, tokens: int | None = None, cost: float | None = None
 ) -> Iterator["Judging"]:
-    """A judge at work, with its records in the folder; at the end it says what was used."""
+    """A judge at work, with its records in the folder; at the end it says what was used.
+
+    What was answered is not asked again, what was never answered so that it can be used is: the same command goes on
+    after a judge was mended.
+    """
     from podeval.judges.asking import Judging
     from podeval.judges.budget import Budget
     from podeval.judges.judge import judge_named
 
     named = judge_named(judge)
     folder = None if named.replays else workshop.records
-    judging = Judging(named, folder, workers=workers, budget=Budget(cost, tokens))
+    judging = Judging(named, folder, workers=workers, budget=Budget(cost, tokens), refresh="failed")
     try:
         yield judging
     finally:

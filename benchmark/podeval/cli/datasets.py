@@ -121,7 +121,9 @@ def push(
     repo: Annotated[str | None, typer.Option(help="owner/name; podeval/<dataset> by default")] = None,
     private: Annotated[bool, typer.Option("--private", help="make the repo private")] = False,
 ) -> None:
-    """Put a built dataset on the Hub: the Parquet files and the card, in one commit.
+    """Put a built dataset on the Hub: the Parquet files and the card in one commit, a benchmark's tasks in a second.
+
+    Where the Hub does not take the tasks, that is said, and the exit code is 0: the data is there.
 
     Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
     """

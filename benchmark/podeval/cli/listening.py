@@ -59,9 +59,10 @@ def add(
     from podeval.human.designs import placed
     from podeval.listening import Listening
 
+    found = [placed(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
     with _open(place_to_make(database, runs)) as opened:
-        for found in _designs(design, webmushra):
-            print(Listening(opened).create(placed(found, design.parent)))
+        for each in found:
+            print(Listening(opened).create(each))
 
 
 @listening.command(name="list")
@@ -190,7 +191,28 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
     found = files.read_configuration(path)
     for note in found.notes:
         print(note, file=sys.stderr)
-    return list(found.designs)
+    return [designs.with_durations(each, _folder_of(each, path, webmushra)) for each in found.designs]
+
+
+def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
+    """The folder that a design's relative paths start from; webMUSHRA's start from the one above its `configs`.
+
+    Raises:
+        BadInput: recordings of a configuration of webMUSHRA are in neither; names them.
+    """
+    if not webmushra:
+        return path.parent
+    names = design.recordings
+    folders = (path.parent, path.parent.resolve().parent)
+    missing = [[name for name in names if not (folder / name).is_file()] for folder in folders]
+    fewest = min((0, 1), key=lambda place: len(missing[place]))
+    if gone := missing[fewest]:
+        more = f" and {len(gone) - 5} more" if gone[5:] else ""
+        raise BadInput(
+            f"{len(gone)} of {len(names)} recordings are not there: {', '.join(gone[:5])}{more}; put them below "
+            f"{folders[0]}, or below {folders[1]} as webMUSHRA has it"
+        )
+    return folders[fewest]
 
 
 def _open(place: str) -> "Database":

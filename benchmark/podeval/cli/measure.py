@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from podeval.cli.judge_refresh import Refresh
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def measure(
     records: Annotated[
         Path | None, typer.Option(help="folder for the judge's raw answers; in podeval's cache without it")
     ] = None,
+    refresh: Refresh = None,
     allow_upsampling: Annotated[
         bool, typer.Option("--allow-upsampling", help="score recordings below a model's rate all the same")
     ] = False,
@@ -72,7 +74,7 @@ def measure(
     metric = catalogue.get(name)
     registry.require_profile(profile)
     parameters = metric.read_parameters(_settings(settings or []))
-    bench = _bench(metric, Bench(judge, records))
+    bench = _bench(metric, Bench(judge, records, refresh=refresh.value if refresh else ""))
     asked = bench.judging(metric.asks, parameters) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
     voices = _voices(metric, reference or [], options)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
     from podeval.submissions.document import Submission
+    from podeval.submissions.gate import Gate, Pinned
     from podeval.submissions.queue import Queue, Standing
 
     Standings = Mapping[str, Standing]
@@ -65,7 +66,7 @@ def submit(
         _estimate(found, place_of(database, runs), image, flavor, timeout)
         return
     if check:
-        pinned = gate.check(found, file.parent)
+        pinned = _checked(found, gate, file.parent, place_of(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
         print(f"{found.system.name} passes the gate{size}")
         return
@@ -75,6 +76,17 @@ def submit(
         print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
+
+
+def _checked(document: "Submission", gate: "Gate", beside: Path, place: str, profile: str, as_me: bool) -> "Pinned":
+    """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
+    from podeval.submissions.service import OPERATOR, Desk, hub_submitter
+
+    if not is_there(place):
+        return gate.check(document, beside)
+    with opened(place) as queue:
+        submitter = hub_submitter() if as_me else OPERATOR
+        return Desk(queue, gate).check(document, submitter, place=beside, profile=profile)
 
 
 def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:

@@ -1,10 +1,12 @@
 """Files added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
 
+Only what was taken down is deleted, with its history.
+
 Each commit names the state it follows (`parent_commit`), so that of two writers one is refused and looks again. Whoever
 does not hear the answer looks whether the files are there before sending them again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 _MET_ANOTHER = (409, 412)
 """Statuses of a commit that another came before."""
+
+_DELETED = "What was taken down is deleted; the history follows"
+_SQUASHED = "Everything but what was taken down"
 
 
 class Conflict(BadInput):
@@ -91,6 +96,40 @@ class AppendOnly:
 
         with self._told("write"):
             return patiently(added, also=_MET_ANOTHER)
+
+    def delete(self, folders: Iterable[str]) -> int:
+        """Delete every file below these folders, from the history too; returns how many were there.
+
+        The Hub cannot take a file out of its history, so that all commits become one (`super_squash_history`).
+
+        Raises:
+            HubUnavailable: the Hub does not answer; doing it again ends it.
+            BadInput: the token may not write there.
+        """
+        from huggingface_hub import CommitOperationDelete
+
+        starts = tuple(f"{folder.rstrip('/')}/" for folder in folders)
+        before: set[str] = set()
+
+        def deleted() -> None:
+            head, there = self.files()
+            unwanted = sorted(path for path in there if path.startswith(starts))
+            before.update(unwanted)
+            if unwanted:
+                operations = [CommitOperationDelete(path) for path in unwanted]
+                self._api.create_commit(
+                    self.repo, operations, commit_message=_DELETED, repo_type="dataset", parent_commit=head
+                )
+
+        with self._told("write"):
+            patiently(deleted, also=_MET_ANOTHER)
+            commits = patiently(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
+            # Also where an earlier call was killed before it came to this.
+            if any(commit.title == _DELETED for commit in commits):
+                patiently(
+                    lambda: self._api.super_squash_history(self.repo, repo_type="dataset", commit_message=_SQUASHED)
+                )
+        return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
         """The state of the repo, and which files it does not hold."""

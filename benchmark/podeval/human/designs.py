@@ -15,9 +15,9 @@
           basso: {audio: basso/Arts.wav, seconds: 18}
 
 Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
-clip), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named scales), `preference` (pairs,
--2 to 2) and `text_preference` (pairs of texts). How long a listener takes is estimated; a test that would take longer
-than `minutes` is refused with the number of items that would fit.
+clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
+scales), `preference` (pairs, -2 to 2) and `text_preference` (pairs of texts). How long a listener takes is estimated; a
+test that would take longer than `minutes` is refused with the number of items that would fit.
 """
 
 import hashlib
@@ -90,6 +90,31 @@ class Item(_Part):
     criteria: tuple[Words, ...] = ()
 
 
+class OwnQuestion(_Part):
+    """A question of a questionnaire of one's own: marked from 1 by its labels, or answered in words where it has none.
+
+    `reason` asks why a mark was given; words may be left out.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+    text: Words = Field(min_length=1)
+    labels: tuple[Name, ...] = Field(default=(), max_length=20)
+    reason: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        if len(self.labels) == 1:
+            raise ValueError("has one label, so there is nothing to choose")
+        if self.reason and not self.labels:
+            raise ValueError("asks for the reason of a mark, and has no labels to mark it by")
+        return self
+
+    @property
+    def asked(self) -> instrument.Question:
+        """As a page asks it."""
+        return instrument.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
+
+
 class Screening(_Part):
     """Which listeners' marks count; see `podeval.stats.screening`."""
 
@@ -116,6 +141,7 @@ class Design(_Part):
     heard: Annotated[float, Field(ge=0, le=1)] = Field(default=0.0, description="share of each stimulus to be played")
     scales: tuple[Name, ...] = ()
     aspect: Words = ""
+    questions: tuple[OwnQuestion, ...] = Field(default=(), max_length=100)
     ties: bool = True
     screening: Screening = Screening()
 
@@ -135,6 +161,10 @@ class Design(_Part):
             raise ValueError(f"there is no scale {unknown[0]!r}; there are {', '.join(instrument.SCALES)}")
         if (self.kind == "mos") != bool(self.scales):
             raise ValueError("a mos test names its scales, and no other kind has any")
+        if self.questions and self.kind != "questionnaire":
+            raise ValueError(f"a {self.kind} test asks no questions of one's own; a questionnaire does")
+        if len({question.name for question in self.questions}) < len(self.questions):
+            raise ValueError("two questions have one name")
         fitting = self.fitting
         if fitting < 1 or (self.items_each or 1) > fitting:
             raise ValueError(
@@ -158,9 +188,16 @@ class Design(_Part):
     @property
     def digest(self) -> str:
         """SHA-256 of the document and of the questions asked; answers are pooled only where it is equal."""
-        content = [self.model_dump(mode="json", exclude={"consent"}), instrument.VERSION]
+        # Without questions of its own, a design is the same as before there were any.
+        left_out = {"consent"} if self.questions else {"consent", "questions"}
+        content = [self.model_dump(mode="json", exclude=left_out), instrument.VERSION]
         canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def questionnaire(self) -> tuple[instrument.Question, ...]:
+        """What a questionnaire asks about each clip."""
+        return tuple(question.asked for question in self.questions) or instrument.QUESTIONNAIRE
 
     @property
     def introduction(self) -> str:
@@ -202,7 +239,7 @@ class Design(_Part):
                 reference = item.reference.duration if item.reference else 0.0
                 return _PAGE_SECONDS + whole + reference + sum(shown) + _MARK_SECONDS * len(shown)
             case "questionnaire":
-                asked = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in instrument.QUESTIONNAIRE)
+                asked = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
                 return sum(_PAGE_SECONDS + whole + duration + asked for duration in durations)
             case "rubric":
                 return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
@@ -210,6 +247,16 @@ class Design(_Part):
                 return _PAGE_SECONDS + whole + durations[0] + _MARK_SECONDS * len(self.scales)
             case _:
                 return _PAGE_SECONDS + whole + sum(durations[:2]) + _MARK_SECONDS
+
+    @property
+    def recordings(self) -> list[str]:
+        """Every recording that is heard, as the design names it."""
+        shown = [
+            stimulus
+            for item in self.items
+            for stimulus in (item.prompt_audio, item.reference, item.high, item.low, *item.stimuli.values())
+        ]
+        return list(dict.fromkeys(stimulus.audio for stimulus in shown if stimulus and stimulus.audio))
 
     def item(self, name: str) -> Item:
         """One item by its id."""

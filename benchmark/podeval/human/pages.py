@@ -7,7 +7,7 @@ here, so that nothing enters the tables that the page did not ask for.
 import random
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,7 +103,7 @@ def questions(design: Design, item: Item) -> list[instrument.Question]:
         case "mushra":
             return [instrument.Question("naturalness", "How natural is it?", instrument.BANDS)]
         case "questionnaire":
-            return list(instrument.QUESTIONNAIRE)
+            return list(design.questionnaire)
         case "mos":
             return [instrument.SCALES[name] for name in design.scales]
         case "rubric":
@@ -160,7 +160,7 @@ def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given
         case "rubric":
             return _rubric(design, page, answer)
         case "questionnaire":
-            return _questionnaire(page, answer)
+            return _questionnaire(design.questionnaire, page, answer)
         case _:
             _exactly(page, answer, ("preference",))
             most = 2 if design.kind == "preference" else 1
@@ -193,11 +193,11 @@ def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given
     return [*found, Given(system, "rationale", None, rationale)]
 
 
-def _questionnaire(page: Page, answer: Mapping[str, Any]) -> list[Given]:
-    needed = [question.name for question in instrument.QUESTIONNAIRE if not question.optional]
-    _exactly(page, answer, needed, [question.name for question in instrument.QUESTIONNAIRE if question.optional])
+def _questionnaire(asked: Sequence[instrument.Question], page: Page, answer: Mapping[str, Any]) -> list[Given]:
+    needed = [question.name for question in asked if not question.optional]
+    _exactly(page, answer, needed, [question.name for question in asked if question.optional])
     found = []
-    for question in instrument.QUESTIONNAIRE:
+    for question in asked:
         given = answer.get(question.name)
         if given is None:
             continue
@@ -234,7 +234,7 @@ def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bo
 
 def attention_failures(design: Design, page: Page, given: list[Given]) -> list[str]:
     """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
-    if design.kind != "questionnaire":
+    if design.kind != "questionnaire" or design.questions:
         return []
     clip = stimulus_of(design, page.item, page.stimuli[0])
     marks = {answer.question: answer.value for answer in given}

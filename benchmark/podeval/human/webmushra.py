@@ -3,9 +3,14 @@
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: what all
 stimuli of a page share is taken for the category.
+
+A questionnaire keeps its questions: those marked by labels (`rate2`, `likert`), with the text that asks why behind
+them, and those answered in words (`text`, `long_text`, `option`). A file that asks otherwise (stars, lists to select
+from, numbers) is refused with what was not understood.
 """
 
 import csv
+import html
 import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,6 +42,9 @@ COLUMNS = (
 _NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
 _KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
+_IN_WORDS = ("text", "long_text", "option")
+_BY_LABELS = ("rate2", "likert", "likert2")
+_WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -52,13 +60,14 @@ def read_configuration(path: Path) -> Imported:
     """Designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
 
     Raises:
-        BadInput: it cannot be read, or has no page of a kind that is known.
+        BadInput: it cannot be read, has no page of a kind that is known, or asks what podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
         raise BadInput(f"{path} is no webMUSHRA configuration: it has no list of pages")
     notes: list[str] = []
     found: dict[str, list[dict[str, Any]]] = {}
+    asked: list[list[dict[str, Any]]] = []
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if kind is None:
@@ -66,8 +75,12 @@ def read_configuration(path: Path) -> Imported:
                 notes.append(f"page {page.get('id')} of type {page.get('type')} was left out")
             continue
         found.setdefault(kind, []).append(_item(page, kind, notes))
+        if kind == "questionnaire":
+            asked.append(_questions(page, path, notes))
     if not found:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
+    if any(questions != asked[0] for questions in asked):
+        raise BadInput(f"the pages of {path} ask different questions; make a file of each")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
     designs = []
     for kind, items in found.items():
@@ -81,10 +94,11 @@ def read_configuration(path: Path) -> Imported:
                     "systems": systems,
                     "items": items,
                     "minutes": None,
+                    "questions": asked[0] if kind == "questionnaire" else (),
                 }
             )
         )
-    return Imported(tuple(designs), tuple(notes))
+    return Imported(tuple(designs), tuple(dict.fromkeys(notes)))
 
 
 def read_results(path: Path) -> list[Mark]:
@@ -178,6 +192,62 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
             if page.get(wanted):
                 notes.append(f"page {name}: the anchor low-passed at {band} kHz is not made; give it as low")
     return item
+
+
+def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
+    """What a page asks about each of its stimuli; none where it leaves that to podeval.
+
+    Raises:
+        BadInput: it asks something that podeval's pages cannot ask; names all of it.
+    """
+    response = page.get("response") or []
+    entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
+    if entries and all(isinstance(entry, Mapping) and "label" in entry and not entry.get("type") for entry in entries):
+        # As webMUSHRA itself has it: the page is one question, and its responses are the marks.
+        entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
+    questions: list[dict[str, Any]] = []
+    strange: list[str] = []
+    for entry in entries:
+        kind, text, labels = _entry(entry)
+        if not text or (kind in _BY_LABELS and len(labels) < 2) or kind not in (*_IN_WORDS, *_BY_LABELS):
+            strange.append(f"{text[:60] or 'a question without a text'!r} of type {kind or 'none'}")
+        elif kind in _BY_LABELS:
+            questions.append({"name": f"q{len(questions) + 1}", "text": text, "labels": labels})
+        elif _WHY.match(text) and questions and questions[-1].get("labels") and not questions[-1].get("reason"):
+            questions[-1]["reason"] = True
+        else:
+            questions.append({"name": f"q{len(questions) + 1}", "text": text})
+            if kind != "option" and not (isinstance(entry, Mapping) and entry.get("optional")):
+                notes.append(f"{text[:60]!r} is answered in words, which listeners may leave out here")
+    if strange:
+        more = f" and {len(strange) - 3} more" if strange[3:] else ""
+        raise BadInput(
+            f"{path} asks what podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by labels (rate2 with "
+            "rate_labels) or in words (text), or write a design of podeval's own"
+        )
+    if not questions:
+        notes.append("the pages ask no questions of their own, so podeval's nine about a podcast are asked")
+    return questions
+
+
+def _entry(entry: Any) -> tuple[str, str, list[str]]:
+    """Type, text and labels of an entry of a page's `response`."""
+    if not isinstance(entry, Mapping):
+        return "", str(entry), []
+    labels = entry.get("rate_labels")
+    if labels is None:
+        options = entry.get("response")
+        labels = [option.get("label") for option in options or () if isinstance(option, Mapping)]
+    labels = [_text(label) for label in labels] if isinstance(labels, list) else []
+    if isinstance(entry.get("rate"), int) and entry["rate"] != len(labels):
+        labels = []
+    return str(entry.get("type") or ""), _text(entry.get("label")), labels if all(labels) else []
+
+
+def _text(markup: Any) -> str:
+    """What a reader sees of a piece of HTML."""
+    plain = html.unescape(re.sub(r"<[^<>]*>", "", str(markup if markup is not None else "")))
+    return re.sub(r"\s+", " ", plain).strip()
 
 
 def _named(page: str, names: Sequence[str]) -> tuple[str, list[str]]:

@@ -35,6 +35,7 @@ _SHOWN_AGAIN = 6000
 _TWICE = "(an answer that was given twice and is not shown again)"
 
 Check = Callable[[Any], None]
+Refresh = bool | Literal["failed"]
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Judging:
         folder: of the records, which are also the cache; None keeps them in this process only.
         workers: calls at a time, at most.
         budget: cap and account; may be shared.
-        refresh: ask anew what is in the records.
+        refresh: ask anew what is in the records; `failed`: only what was never answered so that it can be used.
         patience: with a backend that does not answer.
 
     Raises:
@@ -110,7 +111,7 @@ class Judging:
         *,
         workers: int = 4,
         budget: Budget | None = None,
-        refresh: bool = False,
+        refresh: Refresh = False,
         patience: Patience | None = None,
     ) -> None:
         if workers < 1:
@@ -124,7 +125,7 @@ class Judging:
         self.records = Records(Path(str(judge.endpoint)) if judge.replays and folder is None else folder)
         self.budget = budget or Budget()
         self.pace = Pace(workers)
-        self._refresh = refresh and not judge.replays
+        self._refresh: Refresh = False if judge.replays else refresh
         self._patience = patience or Patience()
         self._backend: ChatModel | None = None
         self._chance = random.Random(judge.id)  # noqa: S311
@@ -147,7 +148,7 @@ class Judging:
         outcomes: dict[str, Outcome] = {}
         missing: list[tuple[str, list[Exchange]]] = []
         for key, request in unique.items():
-            before = self._before(key)
+            before = self._before(key, request)
             known = self._known(request, before)
             if known is None:
                 missing.append((key, before))
@@ -166,9 +167,15 @@ class Judging:
         """What a request is found by in the records."""
         return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
 
-    def _before(self, key: str) -> list[Exchange]:
+    def _before(self, key: str, request: Request) -> list[Exchange]:
         """What the records hold of a request, that counts."""
-        return [] if self._refresh and key not in self._asked_anew else self.records.exchanges(key)
+        if not self._refresh or key in self._asked_anew:
+            return self.records.exchanges(key)
+        if self._refresh != "failed":
+            return []
+        before = self.records.exchanges(key)
+        usable = any(_problem(exchange.answer, request) is None for exchange in before)
+        return before if usable or len(before) < self.judge.tries else []
 
     def _known(self, request: Request, before: Sequence[Exchange]) -> Outcome | None:
         """The outcome that the records give, None where the judge must be asked."""

@@ -1,8 +1,8 @@
 """Every exchange with a judge, as it was: append-only lines of JSON from which scoring can be repeated.
 
 A folder holds `records.jsonl`. A line is of one `kind`: `judge` (who was asked, once a judge), `exchange` (what was
-sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer). No line holds a
-key: keys never leave the process but in the request's header.
+sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer), `removed` (what was
+taken down). No line holds a key: keys never leave the process but in the request's header.
 
 An exchange is found again by its key: prompt, inputs, judge and seed. What is kept is what the judge said, not what
 was made of it; reading happens each time, by the parser of the day.
@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,9 @@ from podeval.models.chat import ChatAnswer
 
 FILE = "records.jsonl"
 VERSION = 1
+
+_OF_CALLS = ("exchange", "failure")
+_REMOVED = b'{"kind": "removed", "version": 1}'
 
 
 def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
@@ -118,7 +121,9 @@ class Records:
         with self._lock:
             newest = self.series(key)
             places = [place for series, _, place in sorted(self._places.get(key, ())) if series == newest]
-        return [Exchange.from_json(json.loads(self._line_at(place))) for place in places]
+        lines = [json.loads(self._line_at(place)) for place in places]
+        # Another process may have removed one since this one read the file.
+        return [Exchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[Exchange]:
         """Every exchange in the order recorded, also those that a newer series replaced."""
@@ -146,6 +151,27 @@ class Records:
         """Keep that a call brought no answer."""
         said = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": asked, "seconds": seconds}
         self._append({"kind": "failure", "version": VERSION, **said})
+
+    def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
+        """Overwrite exchanges and failures that must not be kept any more; returns how many lines.
+
+        Lines keep their length, so that others who read the file find every other line where it was.
+        """
+        if self.path is None or not self.path.exists():
+            return 0
+        lines = [place for place, line in self._read() if line["kind"] in _OF_CALLS and unwanted(line)]
+        with self._lock, self.path.open("r+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            for place in lines:
+                file.seek(place)
+                length = len(file.readline()) - 1
+                file.seek(place)
+                file.write(_REMOVED.ljust(length))
+            file.flush()
+            os.fsync(file.fileno())
+            for key, kept in self._places.items():
+                self._places[key] = [each for each in kept if each[2] not in lines]
+        return len(lines)
 
     def _index(self, place: int, line: Mapping[str, Any]) -> None:
         if line["kind"] == "judge":

@@ -159,10 +159,11 @@ def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str
         design = design_of(session, test)
         if design.kind != "questionnaire":
             raise BadInput(f"{test} is a {design.kind} test; only a questionnaire has answers with reasons")
+        rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
         rows = session.execute(
             select(ListeningSession.listener, ListeningRating)
             .join(ListeningSession)
-            .where(*_counted(test), ListeningRating.scale.in_((SPEAKERS, *RATED)))
+            .where(*_counted(test), ListeningRating.scale.in_(rated))
             .order_by(ListeningSession.place, ListeningRating.number)
         ).all()
         reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
@@ -170,6 +171,8 @@ def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str
             Answer(who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), ""))
             for who, r in rows
         ]
+        if in_words := [question.name for question in design.questions if not question.labels]:
+            found += _in_words(session, test, in_words)
     clips = {
         (item.id, system): Clip(stimulus.speakers, stimulus.music)
         for item in design.items
@@ -193,6 +196,17 @@ def attention(database: Database, test: str) -> list[tuple[str, str]]:
             .order_by(Flag.number)
         )
         return [(listener, detail) for listener, detail in session.execute(query)]
+
+
+def _in_words(session: Session, test: str, questions: list[str]) -> list[Answer]:
+    """Answers to questions of a test's own that have no mark."""
+    rows = session.execute(
+        select(ListeningSession.listener, ListeningAnswer)
+        .join(ListeningSession)
+        .where(*_counted(test), ListeningAnswer.question.in_(questions))
+        .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
+    )
+    return [Answer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
 
 
 def _answers(session: Session, test: str) -> list[ListeningAnswer]:

@@ -31,7 +31,7 @@ from podeval.listening.sessions import (
 )
 from podeval.store import moderation
 from podeval.store.database import Database
-from podeval.store.people import known_pseudonym, pseudonym_of
+from podeval.store.people import known_pseudonym, pseudonym_of, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
@@ -129,7 +129,7 @@ class Listening:
 
         self.database.write(work)
 
-    def start(self, test: str, identity: str, *, origin: str = "") -> Progress:
+    def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> Progress:
         """Begin, or come back: one person has one session of a test.
 
         A new listener gets the place of the balanced assignment that the fewest finished sessions have.
@@ -138,6 +138,7 @@ class Listening:
             test: its id.
             identity: who it is, such as `prolific:5f…`; only its keyed hash is kept.
             origin: network address; only its keyed hash is kept.
+            name: that they signed in with, if they did; only its keyed hash is kept.
 
         Raises:
             BadInput: there is no such test, or it is closed and this person has not begun.
@@ -147,6 +148,7 @@ class Listening:
         def work(session: Session) -> Progress:
             design = design_of(session, test)
             listener = pseudonym_of(session, self._secret, identity, now=now)
+            remember_name(session, self._secret, identity, name, now=now)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             known = session.scalar(select(ListeningSession).where(*mine))
             if known is None:

@@ -37,10 +37,11 @@ def summarise(database: Database, test: str) -> Summary:
         answers, clips = results.answers(database, test)
         dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
         silent = {place for place, clip in clips.items() if clip.music is False}
+        rated = [question.name for question in design.questions] or RATED
         marks = [
             mark
             for mark in marks
-            if mark.scale in RATED and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
+            if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
         ]
     else:
         screened = _screened(design, marks)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput
 
@@ -48,11 +48,15 @@ class Asks:
 
 @dataclass(frozen=True)
 class Bench:
-    """Who judges: what names it, and where its records lie; without a name nobody does."""
+    """Who judges: what names it, and where its records lie; without a name nobody does.
+
+    `refresh` says what is asked anew of what the records hold: nothing, `failed` or `all`.
+    """
 
     judge: str = ""
     records: str | Path | None = None
     workers: int = 4
+    refresh: Literal["", "failed", "all"] = ""
 
     def seat(self, asks: Asks, parameters: Mapping[str, Any]) -> "Judge | None":
         """The judge as this metric asks it.
@@ -77,12 +81,13 @@ class Bench:
         judge = self.seat(asks, parameters)
         if judge is None:
             return None
-        from podeval.judges.asking import Judging
+        from podeval.judges.asking import Judging, Refresh
 
         if self.records and judge.replays:
             raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
         folder = None if judge.replays else Path(self.records) if self.records else default_records()
-        return Judging(judge, folder, workers=self.workers)
+        anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
+        return Judging(judge, folder, workers=self.workers, refresh=anew)
 
     def identity(self, asks: Asks | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """What of judge and prompts is part of a protocol; nothing for a metric that asks none."""

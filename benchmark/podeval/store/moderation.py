@@ -86,7 +86,7 @@ def frozen(session: Session) -> dict[str, str]:
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
     """Freeze something with a sentence for everybody; an empty one thaws it."""
-    _set(session, _FROZEN + what, sentence, by, now)
+    keep_setting(session, _FROZEN + what, sentence, by, now)
 
 
 def closed_dimensions(session: Session) -> frozenset[str]:
@@ -96,7 +96,7 @@ def closed_dimensions(session: Session) -> frozenset[str]:
 
 def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str, now: datetime) -> None:
     """Let the arena make no new battles on these, and on all others again."""
-    _set(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
+    keep_setting(session, CLOSED_DIMENSIONS, sorted(dimensions), by, now)
 
 
 def votes_goal(session: Session) -> int | None:
@@ -107,7 +107,7 @@ def votes_goal(session: Session) -> int | None:
 
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
     """Set it, or take it away."""
-    _set(session, VOTES_GOAL, votes, by, now)
+    keep_setting(session, VOTES_GOAL, votes, by, now)
 
 
 def _value(session: Session, name: str) -> Any:
@@ -115,5 +115,6 @@ def _value(session: Session, name: str) -> Any:
     return found.value if found else None
 
 
-def _set(session: Session, name: str, value: Any, by: str, now: datetime) -> None:
+def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:
+    """Keep a setting under its name, in place of what was kept there."""
     session.merge(OperatorSetting(name=name, value=value, changed_by=by[:100], changed_at=now))

@@ -3,6 +3,9 @@
 A person is known by a keyed hash of who they are, so that they are recognised when they come back. The name under which
 their votes stand in the public log is made with a random key of that person alone. Erasing a person deletes that key
 with everything they gave: nobody, the operator included, can then tell which pseudonym was theirs.
+
+The name that a person signed in with is not stored either; a keyed hash of it beside their pseudonym lets an operator
+who was asked by that name erase them.
 """
 
 import base64
@@ -24,6 +27,9 @@ from podeval.store.tables import (
     Vote,
 )
 
+_NAMED = "="
+"""Begins the pseudonym in a row that leads from a name to a person, whose own row has it without."""
+
 
 def pseudonym_of(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
     """The pseudonym of a person, made at the first visit; the session has to be a writing one.
@@ -31,7 +37,7 @@ def pseudonym_of(session: Session, secret: Secret, identity: str, *, now: dateti
     Args:
         session: of the database.
         secret: of the service.
-        identity: who it is, such as `hf:alice` or a random cookie; it is not stored.
+        identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
         now: the time.
     """
     digest = _digest(secret, identity)
@@ -51,6 +57,36 @@ def known_pseudonym(session: Session, secret: Secret, identity: str) -> str | No
     return known.pseudonym if known else None
 
 
+def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
+    """Keep the keyed hash of the name that a person signs in with, in place of an earlier name's; nothing else of it.
+
+    Args:
+        session: of the database, a writing one.
+        secret: of the service.
+        identity: who it is, `issuer:subject`; who has no issuer has no name.
+        name: by which the issuer calls them at present.
+        now: the time.
+    """
+    issuer, _, _ = identity.rpartition(":")
+    pseudonym = known_pseudonym(session, secret, identity)
+    if not issuer or not name or pseudonym is None:
+        return
+    digest, named = _name_digest(secret, issuer, name), _NAMED + pseudonym
+    row = session.get(Pseudonym, digest)
+    if row is not None and row.pseudonym == named:
+        return
+    # A name that somebody gave up may be another person's now.
+    session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == named) | (Pseudonym.identity == digest)))
+    session.add(Pseudonym(identity=digest, key=b"", pseudonym=named, made_at=now or datetime.now(UTC)))
+    session.flush()
+
+
+def pseudonym_named(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
+    """The pseudonym of the person who last signed in by a name; None where nobody did, or they were erased."""
+    row = session.get(Pseudonym, _name_digest(secret, issuer, name))
+    return row.pseudonym.removeprefix(_NAMED) if row else None
+
+
 def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> Erasure:
     """Forget a person: the key of the pseudonym, the votes, battles and listening sessions, with what hangs on them.
 
@@ -63,7 +99,7 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))
     sessions = _gone(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
-    session.execute(delete(Pseudonym).where(Pseudonym.pseudonym == pseudonym))
+    session.execute(delete(Pseudonym).where(Pseudonym.pseudonym.in_((pseudonym, _NAMED + pseudonym))))
     if known is None:
         known = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
         session.add(known)
@@ -73,6 +109,10 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
 
 def _digest(secret: Secret, identity: str) -> str:
     return secret.digest("person", identity).hex()
+
+
+def _name_digest(secret: Secret, issuer: str, name: str) -> str:
+    return secret.digest("name of a person", issuer, name).hex()
 
 
 def _gone(result: Any) -> int:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import func, select
@@ -12,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from podeval.store.moderation import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.refusal import Refusal, Refused
 
 OPEN = ("received", "checked", "queued", "running", "measured")
@@ -39,13 +41,35 @@ class Policy:
     most_waiting: int = 500
 
 
-def digest(document: Mapping[str, Any], profile: str) -> str:
-    """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called."""
+def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
+    """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called.
+
+    A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
+    or the system, and changed ones are another submission.
+
+    Args:
+        document: valid, as plain data.
+        profile: whose models measure it.
+        place: folder of the document, where it names a folder beside it.
+    """
     source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
-    if not source.get("repo"):
+    content = _content(source, place)
+    if content:
+        source |= {"folder": None, "content": content}
+    elif not source.get("repo"):
         source["system"] = document["system"]["id"]
     parts = [source, sorted(json.dumps(entry, sort_keys=True) for entry in document["benchmarks"]), profile]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _content(source: Mapping[str, Any], place: str) -> str:
+    """The digest of a supplied folder; empty where there is none, or none that the gate lets through."""
+    if not place or not source.get("folder"):
+        return ""
+    try:
+        return folder_digest(Path(place) / source["folder"])
+    except (Refused, OSError):
+        return ""
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
@@ -56,7 +80,8 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     """
     there = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
     if (other := session.scalars(there.where(SubmissionRow.digest == mark)).first()) is not None:
-        raise Refused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; submit another revision"))
+        again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
+        raise Refused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
     gone = (
         select(OperatorAction.reason)
         .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)

@@ -4,6 +4,9 @@ A job says no more than "look at the queue": one for each submission that waits,
 woken claims what is next, which need not be what woke it; a job that is lost is made again by the next `announce`.
 """
 
+import asyncio
+import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
@@ -12,12 +15,18 @@ from podeval.errors import BadInput
 from podeval.submissions.queue import Queue
 
 if TYPE_CHECKING:
-    from procrastinate import App
+    from procrastinate import App, PsycopgConnector
+    from procrastinate.connector import Notify
 
     from podeval.submissions.worker import Worker
 
+_LOG = logging.getLogger("podeval.submissions")
+
 CHANNEL = "podeval"
 TASK = "podeval.look"
+
+LISTEN_AGAIN_SECONDS = 2.0
+"""Between two tries to listen to a server that does not answer."""
 
 
 class Dispatch:
@@ -73,7 +82,7 @@ class Dispatch:
     def _receiver(self, worker: "Worker") -> "App":
         import procrastinate
 
-        app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=self._conninfo))
+        app = procrastinate.App(connector=_listening_again(self._conninfo))
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
@@ -85,3 +94,32 @@ class Dispatch:
         if not inspect(self._queue.database.engine).has_table("procrastinate_jobs"):
             with self._sender.open():
                 self._sender.schema_manager.apply_schema()
+
+
+def _listening_again(conninfo: str) -> "PsycopgConnector":
+    """A connector that listens again after the server was restarted, and says so in one line as it happens.
+
+    Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then
+    its workers only look from time to time.
+    """
+    import procrastinate
+    from procrastinate.exceptions import ConnectorException
+
+    class Connector(procrastinate.PsycopgConnector):
+        async def listen_notify(self, on_notification: "Notify", channels: "Iterable[str]") -> None:
+            wanted, lost = list(channels), False
+            while True:
+                try:
+                    if lost:
+                        async with self._get_standalone_connection():
+                            _LOG.warning("PostgreSQL answers again; the worker is woken as before")
+                            lost = False
+                    await super().listen_notify(on_notification, wanted)
+                except ConnectorException as error:
+                    if not lost:
+                        why = " ".join(str(error.__cause__ or error).split())
+                        _LOG.warning("PostgreSQL does not answer (%s); the worker looks by itself meanwhile", why)
+                    lost = True
+                    await asyncio.sleep(LISTEN_AGAIN_SECONDS)
+
+    return Connector(conninfo=conninfo)

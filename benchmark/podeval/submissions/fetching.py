@@ -11,7 +11,9 @@ from podeval.errors import BadInput
 from podeval.store.files import write_json
 from podeval.submissions import supplied
 from podeval.submissions.document import Human, Model, Outputs, Submission
+from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.machine import MachineFault
+from podeval.submissions.refusal import Refusal, Refused
 from podeval.systems.adapters import snapshot
 
 _DONE = "fetched.json"
@@ -27,7 +29,8 @@ def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: 
         place: folder of the document, where it names files beside it.
 
     Raises:
-        BadInput: they cannot be had, or are not what the gate saw; says why.
+        BadInput: they cannot be had; says why.
+        Refused: they are not what the gate saw.
         MachineFault: a folder that the gate saw is not on this machine.
     """
     source = document.source
@@ -42,7 +45,7 @@ def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: 
             return _once(folder / "model", lambda to: _fetch_outputs(source, to)), None
         case Outputs() | Human():
             beside = Path(place) / str(source.folder)
-            return _once(folder / "model", lambda to: _copy(beside, to)), None
+            return _once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
     raise BadInput(f"a source of kind {source.kind} has no files")
 
 
@@ -81,8 +84,8 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
     supplied.listed(folder)
 
 
-def _copy(source: Path, folder: Path) -> None:
-    """The plain files of a folder; a link that came after the gate looked is not followed."""
+def _copy(source: Path, folder: Path, content: str) -> None:
+    """The plain files of a folder as the gate saw them; a link that came after it looked is not followed."""
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
@@ -92,6 +95,9 @@ def _copy(source: Path, folder: Path) -> None:
         descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
+    if content and folder_digest(folder) != content:
+        told = f"the folder {source.name} was changed after it was submitted"
+        raise Refused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
 
 
 def _readable(folder: Path) -> None:

@@ -15,6 +15,7 @@ from podeval.hub.facts import NotReadable, NotThere, RepoFacts
 from podeval.submissions import supplied
 from podeval.submissions.document import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
 from podeval.submissions.entries import TASKS, entries
+from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.refusal import Refusal, Refused
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 
@@ -56,6 +57,7 @@ class Pinned:
     Attributes:
         base: the repo that an adapter adapts, with its commit.
         parameters, weight_bytes: of both together, by the headers of the weights.
+        content: of a supplied folder, a digest of what is in it.
     """
 
     repo: str = ""
@@ -65,6 +67,7 @@ class Pinned:
     parameters: int = 0
     weight_bytes: int = 0
     output_bytes: int = 0
+    content: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -190,6 +193,7 @@ class Gate:
             revision=source.revision or "",
             licence=document.system.licence,
             output_bytes=sum(files.values()),
+            content="" if source.repo or place is None else folder_digest(place / str(source.folder)),
         )
 
     def _facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:

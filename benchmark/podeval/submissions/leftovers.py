@@ -15,8 +15,11 @@ from sqlalchemy import select
 from podeval.errors import BadInput
 from podeval.store.files import only_one, writing
 from podeval.store.moderation import TAKEN_DOWN, OperatorAction
+from podeval.store.run_folder import run_folders
 from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.content_marks import keep_marks
 from podeval.submissions.queue import Queue
+from podeval.submissions.takedown import contents_and_marks, delete_facts
 
 KEPT = timedelta(days=7)
 """For a retry to go on from, and for another spot check of the same."""
@@ -48,9 +51,20 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
         with suppress(BadInput), only_one(path):
             # Looked at again under the lock: it may have been queued meanwhile.
             for unneeded, taken_down in _over(queue, [path], now).items():
+                if taken_down:
+                    _keep_marks(queue, unneeded, now)
                 if _remove(unneeded, (_LOCK,) if taken_down else (_LOCK, LOGS)):
                     cleared.append(path.name)
     return cleared
+
+
+def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
+    """Know again what was taken down and never reached the board, and delete what this machine's cache holds of it."""
+    contents, marks = contents_and_marks(run_folders(folder / "runs"))
+    delete_facts(contents)
+    if marks:
+        id = folder.name.removeprefix(SPOT_CHECK)
+        queue.database.write(lambda session: keep_marks(session, id, marks, "worker", now))
 
 
 def _over(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:

@@ -1,7 +1,8 @@
 """Submissions and results on the Hub: the public record, and what a new server starts from.
 
 `requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold what a run's
-folder holds but its audio. Both are only added to (`hub.commits`).
+folder holds but its audio. Both are only added to (`hub.commits`), but the results of what was taken down are deleted,
+also from the repo's history.
 """
 
 import json
@@ -18,6 +19,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
 from podeval.store.files import write_whole
+from podeval.store.moderation import TAKEN_DOWN, OperatorAction
 from podeval.store.run_folder import RunFolder, run_folders
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
 from podeval.submissions.queue import LEASED, Queue
@@ -64,8 +66,10 @@ class Mirror:
     def push_results(self, board: Path) -> int:
         """Send every finished run of the board that is not there; how many runs.
 
-        A run is sent under its submission's name, so that a later one of the same system is another.
+        A run is sent under its submission's name, so that a later one of the same system is another. What was taken
+        down is deleted first.
         """
+        self.delete_taken_down()
         sent, (_, there) = 0, self.results.files()
         for run in run_folders(board):
             submission = run.plan().generation.get("submission")
@@ -78,6 +82,19 @@ class Mirror:
             self.results.add(files, f"results of {run.path.name} on {run.plan().benchmark}")
             sent += 1
         return sent
+
+    def delete_taken_down(self) -> int:
+        """Delete the results of every submission that was taken down, from the history too; how many files."""
+        wanted = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        with self.queue.database.reading() as session:
+            taken_down = set(session.scalars(wanted))
+        if not taken_down:
+            return 0
+        head, there = self.results.files()
+        if not head:
+            return 0
+        parts = [path.split("/") for path in there if path.startswith("results/")]
+        return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
         """Take in the submissions that this database does not know; how many.

@@ -111,9 +111,9 @@ class Queue:
             Refused: it is a duplicate, or the owner has too many.
         """
         now, identity = self._clock(), f"s{secrets.token_hex(6)}"
+        mark = digest(document, profile, place)
 
         def take(session: Session) -> SubmissionRow:
-            mark = digest(document, profile)
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
@@ -342,15 +342,23 @@ class Queue:
             position = (session.scalar(under_way) or 0) + 1
             return Standing(position, estimate(position, *_pace(session)))
 
-    def admit(self, document: Mapping[str, Any], *, owner: str, profile: str = "embedded", quotas: bool = True) -> None:
+    def admit(
+        self,
+        document: Mapping[str, Any],
+        *,
+        owner: str,
+        profile: str = "embedded",
+        place: str = "",
+        quotas: bool = True,
+    ) -> None:
         """Whether `receive` would take this down now; nothing is changed.
 
         Raises:
             Refused: it is a duplicate, or the owner has too many.
         """
-        now = self._clock()
+        now, mark = self._clock(), digest(document, profile, place)
         with self.database.reading() as session:
-            refuse_duplicate(session, digest(document, profile), str(document["system"]["id"]), owner)
+            refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
 

@@ -18,6 +18,7 @@ RULES = {
     "base": "the model that an adapter adapts is known, pinned, and passes the same rules",
     "task": "an adapter of podeval can run the task on the tracks that are entered",
     "duplicate": "the same has not been submitted before",
+    "taken_down": "nothing that it says was taken down from this board",
     "quota": "nobody has more in the queue than the others can bear",
     "open": "the board takes submissions at the moment",
     "manifest": "there is one output for every item of the tracks that are entered",

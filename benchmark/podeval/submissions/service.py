@@ -80,7 +80,14 @@ class Desk:
     closed: str = ""
     board: Path | None = None
 
-    def check(self, document: Submission, submitter: Submitter = OPERATOR, *, profile: str = "embedded") -> Pinned:
+    def check(
+        self,
+        document: Submission,
+        submitter: Submitter = OPERATOR,
+        *,
+        place: Path | None = None,
+        profile: str = "embedded",
+    ) -> Pinned:
         """Look a submission over as `submit` does, and queue nothing.
 
         Raises:
@@ -89,13 +96,14 @@ class Desk:
         """
         refusals: list[Refusal] = []
         plain, quotas = document.model_dump(mode="json"), submitter != OPERATOR
+        beside = str(place.resolve()) if place else ""
         try:
             self._require_room(document, submitter)
-            self.queue.admit(plain, owner=submitter.name, profile=profile, quotas=quotas)
+            self.queue.admit(plain, owner=submitter.name, profile=profile, place=beside, quotas=quotas)
         except Refused as refused:
             refusals += refused.refusals
         try:
-            pinned = self.gate.check(document)
+            pinned = self.gate.check(document, place)
         except Refused as refused:
             raise Refused(*refusals, *refused.refusals) from None
         if refusals:

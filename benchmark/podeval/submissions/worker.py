@@ -27,6 +27,7 @@ from podeval.store.run_folder import Plan, RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.admission import OPEN
 from podeval.submissions.asking import preset_of
+from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.document import BuiltIn, Human, Model, Outputs, Submission
 from podeval.submissions.entries import Entry, entries
 from podeval.submissions.fetching import fetch
@@ -306,7 +307,8 @@ class Worker:
 
         def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
-            return Generation(folder, intake, self._rounds(row, document, entry, making, pulse)).outputs(items)
+            outputs = Generation(folder, intake, self._rounds(row, document, entry, making, pulse)).outputs(items)
+            return refuse_taken_down(self.queue.database, folder, outputs)
 
         measure_run(_plan(row, document, entry), request, progress, made)
 

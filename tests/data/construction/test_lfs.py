@@ -181,6 +181,11 @@ def test_a_case_that_is_not_written_waits_and_is_named(tmp_path: Path, model: An
     assert "speech-en-0001 waits: the judge gave no usable answer in 3 tries" in done.output
     assert rows(tmp_path / "written.jsonl") == []
     assert len(rows(tmp_path / "orders.jsonl")) == 1
+    model.answers[-1] = writer
+    before = len(model.asked)
+    podeval("lfs_bench", "write", "--into", tmp_path, *only)
+    assert [row["id"] for row in rows(tmp_path / "written.jsonl")] == ["speech-en-0001"]
+    assert len(model.asked) == before + 1, "the judge is mended, and the same command asks it again; topics are there"
 
 
 def test_what_stopped_on_the_way_goes_on_and_asks_nothing_twice(

@@ -1,0 +1,22 @@
+"""The option of commands that ask a judge: what of its records is asked anew."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class Anew(StrEnum):
+    """What is asked anew."""
+
+    FAILED = "failed"
+    ALL = "all"
+
+
+Refresh = Annotated[
+    Anew | None,
+    typer.Option(
+        help="ask the judge anew although its records answer: all, or what failed (no answer that can be used); "
+        "the old answers stay in the records",
+    ),
+]

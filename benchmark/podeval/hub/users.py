@@ -1,0 +1,40 @@
+"""Accounts of the Hub: the id behind a name, which stays when the name changes and which signing in proves."""
+
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from podeval.errors import BadInput
+from podeval.hub.patience import patiently
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+
+def user_id(name: str, api: "HfApi | None" = None) -> str | None:
+    """The id of an account by its name, by the Hub's public API; None where there is no such account.
+
+    Raises:
+        HubUnavailable: the Hub does not answer.
+        BadInput: it answers otherwise than podeval understands.
+    """
+    from huggingface_hub import HfApi, get_session
+    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.utils import hf_raise_for_status  # type: ignore[attr-defined]
+
+    endpoint = (api or HfApi()).endpoint
+
+    def asked() -> object:
+        response = get_session().get(f"{endpoint}/api/users/{quote(name, safe='')}/overview")
+        hf_raise_for_status(response)
+        return response.json()
+
+    try:
+        answer = patiently(asked)
+    except HfHubHTTPError as error:
+        if error.response is not None and error.response.status_code == 404:
+            return None
+        raise BadInput(f"the Hub does not say who {name} is ({error}); name the account's id as hf:ID") from None
+    found = answer.get("_id") if isinstance(answer, dict) else None
+    if not isinstance(found, str) or not found:
+        raise BadInput(f"the Hub does not tell the id of {name}; name it as hf:ID, as the Hub's whoami tells its owner")
+    return found

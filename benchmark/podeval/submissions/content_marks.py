@@ -1,0 +1,142 @@
+"""What was taken down, known again by its content: digests of sound and of words, kept when the rest is deleted.
+
+A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
+same content; one sample that differs makes another one. A script's or an answer's is of its words, whatever their case
+and punctuation; what is shorter than `LEAST_WORDS` may be said by anybody and has none, and neither has silence.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.benchmarks.benchmark import Item
+from podeval.store.database import Database
+from podeval.store.moderation import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
+from podeval.store.run_folder import Output, RunFolder
+from podeval.submissions.refusal import Refusal, Refused
+
+LEAST_WORDS = 40
+"""Words from which a text is known again; characters, in a language without spaces, count as words."""
+
+_SETTING = "taken down content."
+_FRAMES = 2**18
+
+
+def marks_of(run: RunFolder, output: Output) -> set[str]:
+    """Digests of what a system made for one item."""
+    files = [output.audio, *(answer.audio for answer in output.answers)]
+    paths = [run.outputs / Path(name).name for name in files if name]
+    marks = {_sound_mark(path) for path in paths if path.is_file()}
+    if run.plan().track == "write":
+        # Elsewhere the script is the benchmark's, not the system's.
+        marks.add(_text_mark(" ".join(turn.get("text", "") for turn in output.script)))
+    marks |= {_text_mark(answer.words) for answer in output.answers}
+    return marks - {""}
+
+
+def marks_of_run(run: RunFolder) -> set[str]:
+    """Digests of everything that a system made in a run."""
+    return {mark for output in outputs_of(run) for mark in marks_of(run, output)}
+
+
+def outputs_of(run: RunFolder) -> Iterator[Output]:
+    """The outputs that can be read of a run, also those whose audio is not there."""
+    for path in sorted(run.outputs.glob("*.json")):
+        try:
+            yield Output.model_validate_json(path.read_bytes())
+        except ValueError:
+            continue
+
+
+def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str, now: datetime) -> None:
+    """Keep the digests of what was taken down with a submission, beside those that are kept already."""
+    name = _SETTING + submission
+    row = session.get(OperatorSetting, name)
+    kept = set(row.value) if row is not None else set()
+    keep_setting(session, name, sorted(kept.union(marks)), by, now)
+
+
+def taken_down_marks(database: Database) -> dict[str, str]:
+    """The submission that each digest was taken down with."""
+    wanted = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
+    with database.reading() as session:
+        rows = list(session.scalars(wanted))
+        return {mark: row.name.removeprefix(_SETTING) for row in rows for mark in row.value}
+
+
+def refuse_taken_down(database: Database, run: RunFolder, made: Iterable[Item]) -> Iterator[Item]:
+    """Hand items on as their outputs come, as long as none of those was taken down before.
+
+    Args:
+        database: of the submissions.
+        run: where the outputs lie.
+        made: items whose outputs are there.
+
+    Raises:
+        Refused: by the rule `taken_down`; what was made is not measured.
+    """
+    known = taken_down_marks(database)
+    for item in made:
+        output = run.output(item.id) if known else None
+        mark = next((mark for mark in marks_of(run, output) if mark in known), None) if output else None
+        if mark is not None:
+            why = _reason(database, known[mark])
+            told = f"what it says for the item {item.id} was taken down from this board: {why}"
+            raise Refused(Refusal("taken_down", f"{told}; leave it out, or write to the operators if it is yours"))
+        yield item
+
+
+def _reason(database: Database, submission: str) -> str:
+    wanted = select(OperatorAction.reason).where(
+        OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission
+    )
+    with database.reading() as session:
+        return session.scalars(wanted.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
+
+
+def _sound_mark(path: Path) -> str:
+    """The digest of decoded samples with their rate and channels; empty for silence and for what cannot be decoded."""
+    import soundfile
+
+    digest = hashlib.sha256(b"sound")
+    stated = _stated_by_flac(path)
+    try:
+        with soundfile.SoundFile(path) as file:
+            digest.update(stated or f"{file.samplerate} {file.channels} {file.frames}".encode())
+            sounding = False
+            for block in file.blocks(_FRAMES, dtype="float32", always_2d=True):
+                sounding = sounding or bool(np.any(block))
+                if sounding and stated:
+                    break
+                if not stated:
+                    digest.update(block.tobytes())
+    except (OSError, soundfile.SoundFileError):
+        return ""
+    return digest.hexdigest() if sounding else ""
+
+
+def _stated_by_flac(path: Path) -> bytes:
+    """Rate, channels, bits, length and MD5 of the samples, as a FLAC file's first block states them; empty elsewhere.
+
+    What is kept as an output was encoded by us, so the statement is true and the file need not be decoded to its end.
+    """
+    with path.open("rb") as file:
+        start = file.read(42)
+    stated = start[18:42]
+    return stated if start[:4] == b"fLaC" and start[4] & 0x7F == 0 and any(stated[-16:]) else b""
+
+
+def _text_mark(text: str) -> str:
+    """The digest of a text's words; empty for a short one."""
+    letters = "".join(letter if letter.isalnum() else " " for letter in unicodedata.normalize("NFKC", text).casefold())
+    words = letters.split()
+    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in letters)
+    if max(len(words), wide) < LEAST_WORDS:
+        return ""
+    return hashlib.sha256(f"text {''.join(words)}".encode()).hexdigest()

@@ -1,0 +1,25 @@
+"""The revision of a supplied folder: a digest of what is in it, as a commit is one of a repo."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from podeval.submissions import supplied
+
+
+def folder_digest(folder: Path) -> str:
+    """SHA-256 of the names and contents of all files below a folder, wherever it lies and whatever it is called.
+
+    Raises:
+        Refused: there is no such folder, or something in it is a link or no plain file.
+    """
+    files = {name: _file_digest(folder / name) for name in supplied.listed(folder)}
+    return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
+
+
+def _file_digest(path: Path) -> str:
+    # A link that came after the folder was listed is not followed.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,102 @@
+"""A supplied folder's revision is its content: the same is a duplicate, changed it is another submission."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podeval import benchmarks
+from podeval.store.database import Database
+from podeval.submissions.document import Submission
+from podeval.submissions.fetching import fetch
+from podeval.submissions.gate import Gate
+from podeval.submissions.queue import Queue
+from podeval.submissions.refusal import Refused
+from podeval.submissions.service import Desk
+from podeval.submissions.takedown import take_down
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Database(tmp_path / "podeval.db") as database:
+        yield Queue(database)
+
+
+@pytest.fixture
+def desk(queue: Queue) -> Desk:
+    return Desk(queue, Gate())
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """A folder with a whole set of outputs; what is in them is not looked at by the gate."""
+    folder = tmp_path / "mine"
+    (folder / "audio").mkdir(parents=True)
+    for item in benchmarks.get("real_pod").items("topics"):
+        (folder / "audio" / f"{item.id}.flac").write_bytes(b"fLaC" + item.id.encode())
+    return folder
+
+
+def end(queue: Queue, id: str) -> None:
+    """Bring a queued submission to the board, as a worker would."""
+    claim = queue.claim("worker")
+    assert claim
+    assert claim.id == id
+    queue.advance(claim, "running", "measured")
+    queue.advance(claim, "measured", "published")
+
+
+def change(folder: Path) -> None:
+    next(folder.glob("audio/*.flac")).write_bytes(b"fLaC another take")
+
+
+def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
+    desk: Desk, queue: Queue, beside: Path, outputs_document: Any
+) -> None:
+    document = outputs_document(folder="audio")
+    row = desk.submit(document, place=beside)
+    assert row.state == "queued"
+    end(queue, row.id)
+    for attempt in (desk.check, desk.submit):
+        with pytest.raises(Refused, match=f"the same is published already as {row.id}; change what is in the folder"):
+            attempt(document, place=beside)
+    change(beside)
+    assert desk.check(document, place=beside).content
+    assert desk.submit(document, place=beside).state == "queued"
+
+
+def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
+    desk: Desk, beside: Path, outputs_document: Any
+) -> None:
+    row = desk.submit(outputs_document(folder="audio"), place=beside)
+    (beside / "audio").rename(beside / "renamed")
+    plain = outputs_document(folder="renamed").model_dump(mode="json")
+    plain["system"]["id"] = "somebody_else"
+    with pytest.raises(Refused, match=f"the same is queued already as {row.id}"):
+        desk.submit(Submission.model_validate(plain), place=beside)
+
+
+def test_a_folder_that_was_taken_down_is_refused_under_another_system(
+    desk: Desk, queue: Queue, beside: Path, tmp_path: Path, outputs_document: Any
+) -> None:
+    row = desk.submit(outputs_document(folder="audio"), place=beside)
+    end(queue, row.id)
+    take_down(queue, row.id, "ada", tmp_path / "board", "stolen", datetime.now(UTC))
+    plain = outputs_document(folder="audio").model_dump(mode="json")
+    plain["system"]["id"] = "somebody_else"
+    with pytest.raises(Refused, match="took the same down: stolen"):
+        desk.check(Submission.model_validate(plain), place=beside)
+
+
+def test_a_folder_that_changed_after_it_was_submitted_is_not_measured(
+    desk: Desk, beside: Path, tmp_path: Path, outputs_document: Any
+) -> None:
+    document = outputs_document(folder="audio")
+    row = desk.submit(document, place=beside)
+    change(beside)
+    with pytest.raises(Refused, match="the folder audio was changed after it was submitted") as refused:
+        fetch(document, row.pinned, tmp_path / "work", row.place)
+    assert refused.value.rule == "pinned"
+    assert not (tmp_path / "work/model").exists()
