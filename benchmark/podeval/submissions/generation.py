@@ -181,23 +181,27 @@ class Boxed:
         out, job = self._prepared(missing, place)
         asked = {item.id: item for item in missing}
         start = batches = 0
+        unread = False
         with sandbox.opened(self._box(job, out, len(missing))) as running:
             alive = True
-            while alive:
+            while alive or unread:
                 self.check()
                 # Looked at before the log: what is written last must not be missed.
                 alive = running.alive
+                begin = start
                 try:
                     lines, start = intake.lines(out, start)
                 except BadInput as error:
                     running.stop(str(error))
                     break
+                # Only so much is read at a time: what it left is read to its end.
+                unread = start > begin
                 made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
                 if made:
                     batches += 1
                     intake.take(made, out, place / f"clean-{batches}")
                     yield from (item for item, _ in made)
-                elif alive:
+                elif alive and not unread:
                     time.sleep(TICK)
             ended = running.wait()
         self._raise_if_unusable(out, ended)

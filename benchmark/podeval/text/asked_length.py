@@ -44,6 +44,8 @@ _LENGTH = re.compile(
     rf"(?:\s*(?:,|and)?\s*(?P<more>{_NUMBER})[\s-]*(?P<smaller>minutes?\b|mins?\b|seconds?\b|secs?\b|分钟?|秒钟?))?",
     re.IGNORECASE,
 )
+_NO_NUMBER = re.compile(r"[\d,]{10,}")
+"""Digits that are no length: phone numbers, ids. They would also be tried in every way they can be cut into numbers."""
 _QUOTED = re.compile(r"“[^”]{0,200}”|\"[^\"]{0,200}\"|《[^》]{0,200}》|「[^」]{0,200}」")
 _CLAUSE_END = re.compile(r"[!?;。、\n()]|[,.](?!\d)|:(?=\s|[^\x00-\x7f])")
 
@@ -183,7 +185,7 @@ def length_is_strict(request: str) -> bool:
 
 def _plain(request: str) -> str:
     """The text with signs of one width, single spaces, and nothing of what stands in quotes."""
-    text = unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request))
+    text = _NO_NUMBER.sub("…", unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request)))
     return re.sub(r" ?\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _QUOTED.sub(" … ", text)))
 
 
