@@ -26,8 +26,49 @@ ROOTS = (REPOSITORY / "benchmark", REPOSITORY / "space")
 ANYWHERE = frozenset({"search", "sub", "subn", "findall", "finditer", "split"})
 AT_THE_BEGINNING = frozenset({"match", "fullmatch"})
 
-SIGNS = (" ", "\n", "\t", "a", "A", "1", "一", "a ", "1,", "1.", ". ", "，", ":", "：", "-", "_", "*", "/", "/a", "a@", "a.")
-SIGNS += ("(", "[", "{", "<", '"', "'", "“", "《", "【", "|", "#", ">", "\\", "A: ", "Host 1: ", "<think>", "```\n", "1:")
+SIGNS = (
+    " ",
+    "\n",
+    "\t",
+    "a",
+    "A",
+    "1",
+    "一",
+    "a ",
+    "1,",
+    "1.",
+    ". ",
+    "，",
+    ":",
+    "：",
+    "-",
+    "_",
+    "*",
+    "/",
+    "/a",
+    "a@",
+    "a.",
+)
+SIGNS += (
+    "(",
+    "[",
+    "{",
+    "<",
+    '"',
+    "'",
+    "“",
+    "《",
+    "【",
+    "|",
+    "#",
+    ">",
+    "\\",
+    "A: ",
+    "Host 1: ",
+    "<think>",
+    "```\n",
+    "1:",
+)
 ENDS = ("", "\0", "\n", "!")
 
 
@@ -85,7 +126,9 @@ def _uses_in(path: Path, source: str, root: Path) -> Iterator[Use]:
         if isinstance(written, str):
             flags = re.IGNORECASE if "re.I" in ast.unparse(call) else 0
             flags |= re.MULTILINE if "MULTILINE" in ast.unparse(call) else 0
-            yield Use(f"{place} {call.func.attr} {written[:40]}", re.compile(written, flags), frozenset({call.func.attr}))
+            yield Use(
+                f"{place} {call.func.attr} {written[:40]}", re.compile(written, flags), frozenset({call.func.attr})
+            )
 
 
 def _patterns(value: Any) -> Iterator[re.Pattern[Any]]:

@@ -25,7 +25,9 @@ UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
 
 _DECORATION = r"[\s*_>#\-]*"
-_TURN = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*(\d{{1,9}})\s*(?:[*_]+\s*)?[:：]\s*[*_]*(.*)", re.IGNORECASE)
+_TURN = re.compile(
+    rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*(\d{{1,9}})\s*(?:[*_]+\s*)?[:：]\s*[*_]*(.*)", re.IGNORECASE
+)
 _NEARLY = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*\d+\s*[(（\[【*_][^:：]{{0,40}}[:：]", re.IGNORECASE)
 _OTHER_LABEL = re.compile(rf"{_DECORATION}([^\W\d_][\w .·'’]{{0,20}}?)[*_]*\s*[:：](?!//)")
 _MARKUP = re.compile(r"\s*(#{1,6}\s|```|\*\*|---+\s*$|\|.*\|\s*$)")
