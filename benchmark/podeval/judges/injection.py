@@ -24,7 +24,7 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         rf"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){{0,3}}?"
         rf"(?:previous|above|prior|earlier|preceding|all|any|these|your)\s+(?:\w+\s+){{0,3}}?{_RULES}\b"
         rf"|\b(?:dear|attention|note\s+(?:to|for)(?:\s+the)?|instructions?\s+(?:to|for)(?:\s+the)?),?\s+(?:AI\s+)?{_JUDGE}\b"
-        rf"|^\W*(?:\w+:\s*)?(?:AI\s+)?{_JUDGE}\s*[:,]\s*(?:please\s+|you\s+must\s+)?(?:give|rate|score|award|grade|ignore)\b"
+        rf"|^[^\w\n]{{0,20}}(?:\w{{1,20}}:[ \t]{{0,4}})?(?:AI\s+)?{_JUDGE}\s*[:,]\s*(?:please\s+|you\s+must\s+)?(?:give|rate|score|award|grade|ignore)\b"
         r"|(?:忽略|无视|忘记|忘掉|不要理会|跳过)(?:掉|了)?(?:以上|上述|上面|之前|前面|先前|所有|一切|任何|你的|这些)"
         r"[^。！？\n]{0,12}(?:指令|指示|规则|提示词?|评分标准|要求)"
         rf"|(?:尊敬的|各位|致|请){_JUDGE_CHINESE}",
