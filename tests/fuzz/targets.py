@@ -50,7 +50,7 @@ class Target:
     words: tuple[bytes, ...] = ()
     longest: int = 16_384
     seconds: float | None = 1.0
-    """Of the processor that a megabyte may take, on a machine that is twice as slow as ours; None where it is no text."""
+    """Of the processor that a megabyte may take at most; None where it is no text."""
 
     def inputs(self, name: str) -> list[bytes]:
         """The seeds and every case that was once a finding."""
@@ -176,16 +176,19 @@ def feed(data: bytes) -> None:
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
     from podeval.errors import BadInput
-    from podeval.submissions.intake import _details, _files, _parsed, _turns
+    from podeval.submissions.intake import LOG, Intake, _details, _files, _turns
     from podeval.systems.adapters import snapshot
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
-    for line in _parsed(data):
-        _details(line)
-        _turns(line, 10.0)
-        _files(line)
     folder = _scratch() / "model"
     folder.mkdir(exist_ok=True)
+    (folder / LOG).write_bytes(data + b"\n")
+    with contextlib.suppress(BadInput):
+        for line in Intake.lines(None, folder, 0)[0]:  # type: ignore[arg-type]
+            _details(line)
+            _turns(line, 10.0)
+            _files(line)
+    (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)
     for look in (lambda: read_manifest(folder), lambda: snapshot.safetensors_header(folder / "model.safetensors")):
@@ -305,7 +308,7 @@ TARGETS = {
     ),
     "transcript": Target(transcript, _scripts, (*_JSON, b"Host 1:", b"</think>", "主持人".encode(), b"**", b"\n\n")),
     "document": Target(document, _documents, (*_YAML, b"source:", b"kind: outputs", b"results:", b"\xe2\x80\xae")),
-    "yaml": Target(yaml_card, _cards, (*_YAML, *_JSON)),
+    "yaml": Target(yaml_card, _cards, (*_YAML, *_JSON), seconds=6.0),
     "answer": Target(answer, _answers, (*_JSON, b"```json", b"<think>", b"</think>", b"//", b"/*", b"36/45")),
     "feed": Target(feed, _feeds, (b"<!ENTITY", b"<![CDATA[", b"&#0;", b"&a;", b"<item>", b"xmlns:", *_JSON)),
     "left_behind": Target(left_behind, _leavings, _JSON),
@@ -357,5 +360,5 @@ TARGETS |= {
     ),
     "link": _of_text(text_readers.link, "a-title/id1?i=2", "http://[::1/", words="/ ? i= & @ [ ] id"),
 }
-"""Measures that cut a text by NLTK and jieba, and normalisers of other projects, are in `text_readers` too, and linear in
-sentences and words; they take longer than a target may: `docs/security.md` says how long."""
+# Measures that cut a text by NLTK and jieba, and normalisers of other projects, are no targets: they take longer than a
+# target may, which `docs/security.md` tells.

@@ -142,8 +142,8 @@ def _edits(wanted: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, i
     same = 0
     if max(len(wanted), len(given)) > _COMPARED:
         same = next((at for at, (a, b) in enumerate(zip(wanted, given, strict=False)) if a != b), 0)
-    parts = [list(words[same : same + _COMPARED]) for words in (wanted, given)]
-    for what, *places in SequenceMatcher(None, *parts, autojunk=False).get_opcodes():
+    before, after = (list(words[same : same + _COMPARED]) for words in (wanted, given))
+    for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         first, end, first_given, end_given = (place + same for place in places)
         yield what, first, end, first_given, end_given
 

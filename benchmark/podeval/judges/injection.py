@@ -24,7 +24,8 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         rf"\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){{0,3}}?"
         rf"(?:previous|above|prior|earlier|preceding|all|any|these|your)\s+(?:\w+\s+){{0,3}}?{_RULES}\b"
         rf"|\b(?:dear|attention|note\s+(?:to|for)(?:\s+the)?|instructions?\s+(?:to|for)(?:\s+the)?),?\s+(?:AI\s+)?{_JUDGE}\b"
-        rf"|^[^\w\n]{{0,20}}(?:\w{{1,20}}:[ \t]{{0,4}})?(?:AI\s+)?{_JUDGE}\s*[:,]\s*(?:please\s+|you\s+must\s+)?(?:give|rate|score|award|grade|ignore)\b"
+        rf"|^[^\w\n]{{0,20}}(?:\w{{1,20}}:[ \t]{{0,4}})?(?:AI\s+)?{_JUDGE}\s*[:,]\s*"
+        r"(?:please\s+|you\s+must\s+)?(?:give|rate|score|award|grade|ignore)\b"
         r"|(?:忽略|无视|忘记|忘掉|不要理会|跳过)(?:掉|了)?(?:以上|上述|上面|之前|前面|先前|所有|一切|任何|你的|这些)"
         r"[^。！？\n]{0,12}(?:指令|指示|规则|提示词?|评分标准|要求)"
         rf"|(?:尊敬的|各位|致|请){_JUDGE_CHINESE}",
@@ -45,13 +46,15 @@ SIGNS: Mapping[str, re.Pattern[str]] = {
         r"[\"“](?:score|overall|total|rating|verdict|winner|total_score|得分|总分|分数)[\"”]\s{0,3}[:：]\s{0,3}[\"“]?-?\d",
         re.IGNORECASE,
     ),
-    "forges a mark": re.compile(r"^[ \t]{0,8}(?:BEGIN|END) [a-z][a-z0-9_]{0,40}(?: [0-9a-f]{8,64})?[ \t]{0,8}$", re.MULTILINE),
+    "forges a mark": re.compile(
+        r"^[ \t]{0,8}(?:BEGIN|END) [a-z][a-z0-9_]{0,40}(?: [0-9a-f]{8,64})?[ \t]{0,8}$", re.MULTILINE
+    ),
     "holds a control word": re.compile(
         r"<[|\uff5c][^\s<>]{1,60}[|\uff5c]>|<</?SYS>>|\[/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w{1,20})\]"
         r"|</?(?:s|bos|eos|think|sop|eop|(?:start|end)_of_turn|tool_\w{1,20}|seed:\w{1,20}|unused\d{1,4}|extra_id_\d{1,4})>"
         r"|\]~!?\w{0,4}[\[\]]|\[e~\["
     ),
-}  # fmt: skip
+}
 """What is looked for, by what it is called in a score's notes."""
 
 

@@ -9,8 +9,8 @@ postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 """
 
 import os
-import re
 import random
+import re
 import sqlite3
 import threading
 import time

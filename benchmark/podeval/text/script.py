@@ -89,8 +89,8 @@ def refuse_longer(characters: int) -> None:
     """
     if characters > LONGEST:
         raise BadInput(
-            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is more than eighteen hours "
-            "of speech: split it into parts"
+            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is more than eighteen "
+            "hours of speech: split it into parts"
         )
 
 

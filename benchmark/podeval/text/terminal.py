@@ -37,6 +37,7 @@ class Printable(io.TextIOBase):
         self.unfiltered = stream
 
     def write(self, text: str) -> int:
+        """Write the text as a terminal may have it."""
         # A bar of progress (tqdm's) begins its line anew; in the middle of a text that would hide what stood before.
         begin = "\r" if text.startswith("\r") else ""
         shown = text if _MOVES.fullmatch(text) else begin + printable(text.removeprefix(begin))
@@ -44,23 +45,29 @@ class Printable(io.TextIOBase):
         return len(text)
 
     def writable(self) -> bool:
+        """It is there for nothing else."""
         return True
 
     def flush(self) -> None:
+        """As the stream behind it."""
         self.unfiltered.flush()
 
     def isatty(self) -> bool:
+        """As the stream behind it."""
         return self.unfiltered.isatty()
 
     def fileno(self) -> int:
+        """Of the stream behind it."""
         return self.unfiltered.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
+        """Of the stream behind it."""
         return self.unfiltered.encoding
 
     @property
     def errors(self) -> str | None:  # type: ignore[override]
+        """Of the stream behind it."""
         return self.unfiltered.errors
 
     @property
