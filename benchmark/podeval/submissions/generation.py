@@ -188,20 +188,19 @@ class Boxed:
                 self.check()
                 # Looked at before the log: what is written last must not be missed.
                 alive = running.alive
-                begin = start
                 try:
                     lines, start = intake.lines(out, start)
                 except BadInput as error:
                     running.stop(str(error))
                     break
-                # Only so much is read at a time: what it left is read to its end.
-                unread = start > begin
                 made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
+                # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
+                unread = bool(made)
                 if made:
                     batches += 1
                     intake.take(made, out, place / f"clean-{batches}")
                     yield from (item for item, _ in made)
-                elif alive and not unread:
+                elif alive:
                     time.sleep(TICK)
             ended = running.wait()
         self._raise_if_unusable(out, ended)
