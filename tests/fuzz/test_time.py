@@ -89,7 +89,7 @@ ELSEWHERE = {
     "require_found": "`unfound`, with a sentence",
     "refuse_longer": "takes a number",
     "number": "what a pattern for a number matched",
-    "word_errors": "`normalise` and an alignment by rapidfuzz, with a limit of its own",
+    "word_errors": "`normalise`, and an alignment by rapidfuzz of a script with what was heard; no limit but theirs",
     "load": "reads a file for `parse`",
     "normalise": "of other projects, see `targets.py`",
     "simplified": "of another project, see `targets.py`",
