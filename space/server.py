@@ -67,6 +67,7 @@ def configuration(app: Any, host: str, port: int) -> uvicorn.Config:
         http=ImpatientProtocol,
         ws="none",
         log_level="warning",
+        use_colors=False,
         proxy_headers=False,
         server_header=False,
         limit_concurrency=MOST_CONNECTIONS,

@@ -1,4 +1,5 @@
 import json
+import time
 from typing import Literal
 
 import pydantic
@@ -151,3 +152,14 @@ def test_any_text_is_an_answer_or_a_sentence(text: str) -> None:
 def test_tags_of_thinking_inside_a_whole_answer_are_words(note: str) -> None:
     text = json.dumps({"total": 0.0, "items": [], "note": note})
     assert parse(text, Answer).note == note
+
+
+def test_an_answer_of_thousands_of_objects_takes_time_by_its_length() -> None:
+    class Score(pydantic.BaseModel):
+        score: int
+
+    began = time.process_time()
+    with pytest.raises(UnreadableAnswer, match="give one"):
+        parse("".join(f'{{"score": {number}}}' for number in range(20_000)), Score)
+    assert time.process_time() - began < 2
+    assert parse('{"score": 1} ' * 20_000, Score).score == 1

@@ -265,3 +265,19 @@ def test_a_run_that_nothing_here_knows_is_told_by_its_folder(tmp_path: Path) -> 
         path.write_text(path.read_text().replace('"benchmark": "real_pod"', '"benchmark": "other_pod"'))
     with pytest.raises(BadInput, match=rf"the run in {folder.path} cannot be shown: there is no benchmark 'other_pod'"):
         build(tmp_path)
+
+
+def test_a_system_called_as_markup_is_text_on_the_operators_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_run(tmp_path, "bomb", 3.0, wer=0.31)
+    for plan in tmp_path.rglob("*.json"):
+        content = plan.read_text(encoding="utf-8")
+        plan.write_text(
+            content.replace('"Bomb"', '"[/x] [link=https://evil]Bomb[/link] \\u001b[31m"'), encoding="utf-8"
+        )
+    column(tmp_path)
+    print_board(tmp_path)
+    printed = capsys.readouterr().out
+    assert "[/x] [link=https://evil]Bomb[/link]" in printed
+    assert "\x1b" not in printed

@@ -219,6 +219,14 @@ def test_a_bucket_or_share_is_no_place_for_sqlite(kind: str, tmp_path: Path) -> 
     refuse_shared_mount(tmp_path.parent / "a.db", mounts)
 
 
+def test_a_mount_whose_name_has_a_blank_is_recognised(tmp_path: Path) -> None:
+    place = tmp_path / "my bucket"
+    place.mkdir()
+    mounts = f"/dev/sda1 / ext4 rw 0 0\ns3fs {tmp_path}/my\\040bucket fuse.s3fs rw 0 0\n"
+    with pytest.raises(BadInput, match="my bucket"):
+        refuse_shared_mount(place / "a.db", mounts)
+
+
 def test_a_damaged_file_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "a.db").write_bytes(b"not a database at all, but long enough to look like one" * 100)
     with pytest.raises(StoreUnusable, match=r"a\.db"):

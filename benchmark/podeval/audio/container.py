@@ -122,7 +122,7 @@ def identify(file: BinaryIO, path: Path) -> Container:
     if head[:4] == b"OggS":
         return _ogg(file, size)
     if head[:4] == b"\x1aE\xdf\xa3":
-        return Container("matroska", "av", "matroska", stated_bytes=_matroska_end(file))
+        return Container("matroska", "av", "matroska", stated_bytes=_matroska_end(file, size))
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
         return Container("mp4", "av", "mov", stated_bytes=_mp4_end(file, size))
     start = after_id3(file)
@@ -241,9 +241,12 @@ def _mp4_end(file: BinaryIO, size: int) -> int | None:
     return at or None
 
 
-def _matroska_end(file: BinaryIO) -> int | None:
-    """Where the first Segment element ends; None for a live stream, whose Segment has no size."""
+def _matroska_end(file: BinaryIO, size: int) -> int | None:
+    """Where the first Segment element ends, or a head longer than the file; None for a live stream without a size."""
     length, start = _ebml_size(file, 4)
+    if length is not None and start + length > size:
+        # Not looked for there: a head may say 2^56 bytes, further than any file can be read.
+        return start + length
     if length is None or _read(file, start + length, 4) != b"\x18\x53\x80\x67":
         return None
     segment, start = _ebml_size(file, start + length + 4)

@@ -3,6 +3,7 @@
 Exit codes: 0 done; 1 some items unscored or failed; 2 wrong usage or refused input, with a sentence.
 """
 
+import contextlib
 import io
 import os
 import sys
@@ -28,6 +29,7 @@ from podeval.cli import (
     worker,
 )
 from podeval.errors import PodevalError
+from podeval.text.terminal import Printable
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -74,6 +76,12 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # File names may hold bytes that are no text; they are shown, not stumbled over.
             stream.reconfigure(errors="backslashreplace")
+    # Whatever is printed or logged in there: names and reasons of strangers reach a terminal in many places.
+    with contextlib.redirect_stdout(Printable(sys.stdout)), contextlib.redirect_stderr(Printable(sys.stderr)):
+        _run()
+
+
+def _run() -> None:
     try:
         app()
     except SystemExit as leaving:

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from podeval.text.terminal import Printable, console, printable
+
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
@@ -21,13 +23,12 @@ class Steps(AbstractContextManager["Steps"]):
     """A bar a step on a terminal, a line now and then elsewhere."""
 
     def __init__(self, label: str) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._label = label
-        self._console = Console(file=sys.stderr)
+        self._console = console(sys.stderr)
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TextColumn("about"),
@@ -42,6 +43,9 @@ class Steps(AbstractContextManager["Steps"]):
 
     def __enter__(self) -> "Steps":
         self._bars.start()
+        if self.on_terminal:
+            # While bars are shown rich reads what is printed, escape sequences among it; it puts both back at the end.
+            sys.stdout, sys.stderr = Printable(sys.stdout), Printable(sys.stderr)
         return self
 
     def __exit__(
@@ -57,13 +61,13 @@ class Steps(AbstractContextManager["Steps"]):
     def step(self, title: str, done: int, total: int) -> None:
         """`done` of `total` pieces of the step are finished."""
         if title not in self._tasks:
-            self._tasks[title] = self._bars.add_task(f"{self._label} · {title}", total=total)
+            self._tasks[title] = self._bars.add_task(printable(f"{self._label} · {title}"), total=total)
         self._bars.update(self._tasks[title], completed=done, total=total)
         now = time.monotonic()
         if not self._console.is_terminal and now - self._said >= _PAUSE:
             self._said, spent = now, now - self._began
             left = f", about {spent / done * (total - done):.0f} s left" if 0 < done < total else ""
-            self._console.print(f"{self._label}: {title} {done}/{total}{left}", highlight=False)
+            self._console.print(printable(f"{self._label}: {title} {done}/{total}{left}"))
 
 
 @contextmanager

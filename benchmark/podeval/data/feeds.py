@@ -182,7 +182,7 @@ def _lookup(itunes: str, number: int, country: str, read: Read) -> list[Mapping[
 def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     try:
         results = json.loads(answer)["results"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadFeed(f"Apple's answer on {what} cannot be read ({type(error).__name__}: {error})") from None
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 

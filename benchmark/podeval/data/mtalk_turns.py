@@ -12,7 +12,7 @@ from typing import Any
 TYPES = {"sem": "semantic", "para": "paralinguistic", "amb": "ambient"}
 """The paper's three dimensions, by their names in the source."""
 
-_TAG = re.compile(r"\s*[(（]([^()（）]*)[)）]")
+_TAG = re.compile(r"(?:(?<!\s)\s+)?[(（]([^()（）]*)[)）]")
 
 
 class Taxonomy:

@@ -8,6 +8,7 @@ import ipaddress
 import socket
 import ssl
 import time
+import unicodedata
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -158,33 +159,65 @@ class _Visits(urllib.request.BaseHandler):
 
 def shown(url: str) -> str:
     """An address without what may be a secret in it: user, password, query and fragment."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "an address that is none"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _refuse_private_literal(request: urllib.request.Request) -> None:
     """Addresses that need no lookup; the only ones that can be judged where a proxy does the looking up."""
-    host = urlsplit(request.full_url).hostname or ""
+    # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
+    host = unicodedata.normalize("NFKC", urlsplit(request.full_url).hostname or "")
     try:
-        private = not _is_public(host)
+        private = not _is_public(_dotted(host))
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
         raise Refused(f"{shown(request.full_url)} is in a private network, so it is not gone to")
 
 
+def _dotted(host: str) -> str:
+    """A host with its address of IPv4 in the usual form, where it is one in another: `127.1`, `0x7f000001`."""
+    try:
+        return socket.inet_ntoa(socket.inet_aton(host))
+    except (OSError, UnicodeError):
+        return host
+
+
 def _is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped:
-            return _is_public(str(found.ipv4_mapped))
-        # Ways through IPv6 to an address of IPv4, which a translator on the way may take to a private network.
-        if found.sixtofour or found.teredo or found in _TRANSLATED or found.is_reserved or found.is_site_local:
+    literal = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(literal, ipaddress.IPv6Address):
+        if literal.ipv4_mapped:
+            return _is_public(str(literal.ipv4_mapped))
+        # All that is given out lies here. Ways from there to an address of IPv4 (6to4, Teredo) are in the list, and
+        # translators (64:ff9b::/96) outside, as they may lead into a private network.
+        if literal not in _GLOBAL_UNICAST:
             return False
-    return found.is_global and not found.is_multicast
+    # Python's own list is as old as Python, and takes some addresses of clouds' metadata for public.
+    if any(literal in network for network in _SPECIAL if network.version == literal.version):
+        return False
+    return literal.is_global and not literal.is_multicast
 
 
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
+_SPECIAL = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            # IANA's registries of special addresses (RFC 6890 and later): this machine, private, shared, documentation,
+            # benchmarks, anycast relays, multicast, reserved.
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24"),
+            *("203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+            *("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"),
+            # Metadata of clouds outside of these: Azure. (Oracle's 192.0.0.192, Alibaba's 100.100.100.200, Amazon's
+            # fd00:ec2::254 and Google's fd20:ce::254 are inside, or no global unicast.)
+            "168.63.129.16/32",
+        ),
+    )
+)
 
 
 def _public_connection(

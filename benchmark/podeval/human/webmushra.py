@@ -114,12 +114,17 @@ def read_results(path: Path) -> list[Mark]:
         raise BadInput(f"cannot read {path}: {error}") from None
     if missing := [name for name in _NEEDED if rows and name not in rows[0]] or (not rows and ["any line"]):
         raise BadInput(f"{path} is no results file of webMUSHRA: it lacks {', '.join(missing)}")
-    pages: dict[str, list[str]] = {}
+    pages: dict[str, dict[str, None]] = {}
     for row in rows:
-        own = pages.setdefault(str(row["trial_id"]), [])
-        if row["rating_stimulus"] not in own:
-            own.append(str(row["rating_stimulus"]))
-    return [_mark(path, number, row, pages) for number, row in enumerate(rows, start=2)]
+        pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
+    named = {page: _by_stimulus(page, list(stimuli)) for page, stimuli in pages.items()}
+    return [_mark(path, number, row, *named[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
+
+
+def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """What a page is about, and the system of each stimulus."""
+    category, systems = _named(page, stimuli)
+    return category, dict(zip(stimuli, systems, strict=True))
 
 
 def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
@@ -150,12 +155,14 @@ def _read(path: Path) -> Any:
         raise BadInput(f"cannot read {path}: {error}") from None
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         pass
     try:
         return yaml.safe_load("\n".join(_masked(line) for line in text.splitlines()))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
         raise BadInput(f"{path} is not YAML: {error}") from None
+    except RecursionError:
+        raise BadInput(f"{path} is nested too deeply for a configuration") from None
 
 
 def _masked(line: str) -> str:
@@ -266,21 +273,19 @@ def _named(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
     return about_page, [name.removesuffix(f"_{about_page}") for name in names]
 
 
-def _mark(path: Path, number: int, row: Mapping[str, str | None], pages: Mapping[str, list[str]]) -> Mark:
-    page, stimulus = str(row["trial_id"]), str(row["rating_stimulus"])
+def _mark(path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]) -> Mark:
     try:
         value = float(row["rating_score"] or "")
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
         raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
-    category, systems = _named(page, pages[page])
     milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
     seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None
     return Mark(
         rater=str(row["session_uuid"]),
         page=category,
-        stimulus=systems[pages[page].index(stimulus)],
+        stimulus=systems[str(row["rating_stimulus"])],
         value=value,
         seconds=seconds,
         comment=row.get("rating_comment") or "",

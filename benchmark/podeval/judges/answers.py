@@ -1,7 +1,7 @@
 """What the records of judges say, answer by answer: read once, light enough to keep, for whoever audits a judge."""
 
 import json
-import re
+import string
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
@@ -170,8 +170,8 @@ def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> t
     known = {known.name: known.answer for known in published.prompts()}
     for made in (battle.hearing, rubric.hearing):
         # Prompts for dialogues of so many turns differ in nothing else.
-        known[re.sub(r"\d+$", "", made(1).name)] = made(1).answer
-    return known.get(name) or known.get(re.sub(r"\d+$", "", name))
+        known[made(1).name.rstrip(string.digits)] = made(1).answer
+    return known.get(name) or known.get(name.rstrip(string.digits))
 
 
 def leaves(value: pydantic.BaseModel, place: str = "") -> Iterator[tuple[str, Leaf]]:

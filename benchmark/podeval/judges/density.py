@@ -8,7 +8,7 @@ Differs from the paper, which prints no prompt, in that check.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -26,6 +26,8 @@ from podeval.text.script_format import count_length
 from podeval.text.tokens import HAN
 
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
+_COMPARED = 200
+"""Words of either text that are compared, from where they begin to differ, to say what is missing."""
 _SHOWN = 40
 """Characters of a stretch that the judge is told about: enough to find it, too few to be told anything by it."""
 
@@ -118,9 +120,10 @@ def _whole(text: str) -> Callable[[Any], None]:
 def _difference(text: str, given: str) -> str:
     """What was left out and what was added, in words that can be looked for."""
     wanted, found = list(_WORD.finditer(text)), list(_WORD.finditer(given))
-    matcher = SequenceMatcher(None, [letters(w[0]) for w in wanted], [letters(w[0]) for w in found], autojunk=False)
     out, added = [], []
-    for what, first, end, first_given, end_given in matcher.get_opcodes():
+    for what, first, end, first_given, end_given in _edits(
+        [letters(w[0]) for w in wanted], [letters(w[0]) for w in found]
+    ):
         if what == "equal":
             continue
         if first < end:
@@ -129,6 +132,20 @@ def _difference(text: str, given: str) -> str:
             added.append(given[found[first_given].start() : found[end_given - 1].end()])
     said = [f"{name} {_quoted(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
     return "; ".join(said) or "words are joined or cut apart otherwise"
+
+
+def _edits(wanted: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """What turns one list of words into another; of long ones only where they begin to differ.
+
+    difflib says it in the stretches that people would name, in time that grows as the third power of their number.
+    """
+    same = 0
+    if max(len(wanted), len(given)) > _COMPARED:
+        same = next((at for at, (a, b) in enumerate(zip(wanted, given, strict=False)) if a != b), 0)
+    before, after = (list(words[same : same + _COMPARED]) for words in (wanted, given))
+    for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        first, end, first_given, end_given = (place + same for place in places)
+        yield what, first, end, first_given, end_given
 
 
 def _quoted(parts: list[str]) -> str:

@@ -26,7 +26,7 @@ from podeval.text.script import Script
 
 Kind = Literal["explicit", "implied"]
 
-_TAG = re.compile(r"\s*[\[【(（]\s*([^\]】)）]*)[\]】)）]\s*")
+_TAG = re.compile(r"\s*[\[【(（]([^\]】)）]*)[\]】)）]\s*")
 _IMPLIED = re.compile(r"隐性|推断|impli|inferred", re.IGNORECASE)
 _POINT = AliasChoices("requirement", "instruction_point")
 

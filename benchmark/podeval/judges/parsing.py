@@ -7,6 +7,7 @@ off, several answers that differ, a key twice with two values, NaN, a value out 
 `UnreadableAnswer` with a sentence; nothing is ever made up for it.
 """
 
+import functools
 import json
 import re
 import typing
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import pydantic
+from pydantic.fields import FieldInfo
 
 from podeval.errors import PodevalError
 from podeval.models.chat import ChatAnswer
@@ -46,6 +48,10 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
         raise
 
 
+_MOST_OBJECTS = 1_000
+"""More different objects than any judge weighs before it answers; each is validated, and put right where it can be."""
+
+
 def parse(text: str, model: type[Answer]) -> Answer:
     """The typed answer in a text.
 
@@ -59,7 +65,8 @@ def parse(text: str, model: type[Answer]) -> Answer:
 
 
 def _parsed(text: str, model: type[Answer]) -> Answer:
-    found: list[Any] = []
+    # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
+    objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
     for span in _objects(_without_thinking(text)):
         try:
@@ -67,19 +74,19 @@ def _parsed(text: str, model: type[Answer]) -> Answer:
         except ValueError as error:
             problem = problem or UnreadableAnswer(f"the answer is not valid JSON: {error}")
             continue
-        if data not in found:
-            found.append(data)
-    valid: list[Answer] = []
-    for data in found:
+        objects.setdefault(json.dumps(data, sort_keys=True), data)
+        if len(objects) > _MOST_OBJECTS:
+            raise UnreadableAnswer(f"there are more than {_MOST_OBJECTS} different objects in the answer; give one")
+    valid: dict[str, Answer] = {}
+    for data in objects.values():
         try:
             value = _validated(data, model)
         except UnreadableAnswer as error:
             problem = error
             continue
-        if value not in valid:
-            valid.append(value)
+        valid.setdefault(value.model_dump_json(), value)
     if len(valid) == 1:
-        return valid[0]
+        return next(iter(valid.values()))
     if valid:
         raise UnreadableAnswer(f"there are {len(valid)} different answers; give one")
     raise problem or UnreadableAnswer(f"the answer holds no JSON object; it begins {_short(text)!r}")
@@ -249,7 +256,7 @@ def _validated(data: Any, model: type[Answer]) -> Answer:
     Raises:
         UnreadableAnswer: names up to five places and what is wrong there.
     """
-    schema = model.model_json_schema()
+    schema = _schema(model)
     data = _with_canonical_keys(data, model)
     for _ in range(_REPAIRS):
         try:
@@ -260,6 +267,11 @@ def _validated(data: Any, model: type[Answer]) -> Answer:
             if not any([_repair(data, problem, schema) for problem in problems]):
                 raise UnreadableAnswer(_sentence(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
+
+
+@functools.cache
+def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 def _sentence(problems: list[Any]) -> str:
@@ -273,7 +285,7 @@ def _sentence(problems: list[Any]) -> str:
 
 
 _NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
-_NUMBER = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s*(?:[/／]\s*(\d+(?:\.\d+)?))?\s*")
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(?:\s*[/／]\s*(\d+(?:\.\d+)?))?")
 _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "no": False, "0": False, "否": False}
 
 
@@ -304,7 +316,7 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
         return None
     if isinstance(value, int | float):
         return int(value) if value == int(value) and isinstance(value, float) else None
-    found = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
     if not found:
         return None
     if found[2] is not None and float(found[2]) != node.get("maximum"):
@@ -345,7 +357,7 @@ def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
     return list(dict.fromkeys(found))
 
 
-def _aliases(field: str, about: pydantic.fields.FieldInfo) -> list[str]:
+def _aliases(field: str, about: FieldInfo) -> list[str]:
     """Names a field is known by; first the one that the schema has."""
     given = about.validation_alias
     choices = list(given.choices) if isinstance(given, pydantic.AliasChoices) else [given]

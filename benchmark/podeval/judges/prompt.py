@@ -21,12 +21,17 @@ from podeval.judges.inputs import AudioClip, AudioLimits, Text
 
 _WORD_JOINER = "\u2060"
 _CONTROL_WORDS = re.compile(
-    r"""(?ix)
+    r"""(?x)
     (?<=<)(?=[|\uff5c]) | (?<=[|\uff5c])(?=>)              # <|im_end|> and its like, with either bar
-    | (?<=<)(?=/?(?:s|bos|eos|pad|unk|think|thinking)>)    # </s>
-    | (?<=<)(?=/?(?:start|end)_of_turn>)
-    | (?<=\[)(?=/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS)\])
-    | (?<=<)(?=</?SYS>>)
+    # A word in angle brackets that holds what no word of a language does: <seed:eos>, <tool_call>, <unused0>, <0x0A>.
+    | (?<=<)(?=/?[^\s<>\u2060]{0,48}[_:=~\d][^\s<>\u2060]{0,48}>)(?!https?:|mailto:)
+    # Those that look like words: templates have few of them, and <laughs> is a direction.
+    | (?<=<)(?=/?(?i:s|bos|eos|pad|unk|cls|sep|mask|gmask|sop|eop|eod|eot|eom|think|thinking|thought|reasoning|answer
+        |response|system|user|assistant|human|bot|tool|tools|function|image|img|audio|video|speech|context)>)
+    | (?<=<)(?=</?(?i:SYS)>>)
+    # A word in capitals in square brackets: [INST], [/TOOL_CALLS], [AUDIO], [gMASK].
+    | (?<=\[)(?=/?g?[A-Z][A-Z0-9_]{1,40}\]) | (?<=\[)(?=/?(?i:INST|SYS)\])
+    | (?<=[\[\]])(?=~) | (?<=~)(?=[\[\]])                  # ]~b], [e~[
     """
 )
 

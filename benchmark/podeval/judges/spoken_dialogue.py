@@ -25,6 +25,7 @@ _LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
 RATE = 16_000
 """Of the clips a judge hears, Hz."""
 
+_CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
 _UNDERSTOOD = "The answer is correct in its grammar and easy to understand."
 _ON_TOPIC = "The answer responds directly to what the user has just said."
 GENERAL: Mapping[DimensionName, tuple[str, str]] = {
@@ -204,8 +205,8 @@ def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
 
 def criteria_in(prompt: str) -> tuple[Criterion, ...]:
     """The criteria that a rubric prompt of MTalk-Bench lists, as `- criteria_d_1: …`."""
-    found = re.findall(r"^\W*(criteria_[smd]_\d+)\W*[:：]\s*(.+?)\s*$", prompt, flags=re.MULTILINE)
-    listed = {name: text for name, text in found if not re.fullmatch(r"[01],?", text)}
+    lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
+    listed = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
     return tuple(Criterion(name, text) for name, text in listed.items())
 
 

@@ -1,23 +1,25 @@
 """The board as text, for a terminal."""
 
+import sys
 from pathlib import Path
 
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.table import build
 from podeval.leaderboard.view import EVERYTHING, OVERVIEW, View, settle
 from podeval.store.results import BOARD, read_table
+from podeval.text.terminal import console, printable
 
 
 def print_board(runs: Path, profile: str = "embedded") -> None:
     """Print every benchmark, split and dimension of a profile: value, interval, rank range, scored of all."""
-    from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     board = read_table(runs / BOARD)
     board = board[board.profile == profile]
-    console = Console(width=None if Console().is_terminal else 200)
+    out = console(sys.stdout, width=None if sys.stdout.isatty() else 200)
     if board.empty:
-        console.print(f"no results under profile {profile} in {runs}", highlight=False)
+        out.print(printable(f"no results under profile {profile} in {runs}"))
     for name in dict.fromkeys(board.benchmark + "/" + board.split):
         overview = settle(View(board=name), board)
         for _, dimension in overview.choices.dimensions:
@@ -25,15 +27,16 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
                 continue
             shown = build(settle(View(board=name, dimension=dimension), board))
             title = f"{name} · {dimension_title(dimension)} · profile {profile}"
-            table = Table(title=title, title_justify="left", pad_edge=False)
+            # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+            table = Table(title=Text(printable(title)), title_justify="left", pad_edge=False)
             for number, header in enumerate(shown.headers[:-1]):
-                table.add_column(header, justify="right" if number else "left")
+                table.add_column(Text(printable(header)), justify="right" if number else "left")
             for row in shown.display:
-                table.add_row(*row[:-1])
-            console.print(table)
+                table.add_row(*(Text(printable(cell)) for cell in row[:-1]))
+            out.print(table)
             for row in shown.display:
                 if row[-1]:
-                    console.print(f"{row[0]}: {row[-1]}", highlight=False, markup=False, soft_wrap=True)
+                    out.print(printable(f"{row[0]}: {row[-1]}"), soft_wrap=True)
 
 
 def print_rows(runs: Path, profile: str) -> None:

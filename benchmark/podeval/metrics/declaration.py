@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
-from podeval.metrics.judged import NO_JUDGE, Asks
+from podeval.metrics.judged import NO_JUDGE, Asks, noting
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -182,8 +182,11 @@ class Metric:
             return self.settled(error, inputs)
 
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
-        """What a metric that asks a judge has to say about one item, to be held with others of its kind."""
-        return self.function(**self._taken(inputs), **chosen)  # type: ignore[return-value]
+        """What a metric that asks a judge has to say about one item, to be held with others of its kind.
+
+        Its score's notes say where the material that the judge was shown speaks to the judge.
+        """
+        return noting(self.function(**self._taken(inputs), **chosen))  # type: ignore[arg-type]
 
     def settled(self, found: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """The result of what was found, or of the error that ended it.

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, PodevalError
+from podeval.metrics.score import Result, Score
 
 if TYPE_CHECKING:
     from podeval.judges.asking import Judging
+    from podeval.judges.conversation import Conversation
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
 
@@ -101,6 +103,32 @@ class Bench:
 
 
 NOBODY = Bench()
+
+
+def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
+    """The same conversation, whose score says in its notes where what was shown to the judge speaks to the judge."""
+    from podeval.judges.injection import note
+
+    texts: dict[str, str] = {}
+    """By text, the input that it was first."""
+    try:
+        requests = next(conversation)
+        while True:
+            for request in requests:
+                for name, value in request.inputs.items():
+                    if isinstance(value, str):
+                        texts.setdefault(value, name)
+            try:
+                answers = yield requests
+            except PodevalError as error:
+                requests = conversation.throw(error)
+            else:
+                requests = conversation.send(answers)
+    except StopIteration as end:
+        result: Result = end.value
+    if isinstance(result, Score) and (told := note(texts)):
+        return replace(result, notes={**result.notes, **told})
+    return result
 
 
 def default_records() -> Path:

@@ -10,6 +10,7 @@ postgresql.org/docs/current/explicit-locking.html#ADVISORY-LOCKS.
 
 import os
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -316,7 +317,12 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
     real = os.path.realpath(file)
     longest, kind = "", ""
     for line in mounts.splitlines():
-        _, point, found, *_ = line.replace("\\040", " ").split(" ") if line.count(" ") == 5 else line.split()
+        fields = line.split(" ")
+        if len(fields) < 3:
+            continue
+        _, written, found, *_ = fields
+        # Blanks in a name are written as `\040`, so that they come back only after the line was split by its own.
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), written)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(longest):
             longest, kind = point, found

@@ -103,8 +103,8 @@ def _go_on(url: str, part: Path, most_bytes: int, timeout: float, watch: Watch |
     headers = {"User-Agent": _AGENT}
     if there and mark:
         headers |= {"Range": f"bytes={there}-", "If-Range": mark}
-    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked to be http or https
     try:
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked to be http or https
         with ask(request, timeout=timeout) as answer:
             goes_on = answer.status == 206
             begin = there if goes_on else 0
@@ -129,6 +129,9 @@ def _go_on(url: str, part: Path, most_bytes: int, timeout: float, watch: Watch |
         raise kind(f"{url} answers HTTP {error.code} ({error.reason}); check the address") from None
     except (urllib.error.URLError, HTTPException, TimeoutError, ConnectionError) as error:
         raise _Passing(str(getattr(error, "reason", error) or type(error).__name__)) from None
+    except ValueError as error:
+        # Names that are none, such as of digits in circles, which no header can hold.
+        raise BadInput(f"{url} is no web address that can be gone to ({error}); check it") from None
 
 
 def _copy(

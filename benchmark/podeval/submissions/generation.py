@@ -194,11 +194,12 @@ class Boxed:
         out, job = self._prepared(missing, place)
         asked = {item.id: item for item in missing}
         start = batches = 0
+        unread = False
         require_disk(out)
         kills = memory_kills()
         with open_box(self._box(job, out, len(missing))) as running:
             alive = True
-            while alive:
+            while alive or unread:
                 self.check()
                 # Looked at before the log: what is written last must not be missed.
                 alive = running.alive
@@ -208,6 +209,8 @@ class Boxed:
                     running.stop(str(error))
                     break
                 made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
+                # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
+                unread = bool(made)
                 if made:
                     batches += 1
                     intake.take(made, out, place / f"clean-{batches}")

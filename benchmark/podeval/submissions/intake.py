@@ -26,12 +26,15 @@ from podeval.sandbox import Box, Limits
 from podeval.store.run_folder import Answer, Output, OutputTurn, RunFolder
 from podeval.submissions.machine import disk_use, memory_kills, open_box, require_disk, require_no_fault
 from podeval.systems.adapters.job import Generated
+from podeval.text.script import MOST_BYTES
 from podeval.text.script_format import any_script
 
 LOG = "generated.jsonl"
 _LOG_MOST = 64 * 2**20
+_LINE_MOST = 2**20
+_AT_ONCE = 4 * 2**20
+"""Bytes of the log that are parsed at a time: as JSON a byte of text can become thirty in memory."""
 _LINES_MOST = 2_000
-_SCRIPT_MOST = 4 * 2**20
 _DETAILS_MOST = 16_384
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
 
@@ -51,17 +54,20 @@ class Intake:
     trusted: bool = False
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """New whole lines of the log in a folder, and where the next begin.
+        """New whole lines of the log in a folder, and where the next begin; there may be more at once than are read.
 
         Raises:
-            BadInput: the log is no plain file, or larger than a log can be.
+            BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
         """
-        content, size = _content(out / LOG, start, _LOG_MOST)
+        content, size = _content(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
             raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
-        whole = content[: content.rfind(b"\n") + 1]
+        pieces = content.split(b"\n")
+        # Before any of it is parsed; the last piece is a line that is still being written, or cut off by what is read.
+        if any(len(piece) > _LINE_MOST for piece in pieces):
+            raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
         # A line an item is what there should be; who writes millions is not read to the end at once.
-        whole = b"".join(whole.splitlines(keepends=True)[:_LINES_MOST])
+        whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parsed(whole)), start + len(whole)
 
     def take(self, made: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
@@ -95,7 +101,7 @@ class Intake:
         script: tuple[dict[str, str], ...] = _asked(item)
         if line.script is not None:
             try:
-                script = tuple(any_script(_content(out / line.script, 0, _SCRIPT_MOST)[0].decode("utf-8")).to_json())
+                script = tuple(any_script(_script(out / line.script)).to_json())
             except (BadInput, UnicodeDecodeError, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
@@ -183,6 +189,18 @@ def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
             raise BadInput(f"its {path.name} is no plain file")
         file.seek(start)
         return file.read(max(0, most - start)), about.st_size
+
+
+def _script(path: Path) -> str:
+    """The text of a script.
+
+    Raises:
+        BadInput: it is larger than any script that is read.
+    """
+    content, size = _content(path, 0, MOST_BYTES)
+    if size > MOST_BYTES:
+        raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
+    return content.decode("utf-8")
 
 
 def is_name(name: str) -> bool:

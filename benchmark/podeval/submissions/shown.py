@@ -15,8 +15,8 @@ _HIDDEN = (
         re.compile(r"\b((?:api[_-]?key|token|password|secret)\w*)\s*[=:]\s*[\"']?[^\s\"',;]+", re.IGNORECASE),
         r"\1=[secret]",
     ),
-    (re.compile(r"(\w+://)[^\s/@]+@"), r"\1"),
-    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[address]"),
+    (re.compile(r"(\w://)[^\s/@]+@"), r"\1"),
+    (re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"), "[address]"),
     (re.compile(r"(?<![\w/:.])/(?:[\w.+@-]+/)+([\w.+@-]+)"), r"…/\1"),
     (re.compile(r"\bworker [^\s:]+:\d+"), "worker"),
 )

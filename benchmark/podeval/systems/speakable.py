@@ -15,7 +15,7 @@ _SYMBOLS = set("+=±×÷°")
 _LONG_WORD = re.compile(r"[^\W\d_\u2e80-\U0010ffff]{41,}")
 _LONG_NUMBER = re.compile(r"\d[\d,.]{12,}\d|\d{13,}")
 _REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"')\]]*\s+|[。！？]+[\"'”’」』）]*\s*")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]]*+\s+|[。！？]++[\"'”’」』）]*+\s*")
 _CLAUSE_END = re.compile(r"(?<=[,;:—，；：、])\s*")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 

@@ -33,6 +33,9 @@ _LEAST_WORDS = 30
 _NEAR = 200
 """Characters of its clause that are looked at on either side of a length."""
 
+_EITHER_END = 10_000
+"""Characters of a request that are looked through at its beginning and at its end; what lies between is material."""
+
 _UNIT = "|".join(_UNITS)
 _FRACTIONS = {"half": 0.5, "半": 0.5, "quarter": 0.25, "three": 0.75, "an": 1.0}
 _FRACTION = r"half(?:[\s-]+an?)?|quarter[\s-]+of[\s-]+an|three[\s-]quarters[\s-]+of[\s-]+an|an(?=[\s-]+hour)|半"
@@ -44,6 +47,8 @@ _LENGTH = re.compile(
     rf"(?:\s*(?:,|and)?\s*(?P<more>{_NUMBER})[\s-]*(?P<smaller>minutes?\b|mins?\b|seconds?\b|secs?\b|分钟?|秒钟?))?",
     re.IGNORECASE,
 )
+_NO_NUMBER = re.compile(r"[\d,]{10,}")
+"""Digits that are no length: phone numbers, ids. They would also be tried in every way they can be cut into numbers."""
 _QUOTED = re.compile(r"“[^”]{0,200}”|\"[^\"]{0,200}\"|《[^》]{0,200}》|「[^」]{0,200}」")
 _CLAUSE_END = re.compile(r"[!?;。、\n()]|[,.](?!\d)|:(?=\s|[^\x00-\x7f])")
 
@@ -183,7 +188,9 @@ def length_is_strict(request: str) -> bool:
 
 def _plain(request: str) -> str:
     """The text with signs of one width, single spaces, and nothing of what stands in quotes."""
-    text = unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request))
+    if len(request) > 2 * _EITHER_END:
+        request = f"{request[:_EITHER_END]}\n{request[-_EITHER_END:]}"
+    text = _NO_NUMBER.sub("…", unicodedata.normalize("NFKC", re.sub(r"(?<=\d) ?½", ".5", request)))
     return re.sub(r" ?\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _QUOTED.sub(" … ", text)))
 
 

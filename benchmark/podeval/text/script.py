@@ -13,6 +13,11 @@ from typing import Any
 
 from podeval.errors import BadInput
 
+LONGEST = 1_000_000
+"""Characters of a script that are read: eighteen hours of English, fifty of Chinese."""
+MOST_BYTES = 4 * LONGEST
+"""What a file of them takes at most, as UTF-8; with room for the marks of JSON."""
+
 _TURN_LIST_KEYS = ("turns", "dialogue", "content")
 _SPEAKER_KEYS = ("speaker", "role")
 _TEXT_KEYS = ("text", "content", "speaking_content")
@@ -60,17 +65,33 @@ class Script:
         """A script from JSON text, JSON lines, plain text, or the data itself.
 
         Raises:
-            BadInput: broken JSON, a turn that lacks its speaker or text, or no words at all.
+            BadInput: broken JSON, a turn that lacks its speaker or text, no words at all, or more than `LONGEST`.
         """
         if isinstance(source, Script):
             return source
+        if isinstance(source, str):
+            refuse_longer(len(source))
         data = _read(source) if isinstance(source, str) else source
         if isinstance(data, Mapping):
             data = next((data[key] for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), [data])
         turns = tuple(_turn(entry, number) for number, entry in enumerate(data, start=1))
+        refuse_longer(sum(len(turn.text) for turn in turns))
         if not any(turn.text.strip() for turn in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
         return cls(turns)
+
+
+def refuse_longer(characters: int) -> None:
+    """Refuse a script of more than `LONGEST` characters: this is the one limit for all that read scripts.
+
+    Raises:
+        BadInput: it has more.
+    """
+    if characters > LONGEST:
+        raise BadInput(
+            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is more than eighteen "
+            "hours of speech: split it into parts"
+        )
 
 
 def _read(text: str) -> Any:
@@ -80,11 +101,11 @@ def _read(text: str) -> Any:
         return [{"speaker": "1", "text": text}]
     try:
         return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError also for a number of thousands of digits
         broken = error
     try:
         return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         # Never as words: the brackets and keys of a truncated script would be scored as its vocabulary.
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
 

@@ -25,14 +25,14 @@ UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
 
 _DECORATION = r"[\s*_>#\-]*"
-_TURN = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*(\d+)\s*[*_]*\s*[:：]\s*[*_]*(.*)", re.IGNORECASE)
+_TURN = re.compile(
+    rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*(\d{{1,9}})\s*(?:[*_]+\s*)?[:：]\s*[*_]*(.*)", re.IGNORECASE
+)
 _NEARLY = re.compile(rf"{_DECORATION}(?:{'|'.join(LABELS)})\s*\d+\s*[(（\[【*_][^:：]{{0,40}}[:：]", re.IGNORECASE)
 _OTHER_LABEL = re.compile(rf"{_DECORATION}([^\W\d_][\w .·'’]{{0,20}}?)[*_]*\s*[:：](?!//)")
 _MARKUP = re.compile(r"\s*(#{1,6}\s|```|\*\*|---+\s*$|\|.*\|\s*$)")
 _DIRECTION = re.compile(r"\s*[\[(（【][^\])）】]*[\])）】]\s*$")
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,\-][^\W_{HAN}]+)*")
-_REASONING = re.compile(r".*</think>", re.DOTALL)
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,14 @@ class Minutes:
 
 def without_reasoning(answer: str) -> str:
     """A model's answer without its thoughts: what `<answer>` holds, else what follows `</think>`, else all of it."""
-    rest = _REASONING.sub("", answer, count=1)
-    found = _ANSWER.search(rest) or _ANSWER.search(answer)
-    return (found[1] if found else rest).strip()
+    # Not by regular expressions: `.*</think>` takes hours on a long text that has no such end.
+    rest = answer.rpartition("</think>")[2]
+    for text in (rest, answer):
+        _, begin, after = text.partition("<answer>")
+        content, end, _ = after.partition("</answer>")
+        if begin and end:
+            return content.strip()
+    return rest.strip()
 
 
 def read_script(text: str) -> Script:

@@ -32,7 +32,7 @@ _KANA_BY_HAN = 1 / 20
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KANA_CHARACTER = re.compile(f"[{_KANA}]")
-_NAMED = re.compile("[《「『“][^》」』”]{0,100}[》」』”]")
+_NAMED = re.compile("[《「『“][^》」』”]{0,100}+[》」』”]")
 # Kana, Thai, Lao, Tibetan, Burmese, Khmer.
 _UNSPACED = re.compile(rf"(?=[^\W\d_])[{_KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")

@@ -32,7 +32,7 @@ _LINE = re.compile(
     r"\s*\[Speaker\s+(?P<speaker>\S|\S.*?\S)\s*\]\s*"
     r"\[\s*(?P<start>[0-9]+(?:\.[0-9]*)?)\s*-\s*(?P<end>[0-9]+(?:\.[0-9]*)?)\s*\]\s*:(?P<text>.*)"
 )
-_SENTENCE_END = re.compile(r"[.!?…。！？｡]+[\"'”’»)\]」』）]*$")
+_SENTENCE_END = re.compile(r"(?<![.!?…。！？｡])[.!?…。！？｡]++[\"'”’»)\]」』）]*+$")
 _ABBREVIATED = re.compile(r"(?:(?:[^\W\d_]\.)+|(?:dr|mr|mrs|ms|prof|st|vs)\.)", re.IGNORECASE)
 _UNSPACED = rf"[{HAN}\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3000-\u30ff\uff00-\uffef]"
 _NO_SPACE = re.compile(rf"(?<={_UNSPACED}) | (?={_UNSPACED})|(?<=[^\W\d_]) (?=-[^\W\d_])")

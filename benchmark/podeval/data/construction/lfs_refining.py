@@ -37,7 +37,7 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 Kind = Literal["name", "address", "phone", "e-mail", "account", "other"]
 
 PERSONAL = {
-    "e-mail": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    "e-mail": re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
     "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
     "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
 }

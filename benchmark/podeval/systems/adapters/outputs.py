@@ -22,6 +22,7 @@ from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, Spo
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import SpeechFailed
+from podeval.text.script import MOST_BYTES
 from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"
@@ -30,7 +31,6 @@ LIMITS = Limits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0
 """Of one supplied recording: four hours at most."""
 
 _MANIFEST_MOST = 64 * 2**20
-_SCRIPT_MOST = 4 * 2**20
 
 Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
 
@@ -119,8 +119,8 @@ class Supplied:
 
     def _script(self, name: str) -> dict[str, Any]:
         path = inside(self._folder, name)
-        if path.stat().st_size > _SCRIPT_MOST:
-            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {_SCRIPT_MOST}")
+        if path.stat().st_size > MOST_BYTES:
+            raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
             text = path.read_text(encoding="utf-8")
             script = any_script(text)

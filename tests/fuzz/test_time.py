@@ -1,0 +1,129 @@
+"""Text of strangers is read in time that grows as its length: no pattern and no reader is quadratic."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import patterns
+import targets
+import text_readers
+from targets import TARGETS
+
+SMALL, LARGE = 300, 2_400
+QUADRATIC = 24
+"""Eight times the text takes eight times as long, a reader that is quadratic 64 times."""
+MEGABYTE = 1_000_000
+
+NOT_OF_STRANGERS = {
+    "benchmark/podeval/docs.py _MARKED": "pages of our own",
+    "benchmark/podeval/judges/judge.py fullmatch (.*)@(https?://.*)": "what the operator writes on a command line",
+    "benchmark/podeval/text/normalise.py _BRACKETED": "quadratic; left to those who change that file at the same time",
+}
+"""Patterns that take quadratic time on what no stranger sends."""
+
+ON_SHORT_TEXT = ("_OF_A_PODCAST", "_OF_A_TALK", "_PART_AFTER", "_STRICT_AFTER", "_LENGTH")
+"""Of `asked_length.py`: looked for in the 200 characters beside a length, or where no long number is left."""
+
+TIMED = [name for name, target in sorted(TARGETS.items()) if target.seconds is not None]
+
+
+def test_no_pattern_takes_quadratic_time() -> None:
+    slow = []
+    for use in patterns.uses():
+        if use.place in NOT_OF_STRANGERS or use.place.endswith(
+            tuple(f"asked_length.py {name}" for name in ON_SHORT_TEXT)
+        ):
+            continue
+        tree = (use.pattern.pattern, use.pattern.flags)
+        for small, large in zip(patterns.attacks(*tree, SMALL), patterns.attacks(*tree, LARGE), strict=True):
+            # A linear pattern takes some ten microseconds; what is cubic is not tried on the larger text.
+            if _takes(use, small, 0.002) or (_takes(use, large, 0.002) and _grows(use, small, large)):
+                slow.append(f"{use.place}: {large[:20]!r}…")
+                break
+    assert not slow
+
+
+def _takes(use: patterns.Use, text: str, most: float) -> bool:
+    return patterns.seconds(lambda: use.run(text), 1) > most and patterns.seconds(lambda: use.run(text)) > most
+
+
+def _grows(use: patterns.Use, small: str, large: str) -> bool:
+    return patterns.seconds(lambda: use.run(large)) > QUADRATIC * patterns.seconds(lambda: use.run(small))
+
+
+@pytest.mark.parametrize("name", TIMED)
+def test_a_reader_takes_time_by_the_size_of_its_text_and_reads_a_megabyte(name: str) -> None:
+    target = TARGETS[name]
+    assert target.seconds
+    units = {*patterns.SIGNS, *(word.decode("utf-8", "replace") for word in target.words)}
+    for data in target.inputs(name):
+        target.read(data)  # what it imports, it imports now
+    slowest, worst = 0.0, "a"
+    # Of brackets one kind is enough: whatever nests as deep as Python goes takes its second each.
+    for unit in sorted(unit for unit in units if len(unit) == 1 or unit[0] not in "[{"):
+        small, large = (unit.encode() * (size // len(unit.encode())) for size in (1_000, 8_000))
+        took = patterns.seconds(lambda data=large: target.read(data), 1)
+        if took > 0.05 and took > QUADRATIC * patterns.seconds(lambda data=small: target.read(data), 1):
+            before, took = (patterns.seconds(lambda data=data: target.read(data)) for data in (small, large))
+            assert took < max(0.05, QUADRATIC * before), f"{unit!r}: {before:.3f} s, eight times as much {took:.3f} s"
+        if took > slowest:
+            slowest, worst = took, unit
+    data = worst.encode() * (MEGABYTE // len(worst.encode()))
+    tries = 1 if patterns.seconds(lambda: target.read(data), 1) < target.seconds else 3
+    assert tries == 1 or patterns.seconds(lambda: target.read(data), tries) < target.seconds, worst
+
+
+ROOMS = ("text", "judges/parsing", "judges/prompt", "judges/quotes", "judges/injection", "systems/speakable")
+ROOMS += ("submissions/shown", "submissions/reading", "human/webmushra", "human/comments", "data/feeds")
+TEXTS = {"text", "source", "answer", "prompt", "quote", "transcript", "request", "line", "link", "content", "script"}
+ELSEWHERE = {
+    "read_text": "files of whoever runs podeval; who reads what they hold is a target",
+    "refuse_file_name": "splits a text, and asks whether a file of that name is there",
+    "require_found": "`unfound`, with a sentence",
+    "refuse_longer": "takes a number",
+    "number": "what a pattern for a number matched",
+    "word_errors": "`normalise`, and an alignment by rapidfuzz of a script with what was heard; no limit but theirs",
+    "load": "reads a file for `parse`",
+    "normalise": "of other projects, see `targets.py`",
+    "simplified": "of another project, see `targets.py`",
+    "tokenise": "of other projects, see `targets.py`",
+    "read_tokens": "of other projects, see `targets.py`",
+    "require_words": "a list of tokens",
+    "speaker_turns": "`words_of`, and an alignment by rapidfuzz",
+    "console": "a stream",
+    "enclosures": "`EpisodeLink.parse`, and the network",
+    "search_episodes": "the network",
+    "delimited": "joins three texts",
+}
+"""Public readers of text that are no target by themselves, and why."""
+
+
+def readers() -> Iterator[str]:
+    """Public functions and methods of the rooms that read text, that take a text."""
+    engine = Path(text_readers.__file__).parents[2] / "benchmark/podeval"
+    for room in ROOMS:
+        files = sorted((engine / room).glob("*.py")) if (engine / room).is_dir() else [engine / f"{room}.py"]
+        for file in files:
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+                    texts = [a for a in node.args.args if a.arg in TEXTS and "str" in ast.unparse(a.annotation or a)]
+                    if texts and ast.unparse(texts[0].annotation or texts[0]) != "Script":
+                        yield node.name
+
+
+def test_every_public_reader_of_text_has_a_target() -> None:
+    code = "".join(Path(str(module.__file__)).read_text(encoding="utf-8") for module in (targets, text_readers))
+    called = {node.id for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Name)}
+    called |= {node.attr for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Attribute)}
+    called |= {
+        alias.name for node in ast.walk(ast.parse(code)) if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert len(set(readers())) > 25
+    assert not {name for name in readers() if name not in called and name not in ELSEWHERE}

@@ -1,0 +1,154 @@
+"""Readers of text that strangers write, beyond those that `targets.py` has: each is given the whole text."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+from podeval.errors import PodevalError
+
+
+def words(text: str) -> None:
+    """Tokens, languages, and words as they are compared with what was heard."""
+    from podeval.text.alignment import words_of
+    from podeval.text.script_format import count_length, without_reasoning
+    from podeval.text.tokens import detect_language, is_foreign, is_unspaced
+
+    without_reasoning(text)
+    for read in (count_length, detect_language, is_foreign, is_unspaced, words_of):
+        read(text)
+    words_of(text, "zh")
+
+
+def tokens(text: str) -> None:
+    """Tokens of English and Chinese as the measures of a text's words count them."""
+    from podeval.text.tokens import read_tokens, tokenise
+
+    for language in ("en", "zh"):
+        tokenise(text, language)
+    with contextlib.suppress(PodevalError):
+        read_tokens(text)
+
+
+def compared(text: str) -> None:
+    """A text in the forms that transcripts are compared in."""
+    from podeval.text.normalise import normalise, simplified
+
+    for language in ("en", "zh"):
+        for normaliser in ("whisper", "basic", "lfs", "none"):
+            normalise(text, language, normaliser)
+    simplified(text)
+
+
+def diarised(text: str) -> None:
+    """Transcripts with speakers and times."""
+    from podeval.text.turn_taking import Utterance, dialogue_clips, parse_diarised, utterances
+
+    with contextlib.suppress(PodevalError):
+        dialogue_clips(parse_diarised(text))
+    said = utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
+    assert all(isinstance(one, Utterance) for one in said)
+
+
+def request(text: str) -> None:
+    """What is asked of a script, and how long it is to be."""
+    from podeval.text.asked_length import length_asked, length_is_strict
+    from podeval.text.podcast_request import PodcastRequest
+
+    with contextlib.suppress(PodevalError):
+        PodcastRequest.parse(text)
+    length_asked(text)
+    length_is_strict(text)
+
+
+def speech(text: str) -> None:
+    """What of a text engines are given to say."""
+    from podeval.systems.speakable import seconds_to_say, sentences, short_lines, speakable
+
+    for plain in (text, speakable(text)):
+        sentences(plain)
+        short_lines(plain, 200)
+        seconds_to_say(plain)
+
+
+def judged(text: str) -> None:
+    """Material for a judge, and what a judge quotes of it."""
+    from podeval.judges.injection import note, signs
+    from podeval.judges.prompt import harmless, mark_for
+    from podeval.judges.quotes import letters, unfound
+    from podeval.text.script import Script, Turn
+
+    whole = harmless(text)
+    assert harmless(whole) == whole
+    mark_for({"script": whole})
+    note({text: "script"})
+    assert sum(signs(text).values()) >= 0
+    letters(text)
+    unfound([text[:500], text], Script((Turn("1", text),)))
+
+
+def divided(text: str) -> None:
+    """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
+    from podeval.judges.density import _difference
+    from podeval.judges.instruction import Requirement
+    from podeval.judges.quality import Item
+    from podeval.judges.spoken_dialogue import criteria_in
+
+    _difference(text, f"x {text[::-1]}")
+    criteria_in(text)
+    Requirement._kind_from_tag({"requirement": text})  # type: ignore[operator]
+    Item._as_the_paper_writes({"reason": text, "score": text})  # type: ignore[operator]
+
+
+def shown(text: str) -> None:
+    """Reasons, lines of logs and names as they are shown, to everybody and on a terminal."""
+    from podeval.submissions.shown import plainly, said
+    from podeval.text.terminal import printable
+
+    assert len(said(text)) < 10_000
+    assert len(plainly(text)) < 10_000
+    assert "\x1b" not in printable(text)
+
+
+def comment(text: str) -> None:
+    """What voters and listeners write."""
+    import pandas as pd
+
+    from podeval.human.comments import cleaned, off_topic, repeated_comments, thin_comments
+    from podeval.human.pages import words as kept
+
+    short, _ = cleaned(text)
+    kept(text)
+    votes = pd.DataFrame({"voter": ["a", "b"], "comment": [short, short], "dimension": [text[:2_000], "semantic"]})
+    repeated_comments(votes, 2, 5)
+    thin_comments(votes, 2, 5)
+    off_topic(votes)
+
+
+def listening_test(text: str) -> None:
+    """Configurations and results of webMUSHRA."""
+    from podeval.human.webmushra import read_configuration, read_results
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "test.yaml"
+        head = "session_uuid,trial_id,rating_stimulus,rating_score\n"
+        for content, read in ((text, read_configuration), (head + text, read_results)):
+            path.write_text(content, encoding="utf-8", errors="replace")
+            with contextlib.suppress(PodevalError):
+                read(path)
+
+
+def link(text: str) -> None:
+    """Links to episodes, addresses, and what is refused of them."""
+    from podeval.data.feeds import EpisodeLink
+    from podeval.data.web import is_loopback, shown
+    from podeval.errors import address_in
+
+    for address in (text, f"https://podcasts.apple.com/us/podcast/{text}/id1?i=1", f"https://{text}"):
+        with contextlib.suppress(PodevalError):
+            EpisodeLink.parse(address)
+        with contextlib.suppress(ValueError):
+            is_loopback(address)
+        shown(address)
+        address_in(address)
