@@ -73,6 +73,10 @@ _STATUS = {
 }
 
 
+UNRECORDED = "Nothing can be recorded here at present, and nothing was; try again in a minute."
+UNREADABLE = "This cannot be shown at present, as the database of this board cannot be used; try again in a minute."
+
+
 class TooMany(Exception):
     """More requests than one person makes."""
 
@@ -141,7 +145,14 @@ class Site:
         return "zh" if preferred.startswith("zh") else "en"
 
     def render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language` and `closed`."""
+        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`.
+
+        Raises:
+            StoreUnusable: the database does not say what is frozen.
+        """
+        return self._render(request, template, frozen=self.services.frozen(), **values)
+
+    def _render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         content = self._templates.get_template(template).render(
@@ -153,7 +164,6 @@ class Site:
             here=request.url.path,
             in_language={code: _query(request, lang=code) for code in LANGUAGES},
             closed=closed and in_language(closed, self.texts[language]["refused"])[0],
-            frozen=self.services.frozen(),
             mode=self.how.mode,
             version=__version__,
             **values,
@@ -164,11 +174,14 @@ class Site:
         return answer
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """The page of a refusal, in the reader's language as far as it is known there."""
+        """The page of a refusal, in the reader's language as far as it is known there.
+
+        It asks the database nothing: that the database is away may be what it has to say.
+        """
         said, whole = in_language(sentence, self.texts[self.language(request)]["refused"], reason)
         said = said if said.endswith((".", "。", "!", "?")) else f"{said}."
         said, original = said[:1].upper() + said[1:], "" if whole else sentence
-        return self.render(request, "refused.html", sentence=said, original=original, reason=reason)
+        return self._render(request, "refused.html", frozen={}, sentence=said, original=original, reason=reason)
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
@@ -283,8 +296,8 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
     @app.exception_handler(DiskFull)
     async def unable(request: Request, error: PodevalError) -> Response:
         # What is wrong names places on this machine: it is for the operator.
-        _LOG.error("nothing can be recorded: %s", error)
-        told = "Nothing can be recorded here at present, and nothing was; try again in a minute."
+        _LOG.error("the database cannot be used: %s", error)
+        told = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
         return answered(request, 503, refusal.CLOSED, told, **{"Retry-After": "60"})
 
     @app.exception_handler(RequestValidationError)

@@ -22,6 +22,7 @@ TAKEN_DOWN = "submission taken down"
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
+_CHECK_VALUE = "secret.check value"
 
 
 class OperatorSetting(Table):
@@ -108,6 +109,17 @@ def votes_goal(session: Session) -> int | None:
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
     """Set it, or take it away."""
     _set(session, VOTES_GOAL, votes, by, now)
+
+
+def secret_check(session: Session) -> str | None:
+    """The check value of the service's secret; None where none was kept yet."""
+    found = _value(session, _CHECK_VALUE)
+    return str(found) if found else None
+
+
+def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
+    """Keep it; people are known by this secret from now on."""
+    _set(session, _CHECK_VALUE, check, by, now)
 
 
 def _value(session: Session, name: str) -> Any:
