@@ -21,7 +21,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_gate import measures
 from guard import Guard, origin_of, own_hosts
-from identity import CannotSignIn, NotSignedIn, Person, SignIn, cookie_secret, public_address
+from identity import (
+    SIGNED_IN,
+    CannotSignIn,
+    NotSignedIn,
+    Person,
+    SessionMiddleware,
+    SignIn,
+    SignInRefused,
+    cookie_secret,
+    public_address,
+)
 from identity import router as sign_in_routes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
@@ -29,7 +39,6 @@ from lost import Lost
 from pace import Pace
 from refusals import in_language
 from services import Services
-from starlette.middleware.sessions import SessionMiddleware
 
 from podeval import __version__
 from podeval.arena import Refused, refusal
@@ -165,6 +174,8 @@ class Site:
             in_language={code: _query(request, lang=code) for code in LANGUAGES},
             closed=closed and in_language(closed, self.texts[language]["refused"])[0],
             mode=self.how.mode,
+            sign_in=self._sign_in(language),
+            unfinished=person is None and request.query_params.get(SIGNED_IN) == "no",
             version=__version__,
             **values,
         )
@@ -172,6 +183,11 @@ class Site:
         if request.query_params.get("lang") in LANGUAGES:
             answer.set_cookie("lang", language, max_age=31_536_000, samesite="lax", httponly=True)
         return answer
+
+    def _sign_in(self, language: str) -> str:
+        """What the button says that leads to the provider."""
+        texts = self.texts[language]["site"]
+        return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
 
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
         """The page of a refusal, in the reader's language as far as it is known there.
@@ -277,6 +293,15 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
         _LOG.error("who signs people in cannot be asked: %s", error.__cause__)
         told = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
         return answered(request, 503, "sign-in", told, **{"Retry-After": "60"})
+
+    @app.exception_handler(SignInRefused)
+    async def unproven(request: Request, error: SignInRefused) -> Response:
+        _LOG.error("a sign-in is refused: %r", error.__cause__)
+        told = (
+            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
+            "it stays so, tell the operator of this board."
+        )
+        return answered(request, 400, "unproven", told)
 
     @app.exception_handler(TooMany)
     async def hasty(request: Request, error: TooMany) -> Response:

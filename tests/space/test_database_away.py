@@ -1,4 +1,4 @@
-"""With the database away every page says so in a sentence and nothing is acknowledged; once it is back all is as before.
+"""While the database is away every page says so in a sentence and nothing is acknowledged; then all is as before.
 
 The addresses are those that the app itself answers, so that a new page is tried as soon as it is there.
 """
