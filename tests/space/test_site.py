@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 
 from podeval.client import Client, SiteUnavailable
 from podeval.errors import BadInput
+from podeval.store.database import StoreUnusable
 
 
 @pytest.fixture
@@ -190,6 +191,23 @@ def test_whether_the_database_answers_is_told_without_its_place(
         answer = client.get("/health")
     assert answer.status_code == 503
     assert answer.json() == {"status": "down", "error": "the database does not answer"}
+
+
+def test_a_database_that_takes_no_writes_takes_nothing(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from write_probe import NOT_TAKEN
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise StoreUnusable(f"the disk of {tmp_path} is full; nothing was recorded, free some space")
+
+    with TestClient(board_app.build(tmp_path / "runs")) as client:
+        monkeypatch.setattr("podeval.store.database.Database.write", full)
+        answer = client.get("/health")
+    assert answer.status_code == 200
+    assert {name: answer.json()[name] for name in ("status", "taking", "closed")} == {
+        "status": "ok", "taking": False, "closed": NOT_TAKEN,
+    }  # fmt: skip
 
 
 def test_monitors_count_as_often_as_they_need_and_no_more(board_app: ModuleType, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ TAKEN_DOWN = "submission taken down"
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
+_PROBE, _PROBE_BYTES = "service.write probe", 8_192
 _CHECK_VALUE = "secret.check value"
 
 
@@ -120,6 +121,11 @@ def secret_check(session: Session) -> str | None:
 def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
     """Keep it; people are known by this secret from now on."""
     _set(session, _CHECK_VALUE, check, by, now)
+
+
+def set_probe(session: Session, now: datetime) -> None:
+    """Write about as much as a vote with all that comes with it, to see whether it can be."""
+    _set(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
 def _value(session: Session, name: str) -> Any:
