@@ -120,13 +120,7 @@ def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make
         assert none.names == some.names
         types = dict(zip(some.names, some.types, strict=True))
         known = {column for column in some.names if str(types[column]) != "null"}
-        assert {str(none.field(column).type) for column in known} <= {
-            "string",
-            "int64",
-            "double",
-            "timestamp[us, tz=UTC]",
-        }
-        assert [c for c in known if str(none.field(c).type)[:9] != str(types[c])[:9]] == []
+        assert [c for c in known if str(none.field(c).type)[:9] != str(types[c])[:9]] == [], "of the same kinds"
     for name in ("ratings", "answers"):
         assert {"test", "listener", "page", "saved_at"} < set(
             pq.read_schema(tmp_path / "none" / f"{name}.parquet").names
