@@ -33,8 +33,8 @@ STRICT = (
 
 FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
 """The Hub shows a Space within its own page."""
-_PROGRAMS = ("/mcp",)
-"""Read-only, for programs that are no browsers."""
+_PROGRAMS = "/mcp"
+"""Read-only, for programs that are no browsers; with what lies below it."""
 
 _FORWARDED = ("forwarded", "via", "x-real-ip")
 _FORWARDED_BEGIN = ("x-forwarded-", "cf-")
@@ -88,7 +88,7 @@ class Guard:
         """Why a request goes no further; None where it does."""
         if self._local and (why := self._not_local(scope, headers)):
             return _no(421, why)
-        method, program = scope["method"], path.startswith(_PROGRAMS)
+        method, program = scope["method"], _is_program(path)
         if program and (origin := headers.get("origin")) and _host(urlsplit(origin).netloc) != _host(headers["host"]):
             return _no(403, "a page of another site does not read here")
         if method == "DELETE" and program:
@@ -130,7 +130,7 @@ class Guard:
             return ""
         forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
         # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
-        page = not scope["path"].startswith(_PROGRAMS)
+        page = not _is_program(scope["path"])
         if forwarded or (page and _from_a_page_elsewhere(headers)):
             return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
         client = scope.get("client")
@@ -232,6 +232,10 @@ def _terms(path: str) -> tuple[int, float, str]:
     if gradio_gate.concerns(path):
         return gradio_gate.largest(path), gradio_gate.UPLOAD_SECONDS, gradio_gate.policy(path)
     return LARGEST_BODY, BODY_SECONDS, STRICT
+
+
+def _is_program(path: str) -> bool:
+    return path == _PROGRAMS or path.startswith(f"{_PROGRAMS}/")
 
 
 def _at_most(most: int) -> str:

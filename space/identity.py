@@ -8,18 +8,31 @@ state and nonce. The name of who signed in is kept in a signed cookie, no token 
 from __future__ import annotations
 
 import ipaddress
+import json
 import os
 import secrets
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
+from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.starlette_client import OAuth, OAuthError
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from itsdangerous import BadSignature, TimestampSigner
+from joserfc.errors import JoseError
+from starlette.middleware import sessions
+
+from podeval.errors import BadInput
 
 HUB = "https://huggingface.co"
+HUB_ISSUER = "hf"
+"""What identities of the Hub begin with."""
 SESSION = "person"
+SIGNED_IN = "signed-in"
+"""What the address of the front page says `no` to, after a sign-in that was not finished."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +53,10 @@ class CannotSignIn(Exception):
     """Who signs people in cannot be asked."""
 
 
+class SignInRefused(Exception):
+    """What the provider said of somebody does not prove who it is."""
+
+
 class NotSignedIn(Exception):
     """Something was asked for that needs a proven person."""
 
@@ -52,25 +69,41 @@ class SignIn:
         mode: `local` (one person, loopback only), `oidc`, or `none` (people can only read).
         client: of the provider, where there is one.
         issuer: what identities begin with: `hf` for the Hub, else the provider's address.
-        admins: names or identities with the rights of an operator; identities where people choose their names.
+        admins: identities with the rights of an operator; of the Hub, which gives out a name once, names too.
     """
 
     mode: str
     client: Any = None
-    issuer: str = "hf"
+    issuer: str = HUB_ISSUER
     admins: frozenset[str] = frozenset()
 
     def person(self, request: Request) -> Person | None:
         """Who sent a request."""
         if self.mode == "local":
             return LOCAL
-        known = request.session.get(SESSION) if self.mode == "oidc" else None
-        if not isinstance(known, Mapping):
+        known = _signed_in(request.session) if self.mode == "oidc" else None
+        if known is None:
             return None
-        name = str(known["name"])
-        identity = str(known["identity"])
-        admin = bool(self.admins & {name, identity})
-        return Person(identity, name, admin, tuple(map(str, known.get("orgs", ()))))
+        name, identity, orgs = known
+        # Elsewhere people choose their names: one who took an operator's would be one.
+        by_name = self.issuer == HUB_ISSUER and identity.startswith(f"{HUB_ISSUER}:") and name in self.admins
+        return Person(identity, name, by_name or identity in self.admins, orgs)
+
+    @property
+    def host(self) -> str:
+        """The provider as people know it, for who does not sign in with the Hub; empty for the Hub."""
+        return "" if self.issuer == HUB_ISSUER else urlsplit(self.issuer).netloc
+
+
+def _signed_in(session: Any) -> tuple[str, str, tuple[str, ...]] | None:
+    """Name, identity and organisations that a session holds; None where it holds no person as a sign-in leaves one."""
+    known = session.get(SESSION) if isinstance(session, Mapping) else None
+    if not isinstance(known, Mapping):
+        return None
+    name, identity, orgs = known.get("name"), known.get("identity"), known.get("orgs", [])
+    if not (isinstance(name, str) and isinstance(identity, str) and identity and isinstance(orgs, list)):
+        return None
+    return name, identity, tuple(map(str, orgs))
 
 
 def is_loopback(host: str) -> bool:
@@ -84,7 +117,11 @@ def is_loopback(host: str) -> bool:
 
 
 def sign_in(host: str, environment: Mapping[str, str] = os.environ) -> SignIn:
-    """How people sign in at a board that listens on `host`, by what the environment says."""
+    """How people sign in at a board that listens on `host`, by what the environment says.
+
+    Raises:
+        BadInput: operators are named by names that anybody at the provider may take.
+    """
     admins = frozenset(name.strip() for name in environment.get("PODEVAL_ADMINS", "").split(",") if name.strip())
     identifier, secret = environment.get("OAUTH_CLIENT_ID"), environment.get("OAUTH_CLIENT_SECRET")
     if identifier and secret:
@@ -96,8 +133,38 @@ def sign_in(host: str, environment: Mapping[str, str] = os.environ) -> SignIn:
             server_metadata_url=f"{provider}/.well-known/openid-configuration",
             client_kwargs={"scope": "openid profile", "code_challenge_method": "S256"},
         )
-        return SignIn("oidc", client, "hf" if provider == HUB else provider, admins)
+        if provider != HUB and (names := sorted(name for name in admins if not _is_identity(name, provider))):
+            raise BadInput(
+                f"PODEVAL_ADMINS holds {', '.join(names)}, but people may choose their names at {provider}: write "
+                f"identities, {provider}:SUB, where SUB is what the provider calls an account (its claim `sub`)"
+            )
+        return SignIn("oidc", client, HUB_ISSUER if provider == HUB else provider, admins)
     return SignIn("local" if is_loopback(host) else "none", admins=admins)
+
+
+def _is_identity(name: str, provider: str) -> bool:
+    """Whether an operator is named by an account of the provider, which nobody else can take."""
+    return name.startswith(f"{provider}:") and len(name) > len(provider) + 1
+
+
+class SessionMiddleware(sessions.SessionMiddleware):
+    """Sessions in a signed cookie; a signed one that holds no session is none."""
+
+    def __init__(self, app: Any, secret_key: str, **options: Any) -> None:
+        super().__init__(app, secret_key, **options)
+        self.signer = _SessionSigner(secret_key)
+
+
+class _SessionSigner(TimestampSigner):
+    def unsign(self, signed_value: Any, *given: Any, **named: Any) -> Any:
+        data = super().unsign(signed_value, *given, **named)
+        try:
+            content = json.loads(b64decode(data))
+        except (ValueError, RecursionError):
+            raise BadSignature("this is no session") from None
+        if not isinstance(content, dict):
+            raise BadSignature("this is no session")
+        return data
 
 
 def cookie_secret(environment: Mapping[str, str] = os.environ) -> str:
@@ -141,7 +208,11 @@ def router(how: SignIn) -> APIRouter:
             token = await how.client.authorize_access_token(request)
         except OAuthError:
             request.session.clear()
-            return RedirectResponse("/?signed-in=no", status_code=303)
+            return RedirectResponse(f"/?{SIGNED_IN}=no", status_code=303)
+        except (JoseError, AuthlibBaseError) as error:
+            # It answered: for another sign-in, another site or too late, or it was not the provider who signed it.
+            request.session.clear()
+            raise SignInRefused from error
         except Exception as error:
             raise CannotSignIn from error
         told = token.get("userinfo") or {}
@@ -168,5 +239,5 @@ def router(how: SignIn) -> APIRouter:
 
 def _own(address: str) -> str:
     """A path of this site; anything else is the front page, so that nobody is sent elsewhere after signing in."""
-    safe = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    safe = address.startswith("/") and not address.startswith(("//", "/\\", "/sign-")) and address.isprintable()
     return address if safe else "/"

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from podeval.arena import Arena, Settings
 from podeval.arena.service import loses_its_disk
+from podeval.errors import BadInput
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.moderation import Moderation
 from podeval.store import moderation
 from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.secret import Secret
 from podeval.store.vote_objects import VoteObjects
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
@@ -91,7 +93,8 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
         closed: why nothing is taken.
 
     Raises:
-        BadInput: the address cannot be understood.
+        BadInput: the address cannot be understood, or the service's secret is not set.
+        SecretLost: the people in the database are known by another secret.
         StoreUnusable: the database cannot be opened, or is damaged.
     """
     runs.mkdir(parents=True, exist_ok=True)
@@ -103,6 +106,12 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
             "read back the public log"
         )
     objects = _bucket(opened)
+    try:
+        # Before anybody is served: with another secret all of them would be new voters.
+        Secret.of(opened)
+    except BadInput:
+        opened.close()
+        raise
     arena = Arena(opened, Settings(), objects=objects)
     shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None

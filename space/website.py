@@ -21,7 +21,17 @@ from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from fastapi.staticfiles import StaticFiles
 from gradio_gate import measures
 from guard import Guard, origin_of, own_hosts
-from identity import CannotSignIn, NotSignedIn, Person, SignIn, cookie_secret, public_address
+from identity import (
+    SIGNED_IN,
+    CannotSignIn,
+    NotSignedIn,
+    Person,
+    SessionMiddleware,
+    SignIn,
+    SignInRefused,
+    cookie_secret,
+    public_address,
+)
 from identity import router as sign_in_routes
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
@@ -29,7 +39,6 @@ from lost import Lost
 from pace import Pace
 from refusals import in_language
 from services import Services
-from starlette.middleware.sessions import SessionMiddleware
 
 from podeval import __version__
 from podeval.arena import Refused, refusal
@@ -71,6 +80,10 @@ _STATUS = {
     refusal.TOO_MANY: 429,
     refusal.CLOSED: 503,
 }
+
+
+UNRECORDED = "Nothing can be recorded here at present, and nothing was; try again in a minute."
+UNREADABLE = "This cannot be shown at present, as the database of this board cannot be used; try again in a minute."
 
 
 class TooMany(Exception):
@@ -141,7 +154,14 @@ class Site:
         return "zh" if preferred.startswith("zh") else "en"
 
     def render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
-        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language` and `closed`."""
+        """A page from its template, which also knows `t` (texts), `person`, `nav`, `language`, `closed` and `frozen`.
+
+        Raises:
+            StoreUnusable: the database does not say what is frozen.
+        """
+        return self._render(request, template, frozen=self.services.frozen(), **values)
+
+    def _render(self, request: Request, template: str, **values: Any) -> HTMLResponse:
         language, person = self.language(request), self.person(request)
         closed = self.services.closed
         content = self._templates.get_template(template).render(
@@ -153,8 +173,9 @@ class Site:
             here=request.url.path,
             in_language={code: _query(request, lang=code) for code in LANGUAGES},
             closed=closed and in_language(closed, self.texts[language]["refused"])[0],
-            frozen=self.services.frozen(),
             mode=self.how.mode,
+            sign_in=self._sign_in(language),
+            unfinished=person is None and request.query_params.get(SIGNED_IN) == "no",
             version=__version__,
             **values,
         )
@@ -163,12 +184,20 @@ class Site:
             answer.set_cookie("lang", language, max_age=31_536_000, samesite="lax", httponly=True)
         return answer
 
+    def _sign_in(self, language: str) -> str:
+        """What the button says that leads to the provider."""
+        texts = self.texts[language]["site"]
+        return str(texts["sign_in_at"].format(self.how.host) if self.how.host else texts["sign_in"])
+
     def refused(self, request: Request, reason: str, sentence: str) -> HTMLResponse:
-        """The page of a refusal, in the reader's language as far as it is known there."""
+        """The page of a refusal, in the reader's language as far as it is known there.
+
+        It asks the database nothing: that the database is away may be what it has to say.
+        """
         said, whole = in_language(sentence, self.texts[self.language(request)]["refused"], reason)
         said = said if said.endswith((".", "。", "!", "?")) else f"{said}."
         said, original = said[:1].upper() + said[1:], "" if whole else sentence
-        return self.render(request, "refused.html", sentence=said, original=original, reason=reason)
+        return self._render(request, "refused.html", frozen={}, sentence=said, original=original, reason=reason)
 
     def origin(self, request: Request) -> str:
         """The network address of who sent a request; what a proxy says counts where one is trusted."""
@@ -265,6 +294,15 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
         told = "Nobody can sign in at present: who signs people in does not answer. Try again in a minute."
         return answered(request, 503, "sign-in", told, **{"Retry-After": "60"})
 
+    @app.exception_handler(SignInRefused)
+    async def unproven(request: Request, error: SignInRefused) -> Response:
+        _LOG.error("a sign-in is refused: %r", error.__cause__)
+        told = (
+            "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
+            "it stays so, tell the operator of this board."
+        )
+        return answered(request, 400, "unproven", told)
+
     @app.exception_handler(TooMany)
     async def hasty(request: Request, error: TooMany) -> Response:
         return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
@@ -283,8 +321,8 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
     @app.exception_handler(DiskFull)
     async def unable(request: Request, error: PodevalError) -> Response:
         # What is wrong names places on this machine: it is for the operator.
-        _LOG.error("nothing can be recorded: %s", error)
-        told = "Nothing can be recorded here at present, and nothing was; try again in a minute."
+        _LOG.error("the database cannot be used: %s", error)
+        told = UNREADABLE if request.method in ("GET", "HEAD") else UNRECORDED
         return answered(request, 503, refusal.CLOSED, told, **{"Retry-After": "60"})
 
     @app.exception_handler(RequestValidationError)

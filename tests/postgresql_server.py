@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 OWNER = "nobody"
 """PostgreSQL refuses to run as root."""
@@ -24,36 +25,75 @@ def programs() -> Path | None:
     return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
 
 
+class Server:
+    """A server over a folder of its own, which can be stopped as by a power cut and started again at its address.
+
+    Args:
+        binaries: see `programs`.
+        folder: for its data and its log; belongs to who runs it.
+        who: the account that runs it, as `subprocess` takes it.
+    """
+
+    def __init__(self, binaries: Path, folder: Path, who: dict[str, Any]) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self._port = free.getsockname()[1]
+        self.address = f"postgresql://podeval@127.0.0.1:{self._port}"
+        self._folder, self._who = folder, who
+        data = folder / "data"
+        options = ["-U", "podeval", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        subprocess.run([binaries / "initdb", "-D", data, *options], check=True, capture_output=True, cwd=folder, **who)
+        self._command = [binaries / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(self._port), "-k", ""]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it; it answers when this returns."""
+        log = self._folder / "log"
+        with log.open("ab") as written:
+            self._process = subprocess.Popen(
+                self._command, stdout=written, stderr=written, cwd=self._folder, **self._who
+            )
+        _wait(self._process, self._port, log)
+
+    def stop(self) -> None:
+        """Stop it at once, without a checkpoint."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGQUIT)
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+
 @contextmanager
 def running(binaries: Path) -> Iterator[str]:
     """The address of a running server, without a database's name; it and its folder are gone afterwards."""
+    with started(binaries) as server:
+        yield server.address
+
+
+@contextmanager
+def started(binaries: Path) -> Iterator[Server]:
+    """A running server; it and its folder are gone afterwards."""
     # In memory where there is some: the server syncs all the same, and the tests do not wait for a disk.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) and shutil.disk_usage("/dev/shm").free > 300 << 20 else None
     folder = Path(tempfile.mkdtemp(prefix="podeval-postgresql-", dir=memory))
-    who = {}
+    who: dict[str, Any] = {}
     if os.geteuid() == 0:
         account = pwd.getpwnam(OWNER)
         os.chown(folder, account.pw_uid, account.pw_gid)
         who = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    make = [binaries / "initdb", "-D", data, "-U", "podeval", "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-    subprocess.run(make, check=True, capture_output=True, cwd=folder, **who)
-    serve = [binaries / "postgres", "-D", data, "-h", "127.0.0.1", "-p", str(port), "-k", ""]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(serve, stdout=log, stderr=log, cwd=folder, **who)
+    server = None
     try:
-        _wait(server, port, folder / "log")
-        yield f"postgresql://podeval@127.0.0.1:{port}"
+        server = Server(binaries, folder, who)
+        server.start()
+        yield server
     finally:
-        server.send_signal(signal.SIGQUIT)  # at once, without a checkpoint: nothing of it is kept
-        try:
-            server.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        if server is not None:
+            server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -12,8 +12,8 @@ import pandas as pd
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from pydantic import BaseModel
-from sqlalchemy import text
 from website import Site
+from write_probe import WriteProbe
 
 from podeval import __version__, benchmarks
 from podeval.arena import Refused, refusal
@@ -38,7 +38,10 @@ class BoardPage(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the site can do its work; `frozen` says why operators take no votes or submissions at the moment."""
+    """Whether the site can do its work.
+
+    `closed` says why nothing is taken, as where its disk is full; `frozen` why operators take no votes or submissions.
+    """
 
     status: str
     version: str
@@ -52,6 +55,7 @@ def router(site: Site) -> APIRouter:
     """The routes."""
     routes = APIRouter(tags=["board"])
     folder = site.results
+    probe = WriteProbe(site.services.database)
 
     @routes.get("/api/v1/benchmarks")
     def all_benchmarks(request: Request) -> list[dict[str, Any]]:
@@ -135,22 +139,22 @@ def router(site: Site) -> APIRouter:
 
     @routes.get("/health")
     def health() -> Response:
-        """Whether the database answers; 503 where it does not."""
+        """Whether the database answers (503 where it does not), and whether it takes votes and submissions."""
+        services = site.services
         try:
-            with site.services.database.reading() as session:
-                session.execute(text("select 1"))
+            frozen = services.frozen()
         except Exception as error:
             # Where it is, is for the operator.
-            _LOG.error("the database %s does not answer: %s", site.services.database.name, type(error).__name__)
+            _LOG.error("the database %s does not answer: %s", services.database.name, type(error).__name__)
             return JSONResponse({"status": "down", "error": "the database does not answer"}, 503)
-        services = site.services
+        closed = services.closed or probe.why_not()
         told = Health(
             status="ok",
             version=__version__,
             database="sqlite" if services.database.is_sqlite else "postgresql",
-            taking=services.closed is None,
-            closed=services.closed,
-            frozen=services.frozen(),
+            taking=closed is None,
+            closed=closed,
+            frozen=frozen,
         )
         return JSONResponse(told.model_dump())
 

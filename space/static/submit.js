@@ -71,7 +71,8 @@ function showRefusals(refusals) {
 
 function time(seconds) {
   if (seconds === null) return texts.unknown;
-  return seconds > 5400 ? `${(seconds / 3600).toFixed(1)} ${texts.hours}` : `${Math.max(1, Math.round(seconds / 60))} ${texts.minutes}`;
+  const minutes = Math.max(1, Math.round(seconds / 60));
+  return seconds > 5400 ? `${(seconds / 3600).toFixed(1)} ${texts.hours}` : `${minutes} ${minutes === 1 ? texts.minute : texts.minutes}`;
 }
 
 function showPreview(preview) {

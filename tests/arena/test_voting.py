@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from podeval.arena import Ballot, Refused
+from podeval.arena.ranking import Rankings
 from podeval.store.tables import Battle, Vote
 
 Make = Callable[..., Any]
@@ -50,6 +51,32 @@ def test_the_acknowledgement_names_the_systems_and_only_where_it_is_set(small_ar
     assert (done.system_a, done.system_b) == tuple(f"System {name[1:]}" for name in small.sides(battle))
     small.arena.settings = replace(small.arena.settings, reveal=False)
     assert small.vote("alice").system_a is None
+
+
+def test_a_skip_names_the_systems_only_to_who_listened(small_arena: Make) -> None:
+    small = small_arena(systems=6, items=1, gold_share=0.0)
+    rankings = Rankings(small.arena)
+
+    def told(done: Any, again: Ballot) -> tuple[bool, bool, bool]:
+        """By the acknowledgement, by that of the same ballot again, and by what is revealed."""
+        repeated = small.arena.vote("alice", again)
+        assert repeated == done
+        return done.system_a is not None, done.system_b is not None, rankings.reveal("alice", done.vote) is not None
+
+    def skipped(battle: Any, **heard: Any) -> tuple[bool, bool, bool]:
+        ballot = small.ballot(battle, "skip", **heard)
+        return told(small.arena.vote("alice", ballot), ballot)
+
+    side_by_side = [small.serve("alice") for _ in range(5)]
+    assert skipped(side_by_side[0]) == (False,) * 3, "at once, whatever a player claims"
+    small.clock.on(60)
+    assert skipped(side_by_side[1], played_a=[]) == (False,) * 3, "one side was not heard"
+    assert skipped(side_by_side[2]) == (False,) * 3, "one after another"
+    small.clock.on(60)
+    assert skipped(side_by_side[3]) == (True,) * 3
+    ballot = small.ballot(side_by_side[4], "tie")
+    small.clock.on(60)
+    assert told(small.arena.vote("alice", ballot), ballot) == (True,) * 3
 
 
 @ON_SQLITE

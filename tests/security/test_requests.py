@@ -367,6 +367,19 @@ def test_addresses_that_browsers_read_otherwise_are_not_gone_to_after_signing_in
     assert _own(target) == "/"
 
 
+def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+    from guard import Guard
+    from starlette.responses import PlainTextResponse
+    from starlette.testclient import TestClient
+
+    client = TestClient(Guard(PlainTextResponse("taken")))
+    for method in ("POST", "DELETE"):
+        assert client.request(method, "/mcp", json={}).text == "taken"
+        assert client.request(method, "/mcp/below", json={}).text == "taken"
+        assert client.request(method, "/mcpanything", json={}).status_code in (403, 405)
+
+
 def test_names_that_anybody_can_take_make_no_operator() -> None:
     sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
     from identity import SESSION, SignIn
@@ -381,6 +394,9 @@ def test_names_that_anybody_can_take_make_no_operator() -> None:
 
     assert person("https://login.example:1", "https://login.example:1")
     assert not person("https://login.example:1", "https://login.example:2")
+    assert person("root", "hf:1"), "the Hub gives a name to one person"
+    assert person("hf:1", "hf:1")
+    assert not person("root", "https://login.example:1"), "elsewhere anybody may take it"
 
 
 def test_nothing_of_this_is_asked_of_the_environment_of_the_tests() -> None:

@@ -19,10 +19,12 @@ from joserfc.jwk import RSAKey
 
 
 class LoopbackProvider:
-    """Signs in `person`; counts what it was asked."""
+    """Signs in `person`; `claims` go before what an id token says, `signing` before the key that it is signed with."""
 
     def __init__(self) -> None:
         self.person: dict[str, Any] = {"sub": "5e67bdd6", "preferred_username": "alice"}
+        self.claims: dict[str, Any] = {}
+        self.signing: RSAKey | None = None
         self._key = RSAKey.generate_key(2048, {"kid": "one"})
         self._codes: dict[str, dict[str, str]] = {}
         self._socket = socket.socket()
@@ -85,8 +87,9 @@ class LoopbackProvider:
                 "nonce": asked["nonce"],
                 "iat": now,
                 "exp": now + 300,
+                **self.claims,
             }
-            signed = jwt.encode({"alg": "RS256", "kid": "one"}, claims, self._key)
+            signed = jwt.encode({"alg": "RS256", "kid": "one"}, claims, self.signing or self._key)
             return JSONResponse({"access_token": "secret-token", "token_type": "bearer", "id_token": signed})
 
         return app

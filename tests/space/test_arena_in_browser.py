@@ -373,10 +373,11 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
     fill(tmp_path / "podeval.db", tmp_path / "audio", items=1)
     fill_long(tmp_path / "podeval.db", tmp_path / "audio")
     servers = []
-    with Database(tmp_path / "podeval.db") as database:
+    with Database(tmp_path / "podeval.db") as database, Database(tmp_path / "empty.db") as nothing:
 
-        def serve(mode: str = "local", closed: str | None = None, **settings: Any) -> str:
-            app = site_without_board(tmp_path, Arena(database, Settings(**settings)), mode, closed)
+        def serve(mode: str = "local", closed: str | None = None, empty: bool = False, **settings: Any) -> str:
+            arena = Arena(nothing if empty else database, Settings(**settings))
+            app = site_without_board(tmp_path, arena, mode, closed)
             listening = socket.socket()
             listening.bind(("127.0.0.1", 0))
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
@@ -403,6 +404,10 @@ def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], v
     assert "because the disk is lost" in page.inner_text("main")
     assert page.locator(".vote").count() == 0
     assert violations(page) == []
+    page.goto(small(empty=True) + "/arena")
+    page.wait_for_load_state("networkidle")
+    assert page.locator("#nothing-yet").count() == 1
+    assert here.wrong == [], "an arena without battles runs no script of battles"
     address = small()
     page.goto(f"{address}/arena")
     for _ in range(6):

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from itsdangerous import TimestampSigner
+from joserfc.jwk import RSAKey
 from loopback_provider import LoopbackProvider
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from podeval.client import Client, SiteUnavailable
 from podeval.errors import BadInput
+from podeval.store.database import StoreUnusable
 
 
 @pytest.fixture
@@ -31,7 +38,7 @@ def signed(
     monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
     monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
     monkeypatch.setenv("OPENID_PROVIDER_URL", provider.url)
-    monkeypatch.setenv("PODEVAL_ADMINS", "root, alice")
+    monkeypatch.setenv("PODEVAL_ADMINS", f"{provider.url}:0, {provider.url}:5e67bdd6")
     with TestClient(board_app.build(tmp_path / "runs", "0.0.0.0")) as client:
         yield client
 
@@ -52,7 +59,8 @@ def who(client: TestClient) -> str:
 
 
 def test_somebody_signs_in_with_the_provider_and_out_again(signed: TestClient, provider: LoopbackProvider) -> None:
-    assert "Sign in with Hugging Face" in who(signed)
+    assert f"Sign in at {provider.url.removeprefix('http://')}</a>" in who(signed)
+    assert "Hugging Face" not in signed.get("/arena", headers={"accept": "text/html"}).text
     done = signing_in(signed, provider, "/arena/ratings")
     assert (done.status_code, done.headers["location"]) == (303, "/arena/ratings")
     assert "alice" in who(signed)
@@ -69,6 +77,84 @@ def test_a_forged_state_or_code_signs_nobody_in(signed: TestClient, provider: Lo
         done = signed.get(f"/sign-in/done?{query}", follow_redirects=False)
         assert (done.status_code, done.headers["location"]) == (303, "/?signed-in=no")
     assert "alice" not in who(signed)
+    page = signed.get("/?signed-in=no", headers={"accept": "text/html"}).text
+    assert '<p class="notice" role="alert">You are not signed in: ' in page
+    assert "您尚未登录" in signed.get("/?signed-in=no&lang=zh", headers={"accept": "text/html"}).text
+    assert "You are not signed in" not in signed.get("/?lang=en", headers={"accept": "text/html"}).text
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"nonce": "of another sign-in"},
+        {"aud": "another-site"},
+        {"iss": "https://another.example"},
+        {"exp": 1_000_000_000},
+        {"sub": None},
+        "another key",
+    ],
+    ids=str,
+)
+def test_what_does_not_prove_who_it_is_is_refused_as_that(
+    signed: TestClient, provider: LoopbackProvider, wrong: Any
+) -> None:
+    if wrong == "another key":
+        provider.signing = RSAKey.generate_key(2048, {"kid": "one"})
+    else:
+        provider.claims = wrong
+    answer = signing_in(signed, provider)
+    assert (answer.status_code, answer.json()["reason"]) == (400, "unproven")
+    assert answer.json()["error"].startswith("You are not signed in: what came back from who signs people in does not")
+    assert "alice" not in who(signed)
+    provider.claims, provider.signing = {}, None
+    assert signing_in(signed, provider).status_code == 303, "another try is not spoilt by it"
+    assert "alice" in who(signed)
+
+
+def test_who_signs_people_in_and_does_not_answer_is_told_as_that(
+    signed: TestClient, provider: LoopbackProvider
+) -> None:
+    out = signed.get("/sign-in", follow_redirects=False)
+    state = parse_qs(urlsplit(out.headers["location"]).query)["state"][0]
+    provider.__exit__()
+    answer = signed.get(f"/sign-in/done?code=any&state={state}", follow_redirects=False)
+    assert (answer.status_code, answer.json()["reason"]) == (503, "sign-in")
+
+
+def test_a_name_that_anybody_may_choose_makes_no_operator_at_another_provider(
+    board_app: ModuleType,
+    signed: TestClient,
+    provider: LoopbackProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    provider.person = {"sub": "9", "preferred_username": f"{provider.url}:5e67bdd6"}
+    assert signing_in(signed, provider).status_code == 303
+    assert signed.get("/admin").status_code == 403
+    provider.person = {"sub": "5e67bdd6", "preferred_username": "whoever"}
+    assert signing_in(signed, provider).status_code == 303
+    assert signed.get("/admin").status_code == 200
+    for names in ("boss", f"{provider.url}:5e67bdd6, boss", "hf:5e67bdd6", f"{provider.url}:"):
+        monkeypatch.setenv("PODEVAL_ADMINS", names)
+        with pytest.raises(BadInput, match=r"people may choose their names at .*: write identities, http://127"):
+            board_app.build(tmp_path / "runs", "0.0.0.0")
+
+
+@pytest.mark.parametrize("content", [[1], {"person": {}}, {"person": [1]}, {"person": {"identity": 1, "name": "x"}}, 7])
+def test_a_signed_session_of_odd_content_is_none(board_app: ModuleType, content: Any) -> None:
+    signer = TimestampSigner("of the tests")
+    from identity import SessionMiddleware, SignIn
+
+    seen: list[Any] = []
+
+    async def page(scope: Any, receive: Any, send: Any) -> None:
+        seen.append(SignIn("oidc").person(Request(scope)))
+        await PlainTextResponse("read")(scope, receive, send)
+
+    client = TestClient(SessionMiddleware(page, "of the tests", session_cookie="podeval"))
+    client.cookies.set("podeval", signer.sign(b64encode(json.dumps(content).encode())).decode())
+    assert client.get("/").text == "read"
+    assert seen == [None]
 
 
 @pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"])
@@ -105,6 +191,23 @@ def test_whether_the_database_answers_is_told_without_its_place(
         answer = client.get("/health")
     assert answer.status_code == 503
     assert answer.json() == {"status": "down", "error": "the database does not answer"}
+
+
+def test_a_database_that_takes_no_writes_takes_nothing(
+    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from write_probe import NOT_TAKEN
+
+    def full(*_: Any, **__: Any) -> Any:
+        raise StoreUnusable(f"the disk of {tmp_path} is full; nothing was recorded, free some space")
+
+    with TestClient(board_app.build(tmp_path / "runs")) as client:
+        monkeypatch.setattr("podeval.store.database.Database.write", full)
+        answer = client.get("/health")
+    assert answer.status_code == 200
+    assert {name: answer.json()[name] for name in ("status", "taking", "closed")} == {
+        "status": "ok", "taking": False, "closed": NOT_TAKEN,
+    }  # fmt: skip
 
 
 def test_monitors_count_as_often_as_they_need_and_no_more(board_app: ModuleType, tmp_path: Path) -> None:

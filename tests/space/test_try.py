@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,7 @@ import pytest
 import soundfile
 from starlette.testclient import TestClient
 
+from podeval.errors import BadInput
 from podeval.leaderboard.folder import RunsFolder
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
@@ -92,6 +94,30 @@ def test_a_long_recording_and_a_file_that_is_none_are_refused(
     none = said(recording.measure(str(tmp_path / "<b>words.wav"), "", ["loudness"], lambda *_, **__: None))
     assert "&lt;b&gt;words.wav" in none
     assert str(tmp_path) not in none
+
+
+def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
+    board_app: ModuleType, tone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tempfile
+
+    from tabs import recording
+
+    from podeval import sandbox
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for name, channels, rate in (("many", 9, RATE), ("fast", 1, 400_000)):
+        soundfile.write(tmp_path / f"{name}.wav", np.full((RATE, channels), 0.1), rate)
+        with pytest.raises(BadInput, match=rf"{name}|channels|Hz"):
+            recording.decoded_apart(tmp_path / f"{name}.wav")
+    copy = recording.decoded_apart(tone)
+    assert soundfile.info(copy).frames == 6 * 48_000
+    assert tone.exists()
+    shutil.rmtree(copy.parent)
+    monkeypatch.setattr(recording, "LIMITS", sandbox.Limits(wall_seconds=20, memory_bytes=64 * 2**20, processes=64))
+    with pytest.raises(BadInput, match=r"tone\.wav cannot be decoded here \(.*\); export it again"):
+        recording.decoded_apart(tone)
+    assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"
 
 
 def test_a_script_is_measured(board_app: ModuleType) -> None:

@@ -104,3 +104,24 @@ def test_a_file_that_is_no_export_is_refused(small_arena: Make, tmp_path: Path, 
         import_files(small_arena().database, tmp_path / name)
     with pytest.raises(BadInput, match="name a"):
         import_files(small_arena().database, tmp_path / "absent")
+
+
+def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    small = small_arena()
+    export(small.database, tmp_path / "none")
+    small.vote("alice", comment="clear")
+    small.arena.exclude("ballot-000001", "a test", "ada")
+    small.arena.erase(pseudonym=small.arena.voter("bob"))
+    export(small.database, tmp_path / "some")
+    for name in ("votes", "standings", "erasures"):
+        none, some = (pq.read_schema(tmp_path / which / f"{name}.parquet") for which in ("none", "some"))
+        assert none.names == some.names
+        types = dict(zip(some.names, some.types, strict=True))
+        known = {column for column in some.names if str(types[column]) != "null"}
+        assert [c for c in known if str(none.field(c).type)[:9] != str(types[c])[:9]] == [], "of the same kinds"
+    for name in ("ratings", "answers"):
+        assert {"test", "listener", "page", "saved_at"} < set(
+            pq.read_schema(tmp_path / "none" / f"{name}.parquet").names
+        )

@@ -1,14 +1,19 @@
 """The service and the backup find the same secret."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from podeval.arena import Arena
 from podeval.errors import BadInput
+from podeval.listening import Listening
+from podeval.store import moderation
 from podeval.store.database import Database
-from podeval.store.secret import Secret, kept_secret
+from podeval.store.people import pseudonym_of
+from podeval.store.secret import Secret, SecretLost, kept_secret, renew
 
 
 @pytest.fixture
@@ -70,3 +75,85 @@ def test_of_two_that_make_it_at_once_one_wins(database: Database, tmp_path: Path
     assert len(set(found)) == 1
     assert [path.name for path in tmp_path.glob("*secret*")] == ["podeval.db.secret"]
     assert (tmp_path / "podeval.db.secret").stat().st_mode & 0o777 == 0o600
+
+
+def known_people(database: Database, secret: Secret, *identities: str) -> list[str]:
+    """Pseudonyms of people, made by a secret."""
+    return [database.write(lambda session, who=who: pseudonym_of(session, secret, who)) for who in identities]
+
+
+def test_with_another_secret_than_the_people_are_known_by_nothing_begins(database: Database, tmp_path: Path) -> None:
+    beside = tmp_path / "podeval.db.secret"
+    known = known_people(database, Secret.of(database), "hf:alice", "hf:bob")
+    kept = beside.read_bytes()
+    beside.unlink()
+    for what in ("is not there", "is not the one that is there"):
+        with pytest.raises(SecretLost, match=f"knows 2 people {what}: .*podeval admin new-secret") as refused:
+            Secret.of(database)
+        assert str(beside) in str(refused.value)
+        assert beside.exists() == (what != "is not there"), "none is made"
+        beside.write_bytes(b"another" * 5)
+    beside.write_bytes(kept)
+    assert known_people(database, Secret.of(database), "hf:alice", "hf:bob") == known
+
+
+def test_a_database_of_before_keeps_the_secret_that_is_there_and_none_without_it(
+    database: Database, tmp_path: Path
+) -> None:
+    beside = tmp_path / "podeval.db.secret"
+    beside.write_bytes(b"before" * 6)
+    known_people(database, Secret(b"before" * 6), "hf:alice")
+    beside.rename(tmp_path / "elsewhere")
+    with pytest.raises(SecretLost):
+        Secret.of(database)
+    (tmp_path / "elsewhere").rename(beside)
+    Secret.of(database)
+    beside.write_bytes(b"another" * 5)
+    with pytest.raises(SecretLost):
+        Secret.of(database)
+
+
+def test_a_new_secret_is_taken_where_an_operator_says_so(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = tmp_path / "podeval.db.secret"
+    (alice,) = known_people(database, Secret.of(database), "hf:alice")
+    before = beside.read_bytes()
+    assert renew(database, "it was seen by others", "root") == 1
+    assert beside.read_bytes() != before
+    assert [path.read_bytes() for path in tmp_path.glob("podeval.db.secret.before-*")] == [before]
+    assert known_people(database, Secret.of(database), "hf:alice") != [alice]
+    with database.reading() as session:
+        (noted,) = moderation.trail(session)
+    assert (noted.action, noted.reason, noted.made_by) == ("secret renewed", "it was seen by others", "root")
+    monkeypatch.setenv("PODEVAL_SECRET", "e" * 32)
+    assert renew(database, "it comes from the environment now", "root") == 2
+    assert same(database, b"e" * 32)
+    with pytest.raises(BadInput, match="knows this secret; set another PODEVAL_SECRET first"):
+        renew(database, "again", "root")
+
+
+def test_what_needs_no_secret_goes_on_without_it(database: Database, tmp_path: Path) -> None:
+    known_people(database, Secret.of(database), "hf:alice")
+    (tmp_path / "podeval.db.secret").unlink()
+    arena, listening = Arena(database), Listening(database)
+    assert (arena.counts().battles, listening.tests()) == (0, [])
+    for use in (
+        lambda: arena.voter("hf:alice"),
+        lambda: arena.erase("hf:alice"),
+        lambda: arena.origin("127.0.0.1"),
+        lambda: arena.audio("a.name.of.some"),
+    ):
+        with pytest.raises(SecretLost):
+            use()
+
+
+def test_a_site_does_not_start_without_the_secret_of_its_people(database: Database, tmp_path: Path) -> None:
+    sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
+    pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    from services import open_services
+
+    known_people(database, Secret.of(database), "hf:alice")
+    (tmp_path / "podeval.db.secret").unlink()
+    with pytest.raises(SecretLost, match="each would be a new voter"):
+        open_services(tmp_path, str(tmp_path / "podeval.db"))

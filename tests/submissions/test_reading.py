@@ -97,6 +97,12 @@ def test_all_mistakes_are_told_at_once_and_many_are_cut_short() -> None:
         parse(many)
 
 
+def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
+    with pytest.raises(BadDocument) as caught:
+        parse(GOOD.replace("    tracks: [voice]\n", "    tracks: [voice]\n    splits: [topics]\n"))
+    assert [found.field for found in caught.value.problems] == ["benchmarks[1].splits"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 
 from podeval.arena.review import Status
 from podeval.arena.service import Arena
+from podeval.arena.voting import tells
 from podeval.human.ratings import POOLED, Standings, standings_by_dimension
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import Rating
@@ -27,8 +28,8 @@ _QUICK = 0.2
 
 _OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
 _SYSTEMS_OF_VOTE = (
-    select(Battle.dimension, _A.id, _A.title, _A.kind, _B.id, _B.title, _B.kind)
-    .join(Vote, Vote.battle == Battle.id)
+    select(Vote, Battle, _A.id, _A.title, _A.kind, _B.id, _B.title, _B.kind)
+    .join(Battle, Vote.battle == Battle.id)
     .join(_OUTPUT_A, Battle.output_a == _OUTPUT_A.id)
     .join(_OUTPUT_B, Battle.output_b == _OUTPUT_B.id)
     .join(_A, _OUTPUT_A.system == _A.id)
@@ -147,7 +148,7 @@ class Rankings:
         return self._ranking
 
     def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
-        """Who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told.
+        """Who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told of it.
 
         Args:
             voter: a pseudonym.
@@ -157,9 +158,10 @@ class Rankings:
             return None
         with self._arena.database.reading(one_state=False) as session:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
-        if judged is None:
-            return None
-        dimension, *sides = judged
+            if judged is None or not tells(session, *judged[:2], self._arena.settings):
+                return None
+        _, battle, *sides = judged
+        dimension = battle.dimension
         part = self.current().standings.get(dimension)
         rated = {row.system: row for row in part.ratings.systems} if part else {}
         one, two = (Revealed(title, kind, rated.get(id)) for id, title, kind in (sides[:3], sides[3:]))

@@ -157,7 +157,7 @@ class Arena:
     ) -> None:
         self.database = database
         self.settings = settings or Settings()
-        self._secret = secret or Secret.of(database)
+        self._secret = secret or Secret.where_kept(database)
         self._secret_lasts = secret is not None or is_set()
         self._clock = clock
         self._objects = objects

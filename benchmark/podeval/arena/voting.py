@@ -24,6 +24,8 @@ _BEYOND = 1.0
 """Seconds by which a player may report more than the excerpt has."""
 
 _LONGEST_PLAYING = 86_400.0
+_HAIR = 1e-6
+"""Of shares that are equal but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def record(
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
-        return _acknowledged(before, *titles if settings.reveal else (None, None))
+        return _acknowledged(before, *titles if tells(session, before, battle, settings) else (None, None))
     if before is not None:
         raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
     if earlier:
@@ -151,7 +153,33 @@ def record(
     )
     session.add(vote)
     session.flush()
-    return _acknowledged(vote, *titles if settings.reveal else (None, None))
+    return _acknowledged(vote, *titles if tells(session, vote, battle, settings) else (None, None))
+
+
+def tells(session: Session, vote: Vote, battle: Battle, settings: Settings) -> bool:
+    """Whether who cast a vote is told who was who: a skip tells only who listened as a judgement needs.
+
+    Otherwise skipping would name both systems of every battle to who hears none, which are labels to know voices by.
+
+    Args:
+        session: of the database.
+        vote: that was recorded.
+        battle: which it is about.
+        settings: of the arena.
+    """
+    if not settings.reveal or vote.outcome != "skip":
+        return settings.reveal
+    if min(vote.heard_a, vote.heard_b) + _HAIR < settings.heard_share:
+        return False
+    # Battles that were open side by side were heard one after another.
+    before = session.scalar(
+        select(func.max(Vote.recorded_at)).where(
+            Vote.voter == vote.voter, Vote.number < vote.number, Vote.recorded_at <= vote.recorded_at
+        )
+    )
+    free = [vote.elapsed] if before is None else [vote.elapsed, (vote.recorded_at - before).total_seconds()]
+    needed = settings.needed_seconds(*(end - begin for begin, end in spans(battle)))
+    return all(seconds is None or seconds >= needed for seconds in free)
 
 
 def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Acknowledgement:
@@ -160,7 +188,7 @@ def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Ackno
 
 def _refuse_unheard(shares: list[float], lengths: list[float], free: float | None, settings: Settings) -> None:
     for name, share in zip("AB", shares, strict=True):
-        if share + 1e-6 < settings.heard_share:
+        if share + _HAIR < settings.heard_share:
             raise Refused(
                 refusal.NOT_HEARD,
                 f"please listen to more of side {name}: {share:.0%} of it was played, "

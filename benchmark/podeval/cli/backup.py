@@ -95,7 +95,9 @@ def restore(
         _say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
     for path in done.kept:
         _say(f"what was there is kept in {path}")
-    if done.secret is None:
+    if lost := _why_lost(place_of(database, runs)):
+        _say(f"The site does not start yet: {lost}")
+    elif done.secret is None:
         _say("The backup holds no secret: set PODEVAL_SECRET, or put podeval.db.secret back, before the site starts.")
     elif not str(done.secret).endswith(".db.secret") and done.secret.name == "podeval.secret":
         _say(f"Set PODEVAL_SECRET_FILE={done.secret} for the site and the workers.")
@@ -148,6 +150,15 @@ def retention(
     for name, reason in found.kept.items():
         print(f"{name} keeps recordings: {reason}")
     print(told_short(found) if not dry_run or not lost else f"then {told_short(found)}")
+
+
+def _why_lost(place: str) -> str:
+    """Why the secret that is there is not the one of the people in a restored database; empty where it is."""
+    from podeval.store.database import Database as Opened
+    from podeval.store.secret import kept_secret, why_lost
+
+    with Opened(place) as opened, opened.reading() as session:
+        return why_lost(session, opened, kept_secret(opened.url))
 
 
 def _print(place: Path, found: "Backup", as_json: bool, told: str) -> None:

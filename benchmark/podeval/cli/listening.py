@@ -41,7 +41,7 @@ def check(
             continue
         print(
             f"{found.id}: {found.kind}, {len(found.systems)} systems, {len(found.items)} items; "
-            f"{found.listeners} listeners with {found.each} items each, about {found.estimate(found.each):.0f} minutes"
+            f"{found.listeners} listeners with {found.each} items each, {_minutes(found.estimate(found.each))}"
         )
 
 
@@ -78,7 +78,7 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
             found = results.overview(opened, test)
             print(
                 f"{test}: {found.design.kind}, {found.finished} of {found.design.listeners} listeners finished, "
-                f"{found.unfinished} unfinished, {found.excluded} left out"
+                f"{found.unfinished} unfinished, {found.excluded} left out by hand"
             )
 
 
@@ -180,6 +180,10 @@ def _lines(marks: "list[Mark]") -> None:
 
 def _line(content: dict[str, Any]) -> None:
     print(json.dumps(content, ensure_ascii=False))
+
+
+def _minutes(minutes: float) -> str:
+    return f"about {minutes:.0f} minutes" if round(minutes) > 1 else "about a minute"
 
 
 def _designs(path: Path, webmushra: bool) -> "list[Design]":

@@ -155,7 +155,10 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
             came = f"{proposal.state}{_told(proposal.url or proposal.reason)}"
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
-            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {step.after} by {step.made_by}{_told(step.reason)}")
+            what = f"{step.after} by {step.made_by}"
+            # The reason of a withdrawal says so too, as it stands alone elsewhere.
+            reason = step.reason.removeprefix(what).removeprefix(": ")
+            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_told(reason)}")
 
 
 @submissions.command()

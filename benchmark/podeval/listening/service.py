@@ -70,7 +70,7 @@ class Listening:
         self, database: Database, *, secret: Secret | None = None, clock: Clock = lambda: datetime.now(UTC)
     ) -> None:
         self.database = database
-        self._secret = secret or Secret.of(database)
+        self._secret = secret or Secret.where_kept(database)
         self._clock = clock
 
     def create(self, design: Design) -> str:

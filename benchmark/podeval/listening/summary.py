@@ -13,11 +13,15 @@ from podeval.store.database import Database
 
 @dataclass(frozen=True)
 class Summary:
-    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences."""
+    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences.
+
+    `dropped`: how many finished listeners the screening left out.
+    """
 
     rows: tuple[dict[str, Any], ...]
     screened: tuple[Screened, ...]
     remarks: tuple[str, ...]
+    dropped: int = 0
 
 
 def summarise(database: Database, test: str) -> Summary:
@@ -60,7 +64,7 @@ def summarise(database: Database, test: str) -> Summary:
         if alpha.value is not None:
             bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
             remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
-    return Summary(tuple(rows), tuple(screened), tuple(remarks))
+    return Summary(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
 
 
 def _screened(design: Design, marks: list[Mark]) -> list[Screened]:

@@ -22,7 +22,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, IntegrityError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+)
+from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
@@ -57,6 +65,8 @@ _SHARED_MOUNTS = ("nfs", "cifs", "smb", "fuse", "9p", "ceph", "gcsfuse", "s3fs")
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuseblk")
 _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
 """PostgreSQL's codes: serialization failure, deadlock, lock not available, and a key that another took just before."""
+
+_NO_TABLE = "42P01"
 
 
 class StoreUnusable(PodevalError):
@@ -122,7 +132,7 @@ class Database:
         try:
             with Session(self._one_state if one_state else self._each, expire_on_commit=False) as session:
                 yield session
-        except DBAPIError as error:
+        except (DBAPIError, NoConnectionLeft) as error:
             raise _translated(error, self.name) from error
 
     @contextmanager
@@ -167,6 +177,8 @@ class Database:
                 met = error
                 if isinstance(error, IntegrityError) and attempt == _TRIES - 1:
                     raise
+            except NoConnectionLeft as error:
+                raise _translated(error, self.name) from error
             time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
         raise StoreUnusable(f"the database {self.name} is busy ({_said(met)}); nothing was written, try again") from met
 
@@ -339,8 +351,10 @@ def _met_another(error: DBAPIError) -> bool:
     return state in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
-def _translated(error: DBAPIError, name: str) -> Exception:
+def _translated(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """A sentence for what the operator can mend; anything else as it is."""
+    if isinstance(error, NoConnectionLeft):
+        return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
     said = _said(error)
     if "disk" in said and "full" in said:
         return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
@@ -349,7 +363,9 @@ def _translated(error: DBAPIError, name: str) -> Exception:
             f"the database {name} is damaged ({said}); stop the site, restore the last backup with `podeval restore`, "
             "then read back the public log"
         )
-    if isinstance(error, OperationalError):
+    if getattr(error.orig, "sqlstate", None) == _NO_TABLE:
+        return StoreUnusable(f"the tables of the database {name} are gone; restore a backup with `podeval restore`")
+    if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
         return StoreUnusable(f"the database {name} does not answer ({said}); nothing was recorded, try again")
     return error
 

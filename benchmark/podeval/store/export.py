@@ -16,7 +16,17 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.files import write_whole
-from podeval.store.records import Record, erasure_records, read_record, standing_records, to_line, vote_records
+from podeval.store.records import (
+    ErasureRecord,
+    Record,
+    StandingRecord,
+    VoteRecord,
+    erasure_records,
+    read_record,
+    standing_records,
+    to_line,
+    vote_records,
+)
 from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 from podeval.store.taking_in import TakenIn, take_in
 
@@ -44,7 +54,9 @@ def export(database: Database, folder: Path, format: Format = "parquet", *, comm
             "answers": list(_answers(session, comments)),
         }
     for name, rows in tables.items():
-        write_whole(folder / f"{name}.{format}", _parquet(rows) if format == "parquet" else _lines(rows))
+        write_whole(
+            folder / f"{name}.{format}", _parquet(rows, _COLUMNS[name]) if format == "parquet" else _lines(rows)
+        )
     return {name: len(rows) for name, rows in tables.items()}
 
 
@@ -99,6 +111,22 @@ def _plain(record: Record) -> dict[str, Any]:
     return record.model_dump(by_alias=True)
 
 
+def _kinds(model: type[Record]) -> dict[str, type]:
+    """The columns of a kind of record, each with the kind of its values."""
+    properties = model.model_json_schema(by_alias=True)["properties"]
+    return {name: _kind(of) for name, of in properties.items()}
+
+
+def _kind(of: dict[str, Any]) -> type:
+    """The kind of a value by its JSON Schema."""
+    if "anyOf" in of:
+        return next(_kind(one) for one in of["anyOf"] if one.get("type") != "null")
+    if of.get("format") == "date-time":
+        return datetime
+    kinds: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+    return kinds[of["type"]]
+
+
 def _ratings(session: Session) -> Iterator[dict[str, Any]]:
     query = (
         select(ListeningRating, ListeningSession, ListeningTest)
@@ -150,14 +178,37 @@ def _sitting(sitting: ListeningSession, test: ListeningTest) -> dict[str, Any]:
     }
 
 
-def _parquet(rows: list[dict[str, Any]]) -> bytes:
+_SITTING = {**dict.fromkeys(("test", "kind", "design", "listener"), str), "finished_at": datetime, "standing": str}
+_SAVED = {"seconds": float, "saved_at": datetime}
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "votes": _kinds(VoteRecord),
+    "standings": _kinds(StandingRecord),
+    "erasures": _kinds(ErasureRecord),
+    "ratings": {
+        **_SITTING,
+        **dict.fromkeys(("page", "item", "stimulus", "scale"), str),
+        **dict.fromkeys(("value", "heard"), float),
+        **_SAVED,
+    },
+    "answers": {
+        **_SITTING,
+        **dict.fromkeys(("page", "item", "stimulus", "question", "choice", "reason"), str),
+        **_SAVED,
+    },
+}
+"""What each table holds, also where it has no row: who reads it need not know that before."""
+
+
+def _parquet(rows: list[dict[str, Any]], columns: dict[str, Any]) -> bytes:
     import io
 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = list(rows[0]) if rows else []
-    table = pa.Table.from_pylist(rows) if rows else pa.table({name: [] for name in names})
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types[datetime] = pa.timestamp("us", tz="UTC")
+    empty = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    table = pa.Table.from_pylist(rows) if rows else empty.empty_table()
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue()

@@ -22,6 +22,8 @@ TAKEN_DOWN = "submission taken down"
 CLOSED_DIMENSIONS = "arena.closed dimensions"
 VOTES_GOAL = "arena.votes goal"
 _FROZEN = "frozen."
+_PROBE, _PROBE_BYTES = "service.write probe", 8_192
+_CHECK_VALUE = "secret.check value"
 
 
 class OperatorSetting(Table):
@@ -108,6 +110,22 @@ def votes_goal(session: Session) -> int | None:
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
     """Set it, or take it away."""
     keep_setting(session, VOTES_GOAL, votes, by, now)
+
+
+def secret_check(session: Session) -> str | None:
+    """The check value of the service's secret; None where none was kept yet."""
+    found = _value(session, _CHECK_VALUE)
+    return str(found) if found else None
+
+
+def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
+    """Keep it; people are known by this secret from now on."""
+    _set(session, _CHECK_VALUE, check, by, now)
+
+
+def set_probe(session: Session, now: datetime) -> None:
+    """Write about as much as a vote with all that comes with it, to see whether it can be."""
+    _set(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
 def _value(session: Session, name: str) -> Any:

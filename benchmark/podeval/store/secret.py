@@ -1,15 +1,26 @@
-"""The secret of a service: what makes its tokens unforgeable and its hashes of persons useless to others."""
+"""The secret of a service: what makes its tokens unforgeable and its hashes of persons useless to others.
+
+The database keeps a check value of it, a keyed hash of a constant, which tells nothing of it: with another secret
+everybody would be a new voter, without a word and with votes that count again. So another one is refused, unless an
+operator says that it may be (`podeval admin new-secret`).
+"""
 
 import base64
 import hashlib
 import hmac
 import os
 import secrets
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
 from podeval.errors import BadInput
+from podeval.store import moderation
 from podeval.store.files import sync_folder, writing
+from podeval.store.tables import Pseudonym
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -20,6 +31,11 @@ VARIABLE = "PODEVAL_SECRET"
 FILE_VARIABLE = "PODEVAL_SECRET_FILE"
 SHORTEST = 32
 """Characters of a secret that is set by hand."""
+_CHECK = "check value"
+
+
+class SecretLost(BadInput):
+    """The people in a database are known by another secret than the one that is there."""
 
 
 class Secret:
@@ -40,15 +56,35 @@ class Secret:
 
         Raises:
             BadInput: it is too short, or there is none and the database is a server.
+            SecretLost: the people in the database are known by another one.
         """
-        if (kept := kept_secret(database.url)) is not None:
-            return cls(kept)
-        if not database.is_sqlite:
-            raise BadInput(
-                f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
-                "database: python -c 'import secrets; print(secrets.token_hex(32))'"
-            )
-        return cls(_made(_beside(database.url)))
+        kept = kept_secret(database.url)
+        with database.reading() as session:
+            if lost := why_lost(session, database, kept):
+                raise SecretLost(lost)
+            known = moderation.secret_check(session)
+        secret = cls(kept or _new(database))
+        if known != secret.mark(_CHECK):
+            database.write(lambda session: secret._settle(session, database))
+        return secret
+
+    @classmethod
+    def where_kept(cls, database: "Database") -> "Secret":
+        """The same; where it is lost, one of which every use is refused, so that what needs none goes on.
+
+        Raises:
+            BadInput: see `of`.
+        """
+        try:
+            return cls.of(database)
+        except SecretLost as error:
+            return _Lost(error)
+
+    def _settle(self, session: Session, database: "Database") -> None:
+        """Keep the check value, unless people are known by another one."""
+        if lost := why_lost(session, database, self._key):
+            raise SecretLost(lost)
+        moderation.set_secret_check(session, self.mark(_CHECK), "podeval", datetime.now(UTC))
 
     def digest(self, purpose: str, *parts: str) -> bytes:
         """32 bytes that nobody else can compute."""
@@ -73,6 +109,55 @@ class Secret:
         return tuple(parts) if hmac.compare_digest(mark, self.mark(purpose, *parts)) else None
 
 
+class _Lost(Secret):
+    """Stands where the secret is lost, and says so to whoever asks for anything that is made with it."""
+
+    def __init__(self, error: SecretLost) -> None:
+        super().__init__(secrets.token_bytes(32))
+        self._error = error
+
+    def digest(self, purpose: str, *parts: str) -> bytes:
+        """Nothing: it is refused."""
+        raise SecretLost(str(self._error))
+
+
+def renew(database: "Database", reason: str, by: str) -> int:
+    """Take another secret, by which nobody in the database is known; how many people were known by the one before.
+
+    One that comes from the environment is taken as it is; a file beside the database is made anew, the one that was
+    there is kept under a name that says when.
+
+    Args:
+        database: whose; nothing else may be using it.
+        reason: why, for the trail.
+        by: who decided it, likewise.
+
+    Raises:
+        BadInput: the environment holds the secret that the database knows already, or one that is too short.
+    """
+    now = datetime.now(UTC)
+    beside = _beside(database.url)
+    if is_set():
+        kept = kept_secret(database.url)
+        assert kept is not None
+    else:
+        if beside.exists():
+            with writing(beside):
+                beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
+        kept = _new(database)
+    check = Secret(kept).mark(_CHECK)
+
+    def work(session: Session) -> int:
+        if moderation.secret_check(session) == check:
+            raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
+        people = _people(session)
+        moderation.set_secret_check(session, check, by, now)
+        moderation.note(session, "secret renewed", f"{people} people", reason, by, now)
+        return people
+
+    return database.write(work)
+
+
 def is_set() -> bool:
     """Whether the secret comes from the environment, so that it outlives the disk of the database."""
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
@@ -92,6 +177,44 @@ def kept_secret(url: "URL") -> bytes | None:
         return _read(Path(named))
     beside = _beside(url)
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
+
+
+def _new(database: "Database") -> bytes:
+    """A secret where there is none: made beside a file of SQLite; that of a server is the operator's to make."""
+    if not database.is_sqlite:
+        raise BadInput(
+            f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
+            "database: python -c 'import secrets; print(secrets.token_hex(32))'"
+        )
+    return _made(_beside(database.url))
+
+
+def _people(session: Session) -> int:
+    """How many people a database knows by a secret."""
+    return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
+
+
+def why_lost(session: Session, database: "Database", kept: bytes | None) -> str:
+    """Why a secret is not the one that the people in a database are known by; empty where it is, or there are none.
+
+    Args:
+        session: of the database.
+        database: itself.
+        kept: the secret that is there, if there is one.
+    """
+    if not (people := _people(session)):
+        return ""
+    known = moderation.secret_check(session)
+    if kept is not None and known in (None, Secret(kept).mark(_CHECK)):
+        return ""
+    place = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
+    how = "not there" if kept is None else "not the one that is there"
+    return (
+        f"the secret by which {database.name} knows {people} people is {how}: "
+        f"each would be a new voter, whose votes count again. Put it back as {place}, from where you keep it or from a "
+        "backup made --with-secret; or, where it is gone for good, say that all of them may be new: "
+        "podeval admin new-secret --reason WHY"
+    )
 
 
 def _beside(url: "URL") -> Path:

@@ -267,14 +267,18 @@ def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
 
 
 def _causes(error: ValidationError) -> list[ErrorDetails]:
-    """The errors without those that only follow: a list whose entries are all wrong counts as empty."""
+    """The errors without those that only follow: a list counts as empty where all its entries are wrong, anywhere."""
     details = error.errors()
     return [
         detail
         for detail in details
         if detail["type"] != "too_short"
-        or not any(other["loc"][:-1] == detail["loc"] for other in details if other is not detail)
+        or not any(_lies_in(other["loc"], detail["loc"]) for other in details if other is not detail)
     ]
+
+
+def _lies_in(place: Location, whole: Location) -> bool:
+    return len(place) > len(whole) and place[: len(whole)] == whole
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> Problem:
