@@ -120,12 +120,12 @@ def secret_check(session: Session) -> str | None:
 
 def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
     """Keep it; people are known by this secret from now on."""
-    _set(session, _CHECK_VALUE, check, by, now)
+    keep_setting(session, _CHECK_VALUE, check, by, now)
 
 
 def set_probe(session: Session, now: datetime) -> None:
     """Write about as much as a vote with all that comes with it, to see whether it can be."""
-    _set(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
+    keep_setting(session, _PROBE, now.isoformat().ljust(_PROBE_BYTES), "podeval", now)
 
 
 def _value(session: Session, name: str) -> Any:
