@@ -20,7 +20,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
 @metric(
     name="mushra",
     title="MUSHRA",
-    version="1.0",
+    version="1.1",
     dimension="human.naturalness",
     keys=(
         Key("mushra", "higher", "points", (0, 100), about="mean mark of the listeners who pass the screening"),

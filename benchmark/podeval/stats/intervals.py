@@ -126,8 +126,8 @@ def paired_bootstrap_ranks(
       widened for few clusters ("expanded percentile", Hesterberg 2015, What Teachers Should Know About the Bootstrap):
       the tail is Phi(-sqrt(G / (G - 1)) * t) where the plain one has (1 - level) / 2. It is not corrected.
 
-    Where the difference is the same in each of G clusters there is no spread to judge it by, and its p-value is that of
-    the sign test, 2 ** (1 - G).
+    Where the difference is the same in each of G clusters there is no spread to judge it by. Two equal systems differ
+    by any one amount with a chance of a quarter at most, so that its p-value is 4 ** (1 - G).
 
     A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
     beat, itself included.
@@ -228,7 +228,7 @@ def paired_difference(
         of_both = _pulls(membership @ (w * (y - whole)), membership @ w)
         pulls = of_both[:, 0] - of_both[:, 1]
     error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
-    if error <= _NO_SPREAD * abs(mean) and mean != 0 and 2.0 ** (1 - count) > 1 - level:
+    if error <= _NO_SPREAD * abs(mean) and mean != 0 and _all_alike(count) > 1 - level:
         return Interval(mean, None, None, len(items), count)
     tail, half = _expanded_tail(count, level), _student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
@@ -259,8 +259,17 @@ def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
     alike = errors <= _NO_SPREAD * np.abs(means)
     t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
     p = 2 * special.stdtr(count - 1, -t)
-    p[alike] = np.where(means[alike] == 0, 1.0, 2.0 ** (1 - count))
+    p[alike] = np.where(means[alike] == 0, 1.0, _all_alike(count))
     return means, p
+
+
+def _all_alike(clusters: int) -> float:
+    """The chance, at most, that two equal systems differ by the same amount in each of some clusters, and not by zero.
+
+    Of two draws from one distribution, one is larger by a given amount with a chance of sum p(x) p(x + d), which is at
+    most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these chances sum to at most 4 (1/4) ** clusters.
+    """
+    return float(4.0 ** (1 - clusters))
 
 
 def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], items: Sequence[str]) -> Array:
