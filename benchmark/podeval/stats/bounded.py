@@ -49,7 +49,7 @@ def share_interval(share: float, error: float, sizes: Array, values: int, level:
     clusters = float(sizes.sum() ** 2 / (sizes @ sizes))
     draws = float(values)
     if len(sizes) < values or clusters < values * (1 - 1e-9):
-        alike = error == 0.0 or not 0 < share < 1
+        alike = error < 1e-9 or not 0 < share < 1
         apart = clusters if alike else min(draws, max(clusters, share * (1 - share) / error**2))
         z, t = special.ndtri((1 + level) / 2), special.stdtrit(len(sizes) - 1, (1 + level) / 2)
         draws = apart if alike else max(1.0, apart * float(z / t) ** 2)
