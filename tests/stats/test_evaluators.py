@@ -146,5 +146,27 @@ def test_two_groups_of_raters_differ_where_one_favours_a_system() -> None:
     assert "s0" in apart.differing
 
 
+def test_a_group_that_also_saw_a_weak_system_rates_the_common_ones_alike() -> None:
+    """The ratings of each group are about its own mean, which a weak system moves by some 100 points."""
+    with_weak = votes(8, count=3000)
+    without = votes(9, count=3000)
+    seen = (without.first != 0) & (without.second != 0)
+    found = evaluators.cohorts(rate(with_weak), rate(without.only(seen)))
+    assert [gap.system for gap in found.gaps] == ["s1", "s2", "s3", "s4"]
+    assert abs(sum(gap.one for gap in found.gaps)) < 1e-6
+    assert found.differing == ()
+    assert all(gap.low is not None and gap.high is not None and gap.low < 0 < gap.high for gap in found.gaps)
+    with pytest.raises(BadInput, match="fewer than two"):
+        evaluators.cohorts(rate(votes(6)), rate(Battles.of(["x"], ["y"], ["a"])))
+
+
+def test_groups_of_one_taste_differ_at_most_once_in_twenty_times() -> None:
+    apart = sum(
+        bool(evaluators.cohorts(rate(votes(100 + n, count=400)), rate(votes(300 + n, count=400))).differing)
+        for n in range(100)
+    )
+    assert apart <= 12
+
+
 def test_longer_answers_score_higher() -> None:
     assert evaluators.duration_against_score([1, 2, 3, 4, 5, 6], [2, 1, 3, 4, 6, 5]).value == pytest.approx(31 / 35)
