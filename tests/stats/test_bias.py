@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
+from podeval.leaderboard import papers
 from podeval.stats.bias import length_bias, position_bias, preference, wilson
 
-TABLES = Path(__file__).parents[1] / "data" / "papers"
+TABLES = Path(papers.__file__).parent / "paper_tables"
 
 
 def mtalk_table_3() -> dict[str, dict[str, tuple[float, float, float]]]:

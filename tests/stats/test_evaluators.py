@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
+from podeval.leaderboard import papers
 from podeval.stats import evaluators
 from podeval.stats.agreement import srcc
 from podeval.stats.battles import Battles
@@ -33,7 +34,8 @@ TIE_BY_ROUNDING = ("arena", "Gemini-2.5-pro", "ambient")
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    with (TABLES / f"{name}.csv").open(encoding="utf-8") as file:
+    folder = TABLES if (TABLES / f"{name}.csv").exists() else Path(papers.__file__).parent / "paper_tables"
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 

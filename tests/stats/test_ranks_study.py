@@ -1,4 +1,4 @@
-"""The promises of docs/decisions/ranks.md and intervals.md, on fewer rounds than their study (tests/studies/ranks.py)."""
+"""The promises of docs/decisions/ranks.md and intervals.md, on fewer rounds than their study tests/studies/ranks.py."""
 
 import importlib.util
 import sys
