@@ -31,7 +31,7 @@ def evaluators(
         str,
         typer.Option(
             envvar="DATABASE_URL",
-            help="whose votes and listening tests count too; without files, podeval.db in the folder of runs by default",
+            help="whose votes and listening tests count too; without files, podeval.db in the folder of runs",
         ),
     ] = DEFAULT,
     as_json: AsJson = False,
