@@ -93,7 +93,7 @@ def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp
         json.loads(line) for line in podeval("report", "evaluators", "--database", place, "--json").out.splitlines()
     ]
     assert {finding["analysis"] for finding in raters} == {"leave one out"}
-    assert {finding["data"]["rater"] for finding in raters} == {"p1", "p2", "alike"}
+    assert len({finding["data"]["rater"] for finding in raters}) == 3, "of the finished sessions, by pseudonym"
     said = podeval("report", "validity", "--database", place, "--runs", tmp_path)
     assert said.code == 2
     assert "no runs" in said.err

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Array, Estimate, wilson_bounds
+from podeval.stats.agreement import Array, Estimate
+from podeval.stats.bounded import wilson_bounds
 from podeval.stats.intervals import cluster_codes, mean_ci
 
 PERMUTATIONS = 10_000
@@ -93,7 +94,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     if groups == wins.size:
         return position_bias(int(wins.sum()), wins.size)
     signs = np.where(wins, 1.0, -1.0)
-    mean = mean_ci(signs, codes.tolist(), bounds=(-1, 1))
+    mean = mean_ci(signs.tolist(), codes.tolist(), bounds=(-1, 1))
     difference = Estimate(mean.mean, mean.low, mean.high, wins.size)
     low, high = (None if bound is None else (1 + bound) / 2 for bound in (mean.low, mean.high))
     sums: Array = np.bincount(codes, weights=signs, minlength=groups).astype(np.float64)

@@ -78,7 +78,7 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
     second = float(np.mean(pulls**2))
     if count < 3 or second == 0.0:
         return half, half
-    skewness = float(np.mean(pulls**3)) / second**1.5 * math.sqrt(count * (count - 1)) / (count - 2)
+    skewness: float = float(np.mean(pulls**3)) / second**1.5 * math.sqrt(count * (count - 1)) / (count - 2)
     if abs(skewness) < 1e-6:
         return half, half
 

@@ -214,7 +214,7 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     Raises:
         BadInput: fewer than two shared systems.
     """
-    shared = sorted(max((set(a) & set(b) for a in one.islands for b in other.islands), key=len))
+    shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
         raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
     (first, variance), (second, others) = (_about_shared(ratings, shared) for ratings in (one, other))

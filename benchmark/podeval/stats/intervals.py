@@ -90,8 +90,9 @@ def mean_ci(
     mean = float(y.mean() if weights is None else (w @ y) / w.sum())
     if count < 2:
         return Interval(mean, None, None, y.size, count)
-    sizes = np.bincount(codes, weights=w, minlength=count)
-    pulls = _pulls(np.bincount(codes, weights=w * (y - mean), minlength=count), sizes)
+    sizes: Array = np.bincount(codes, weights=w, minlength=count).astype(np.float64)
+    residuals: Array = np.bincount(codes, weights=w * (y - mean), minlength=count).astype(np.float64)
+    pulls = _pulls(residuals, sizes)
     low, high = bounds
     if low is not None and high is not None and is_share(y, bounds):
         error = math.sqrt(float(pulls @ pulls) / (count * (count - 1))) / (high - low)
