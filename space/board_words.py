@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -27,6 +28,12 @@ FIRST = 100
 
 FEW = 12
 """Systems whose reasons stand open below the table."""
+
+FEW_DRAWS = 20
+"""Independent draws below which intervals of strongly skewed values are too narrow, and a reader is told."""
+
+ALIKE = re.compile(r"(\d+) of \1")
+"""What stands in a cell where all items have one value."""
 
 Choice = tuple[str, str, int | None]
 Missing = tuple[str, str, str]
@@ -120,6 +127,7 @@ def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str)
         heads=_heads(settled, words),
         body=body,
         missing=missing,
+        footing=_footing(settled, first, words),
         few=len(missing) <= FEW,
         more=_more(settled, len(order), words),
         link=settled.link(),
@@ -251,6 +259,17 @@ def _head(name: str, text: str, kind: str, view: View, about: str) -> SimpleName
     )
 
 
+def _footing(settled: Settled, keys: Sequence[Key], words: Words) -> str:
+    """How many independent draws the shown ranks rest on, and what so few mean; empty where nothing is ranked."""
+    behind = table.clusters_behind(table.lines(settled, keys))
+    if behind is None:
+        return ""
+    fewest, most = behind
+    counted = str(most) if fewest == most else f"{fewest}–{most}"
+    few = " " + str(words["footing_few"]) if fewest < FEW_DRAWS else ""
+    return str(words["footing"]).format(counted) + few
+
+
 def _body(settled: Settled, keys: Sequence[Key], words: Words) -> tuple[Markup, list[Missing]]:
     """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
     view, lines = settled.view, table.lines(settled, keys)
@@ -306,7 +325,9 @@ def _cell(cell: table.Cell, words: Words) -> str:
     if cell.value is None:
         number = cell.number.replace("unscored", words["unscored"])
         return f'<td class="n quiet">{escape(number)}</td>'
-    interval = f" <small>{cell.interval}</small>" if cell.interval else ""
+    alike = ALIKE.fullmatch(cell.interval)
+    interval = words["alike"].format(alike[1]) if alike else cell.interval
+    interval = f" <small>{escape(interval)}</small>" if interval else ""
     standing = cell.standing
     if standing and not standing.startswith("#"):
         said = escape(words["standings"].get(standing, standing))

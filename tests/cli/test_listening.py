@@ -134,7 +134,7 @@ def test_results_have_intervals_and_say_who_was_left_out(podeval: Any, place: Pa
     rows = {row["stimulus"]: row for row in map(json.loads, said.out.splitlines())}
     assert rows["aria"]["mean"] == 71.5
     assert (rows["aria"]["listeners"], rows["aria"]["marks"]) == (2, 8)
-    assert rows["aria"]["best"] == rows["aria"]["worst"] == 1
+    assert (rows["aria"]["best"], rows["aria"]["worst"]) == (1, 2), "two listeners of one mind are no evidence of more"
     assert rows["HQ"]["best"] is None
     assert "all but the low anchor have one mark on 100.0% of 4 pages" in said.err
     assert "1 did not" in said.err
@@ -156,6 +156,11 @@ def test_marks_go_out_in_webmushras_layout_and_come_back(podeval: Any, place: Pa
 
 def test_validity_needs_what_people_said_and_runs(podeval: Any, place: Path, tmp_path: Path) -> None:
     assert "needs what people said" in podeval("report", "validity").err
+    raters = [
+        json.loads(line) for line in podeval("report", "evaluators", "--database", place, "--json").out.splitlines()
+    ]
+    assert {finding["analysis"] for finding in raters} == {"leave one out"}
+    assert len({finding["data"]["rater"] for finding in raters}) == 3, "of the finished sessions, by pseudonym"
     said = podeval("report", "validity", "--database", place, "--runs", tmp_path)
     assert said.code == 2
     assert "no runs" in said.err

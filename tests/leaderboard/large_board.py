@@ -61,7 +61,7 @@ def write_large_board(folder: Path, systems: int = 300, keys: int = 40, slices: 
                     }
                 )
             )  # fmt: skip
-    board = pd.concat(parts, ignore_index=True)[list(BoardRow.model_fields)]
+    board = pd.concat(parts, ignore_index=True).reindex(columns=list(BoardRow.model_fields))
     board.to_parquet(folder / BOARD, index=False)
     write_table([_facts(str(name), number) for number, name in enumerate(names)], folder / SYSTEMS)
     return folder

@@ -36,6 +36,8 @@ def row(**changed: Any) -> dict[str, Any]:
         ({"rank_best": None, "rank_worst": None}, "3.52 ±0.08"),
         ({"rank_best": None, "rank_worst": None, "rankable": False}, "3.52 ±0.08  not ranked"),
         ({"value": -16.4, "low": -16.9, "high": -15.9}, "−16.40 ±0.50  #1–2"),
+        ({"value": 1.0, "low": 0.61, "high": 1.0, "values": 6}, "1.00 6 of 6  #1–2"),
+        ({"value": 2.0, "low": 2.0, "high": 2.0}, "2.00 51 of 51  #1–2"),
     ],
 )
 def test_a_cell_says_value_interval_and_standing(changed: dict[str, Any], said: str) -> None:

@@ -26,15 +26,19 @@ def test_the_mean_is_over_scored_items_and_the_rest_is_counted_with_its_reasons(
 
 def test_the_interval_is_clustered_by_group() -> None:
     alone = aggregate(MATTR, scores(0.1, 0.1, 0.5, 0.5)).intervals["mattr"]
-    clustered = aggregate(MATTR, scores(0.1, 0.1, 0.5, 0.5), ["x", "x", "y", "y"]).intervals["mattr"]
+    clustered = aggregate(MATTR, scores(0.29, 0.29, 0.31, 0.31), ["x", "x", "y", "y"]).intervals["mattr"]
+    wide = aggregate(MATTR, scores(0.1, 0.1, 0.5, 0.5), ["x", "x", "y", "y"]).intervals["mattr"]
     assert alone
+    assert wide
     assert clustered
     assert alone.low is not None
     assert alone.high is not None
     assert clustered.low is not None
     assert clustered.high is not None
-    # Two clusters: residual sums of ±0.4, so the variance is 2/1 * (2 * 0.4²) / 4²; t with 1 degree of freedom.
-    assert clustered.high - clustered.mean == pytest.approx(12.7062047 * math.sqrt(2 * 2 * 0.16 / 16))
+    # Two clusters: residual sums of ±0.02, so the variance is 2/1 * (2 * 0.02²) / 4²; t with 1 degree of freedom.
+    assert clustered.high - clustered.mean == pytest.approx(12.7062047 * math.sqrt(2 * 2 * 0.0004 / 16))
+    # Twenty times as far apart it would reach from -2.24 to 2.84; no vocabulary is poorer than 0 or richer than 1.
+    assert (wide.low, wide.high) == (0.0, 1.0)
     # Four items: s = 0.23094, standard error s / 2, and t with 3 degrees of freedom 3.18245.
     assert alone.high - alone.mean == pytest.approx(3.1824463 * 0.2309401 / 2, rel=1e-6)
     assert clustered.clusters == 2

@@ -17,6 +17,7 @@ from starlette.testclient import TestClient
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
 
+from fixture_runs import write_runs
 from large_board import write_large_board
 
 from podeval.store.results import BOARD
@@ -220,3 +221,20 @@ def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType
         assert broken.status_code == 503
         assert "cannot be read" in broken.text
         assert "podeval report" in broken.text
+
+
+def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType, tmp_path: Path) -> None:
+    """And six of six at one value stand in words of the reader's language."""
+    whole = write_runs(tmp_path / "runs")
+    words = {"en": "places shown rest on 3 independent draws", "zh": "依据 3 组相互独立的项目"}
+    board = pd.read_parquet(whole / BOARD)
+    board["clusters"] = 3.0
+    board["values"] = 6.0
+    ranked = board["rank_best"].notna()
+    board.loc[ranked, "high"] = board.loc[ranked, "value"]
+    board.to_parquet(whole / BOARD, index=False)
+    with TestClient(board_app.build(whole)) as client:
+        for language, said in words.items():
+            page = client.get("/", headers={"Accept-Language": language}).text
+            assert said in page, language
+            assert ("6 of 6" if language == "en" else "6 项皆同") in page

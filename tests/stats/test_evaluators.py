@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput
+from podeval.leaderboard import papers
 from podeval.stats import evaluators
 from podeval.stats.agreement import srcc
 from podeval.stats.battles import Battles
@@ -33,7 +34,8 @@ TIE_BY_ROUNDING = ("arena", "Gemini-2.5-pro", "ambient")
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    with (TABLES / f"{name}.csv").open(encoding="utf-8") as file:
+    folder = TABLES if (TABLES / f"{name}.csv").exists() else Path(papers.__file__).parent / "paper_tables"
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -144,6 +146,28 @@ def test_two_groups_of_raters_differ_where_one_favours_a_system() -> None:
     assert alike.differing == ()
     apart = evaluators.cohorts(rate(votes(6)), rate(votes(7, tilt=1.0)))
     assert "s0" in apart.differing
+
+
+def test_a_group_that_also_saw_a_weak_system_rates_the_common_ones_alike() -> None:
+    """The ratings of each group are about its own mean, which a weak system moves by some 100 points."""
+    with_weak = votes(8, count=3000)
+    without = votes(9, count=3000)
+    seen = (without.first != 0) & (without.second != 0)
+    found = evaluators.cohorts(rate(with_weak), rate(without.only(seen)))
+    assert [gap.system for gap in found.gaps] == ["s1", "s2", "s3", "s4"]
+    assert abs(sum(gap.one for gap in found.gaps)) < 1e-6
+    assert found.differing == ()
+    assert all(gap.low is not None and gap.high is not None and gap.low < 0 < gap.high for gap in found.gaps)
+    with pytest.raises(BadInput, match="fewer than two"):
+        evaluators.cohorts(rate(votes(6)), rate(Battles.of(["x"], ["y"], ["a"])))
+
+
+def test_groups_of_one_taste_differ_at_most_once_in_twenty_times() -> None:
+    apart = sum(
+        bool(evaluators.cohorts(rate(votes(100 + n, count=400)), rate(votes(300 + n, count=400))).differing)
+        for n in range(100)
+    )
+    assert apart <= 12
 
 
 def test_longer_answers_score_higher() -> None:

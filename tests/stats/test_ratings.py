@@ -154,6 +154,20 @@ def test_ranks_are_ranges_and_separate_what_is_far_apart() -> None:
     assert any(rating.worst > rating.best for rating in few.systems)
 
 
+def test_systems_that_never_met_have_no_place_against_each_other() -> None:
+    """a beats b and c beats d, 45 of 60 times; nothing says how a stands to c but the prior."""
+    pairs = [("a", "b", "a")] * 45 + [("a", "b", "b")] * 15 + [("c", "d", "a")] * 55 + [("c", "d", "b")] * 5
+    found = rate(battles_of(pairs))
+    assert {rating.system: (rating.best, rating.worst) for rating in found.systems} == {
+        "a": (1, 3), "b": (2, 4), "c": (1, 3), "d": (2, 4)
+    }  # fmt: skip
+    assert found.islands == (("a", "b"), ("c", "d"))
+    assert votes_needed(found, "a", "c") is None
+    assert votes_needed(found, "a", "b") == 0
+    together = rate(battles_of([*pairs, *[("b", "c", "b")] * 60]))
+    assert together.islands == (("a", "b", "c", "d"),)
+
+
 def test_one_voter_gives_ratings_without_intervals() -> None:
     found = rate(battles_of(GOLDEN, voter="only"))
     assert all(rating.low is None and rating.high is None for rating in found.systems)

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from podeval.errors import BadInput
+from podeval.leaderboard import papers
 from podeval.stats.marks import Mark, correlations, reliability, standings
 from podeval.stats.questionnaire import Answer, Clip, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
 
-TABLES = Path(__file__).parents[1] / "data" / "papers"
+TABLES = Path(papers.__file__).parent / "paper_tables"
 
 
 def page(rater: str, name: str, **values: float) -> list[Mark]:

@@ -18,6 +18,7 @@ from podeval.cli import (
     board,
     datasets,
     doctor,
+    evaluators,
     install,
     judge,
     judge_audit,
@@ -56,6 +57,8 @@ app.add_typer(install.metrics, name="metrics")
 app.add_typer(install.models, name="models")
 board.report.command("judge")(judge_audit.audit)
 board.report.command()(validity.validity)
+board.report.command()(evaluators.evaluators)
+board.report.command()(evaluators.papers)
 board.report.command("system")(report_system.system)
 app.add_typer(board.report, name="report")
 app.add_typer(listening.listening, name="listening")

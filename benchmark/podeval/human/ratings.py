@@ -46,11 +46,7 @@ class Standings:
     @property
     def islands(self) -> list[list[str]]:
         """Groups of systems without a battle between them, the largest first; ratings compare only inside one."""
-        from scipy.sparse.csgraph import connected_components
-
-        count, member = connected_components(self.tally.battles > 0, directed=False)
-        groups = [[self.tally.systems[i] for i in np.flatnonzero(member == number)] for number in range(count)]
-        return sorted(groups, key=len, reverse=True)
+        return [list(group) for group in self.ratings.islands]
 
 
 def standings(

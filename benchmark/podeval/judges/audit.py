@@ -19,7 +19,7 @@ from podeval.judges.battle import Choice
 from podeval.judges.dialogue import Comparison
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate
-from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, wilson
+from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
 
 PAIRS = 50
 """Pairs without ties from which an order agreement is believed."""
@@ -154,7 +154,10 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
     steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
     swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
     single = [pair for pair in pairs if len(pair.preferences) == 1]
-    answers = [place for pair in pairs for place in pair.preferences.values() if place]
+    # Both orders of a pair are one piece of evidence.
+    answers = [
+        (place == 1, number) for number, pair in enumerate(pairs) for place in pair.preferences.values() if place
+    ]
     wins: list[tuple[float, float]] = []
     for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
         first, place = next(iter(pair.preferences.items()))
@@ -165,7 +168,7 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
         agreement=wilson(len(steady), len(decided)),
         ties=len(both) - len(decided),
         single=len(single),
-        places=position_bias(answers.count(1), len(answers)),
+        places=preference([first for first, _ in answers], [pair for _, pair in answers]),
         swayed=position_bias(sum(sum(pair.preferences.values()) > 0 for pair in swayed), len(swayed)),
         lengths=length_bias([winner for winner, _ in wins], [loser for _, loser in wins]) if wins else None,
         unit=unit,

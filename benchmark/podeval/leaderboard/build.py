@@ -1,13 +1,14 @@
 """Build the tables that the board reads, from the runs in a folder and the figures that papers report.
 
-Ranks are ranges from a paired bootstrap over the items all ranked systems share, within one benchmark, split,
-profile and protocol. A system is ranked on a metric only when it is complete there, is no control, and, where the
-dimension needs accurate speech, keeps its WER and CER under the benchmark's ceiling, in each of its languages.
+Ranks are ranges from paired comparisons over the items all ranked systems share, corrected for the number of pairs of
+their column (one key over all items or one slice of them), within one benchmark, split, profile and protocol. A system
+is ranked on a metric only when it is complete there, is no control, and, where the dimension needs accurate speech,
+keeps its WER and CER under the benchmark's ceiling, in each of its languages.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import facts
 from podeval.metrics import catalogue
-from podeval.metrics.declaration import Key, Metric
+from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Result, Score
 from podeval.runs.aggregate import metrics_of
 from podeval.stats.intervals import paired_bootstrap_ranks
@@ -40,6 +41,10 @@ class Run:
     benchmark: Benchmark
     items: tuple[Item, ...]
     results: dict[tuple[str, str], Result]
+
+    def clusters(self, items: Collection[str]) -> int:
+        """How many independent draws (topics, texts, dialogues) some items are."""
+        return len({self.benchmark.cluster(item) for item in self.items if item.id in items})
 
     def place(self, protocol: str, slice_: str) -> Place:
         """Where its numbers may be compared with others'."""
@@ -81,7 +86,9 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
             metric = metrics_of(run.benchmark, plan.track)[row.metric]
             too_many_errors = _over_ceiling(run, row.metric)
             for name, value in row.keys.items():
-                rank = ranks.get((*run.place(row.protocol, row.slice), name), {}).get(plan.system)
+                ranked = ranks.get((*run.place(row.protocol, row.slice), name))
+                rank = ranked.ranges.get(plan.system) if ranked else None
+                values = _values(run, row.protocol, row.slice, name)
                 reasons = dict(row.reasons)
                 if too_many_errors and row.rankable:
                     reasons[too_many_errors] = row.scored
@@ -112,31 +119,44 @@ def _measured_rows(runs: list[Run]) -> Iterable[BoardRow]:
                     source=str(run.folder.path.relative_to(run.folder.runs)),
                     created=run.summary.created,
                     spot_check=checked.verdict if checked else "",
+                    values=len(values),
+                    clusters=ranked.clusters if ranked and rank else run.clusters(values),
                 )
 
 
-def _ranks(runs: list[Run]) -> dict[tuple[str, ...], dict[str, tuple[int, int]]]:
-    """Rank ranges by place and key, then by system."""
+@dataclass(frozen=True)
+class Ranked:
+    """The rank range of each system in one column, and the clusters of the common items that it rests on."""
+
+    ranges: dict[str, tuple[int, int]]
+    clusters: int
+
+
+def _ranks(runs: list[Run]) -> dict[tuple[str, ...], Ranked]:
+    """Ranks by place and key."""
     fields: dict[tuple[Place, str, str], list[tuple[Run, MetricSummary]]] = defaultdict(list)
     for run in runs:
         for row in run.summary.metrics:
             if row.rankable and run.summary.plan.system_kind != "control" and not _over_ceiling(run, row.metric):
                 fields[(run.place(row.protocol, row.slice), row.metric, row.slice)].append((run, row))
-    ranks: dict[tuple[str, ...], dict[str, tuple[int, int]]] = {}
+    ranks: dict[tuple[str, ...], Ranked] = {}
     for (place, name, slice_), entries in fields.items():
         metric = metrics_of(entries[0][0].benchmark, entries[0][0].summary.plan.track)[name]
         for key in metric.keys:
             if key.better not in ("higher", "lower"):
                 continue
-            scores = {run.summary.plan.system: _values(run, row.protocol, slice_, key) for run, row in entries}
+            scores = {run.summary.plan.system: _values(run, row.protocol, slice_, key.name) for run, row in entries}
             scores = {system: values for system, values in scores.items() if values}
-            if scores and set.intersection(*(set(values) for values in scores.values())):
-                clusters = {item.id: entries[0][0].benchmark.cluster(item) for item in entries[0][0].items}
-                ranks[(*place, key.name)] = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
+            common = set.intersection(*(set(values) for values in scores.values())) if scores else set()
+            if common:
+                first = entries[0][0]
+                clusters = {item.id: first.benchmark.cluster(item) for item in first.items}
+                found = paired_bootstrap_ranks(scores, key.better == "higher", clusters)
+                ranks[(*place, key.name)] = Ranked(found, len({clusters[item] for item in common}))
     return ranks
 
 
-def _values(run: Run, protocol: str, slice_: str, key: Key) -> dict[str, float]:
+def _values(run: Run, protocol: str, slice_: str, key: str) -> dict[str, float]:
     """The key's value of every item of a slice that has one."""
     field, _, group = slice_.partition("=")
     values = {}
@@ -144,7 +164,7 @@ def _values(run: Run, protocol: str, slice_: str, key: Key) -> dict[str, float]:
         result = run.results.get((item.id, protocol))
         if slice_ and item.group(field) != group:
             continue
-        if isinstance(result, Score) and (value := result.values.get(key.name)) is not None:
+        if isinstance(result, Score) and (value := result.values.get(key)) is not None:
             values[item.id] = value
     return values
 

@@ -31,6 +31,7 @@ MADE_KEPT, SHEETS_KEPT, RECENT = 400, 24, 24
 CELL = (
     *("system", "system_kind", "provenance", "metric", "key", "value", "low", "high", "rank_best", "rank_worst"),
     *("rankable", "scored", "unscored_system", "unscored_ours", "reasons", "protocol_json", "created", "spot_check"),
+    *("values", "clusters"),
 )
 """What of a row a table needs."""
 

@@ -14,7 +14,10 @@ from podeval.store.results import BoardRow
 
 Row = dict[str, Any]
 Indices = NDArray[np.int64]
-NUMBERS = ("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours")
+NUMBERS = (
+    *("value", "low", "high", "rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"),
+    *("values", "clusters"),
+)
 """Columns of numbers; NaN where there is none."""
 TEXTS = tuple(name for name in BoardRow.model_fields if name not in (*NUMBERS, "rankable"))
 
@@ -42,8 +45,11 @@ class Numbers:
             codes = [np.asarray(chunk.indices.to_numpy(zero_copy_only=False), dtype=np.int64) for chunk in chunks]
             self._codes[name] = np.concatenate(codes) if codes else np.zeros(0, dtype=np.int64)
         for name in NUMBERS:
-            column = table.column(name).cast(pa.float64())
-            self._arrays[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+            if name in there:
+                column = table.column(name).cast(pa.float64())
+                self._arrays[name] = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+            else:
+                self._arrays[name] = np.full(self.size, np.nan)
         self._arrays["rankable"] = np.asarray(table.column("rankable").to_numpy(zero_copy_only=False), dtype=bool)
 
     @classmethod

@@ -23,6 +23,8 @@ from podeval.store.results import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"
+ALIKE = "{0} of {0}"
+"""What stands in the place of an interval where every item has the same value."""
 _FORMULA = tuple("=+-@\t\r\n")
 
 Row = Mapping[Any, Any]
@@ -34,7 +36,7 @@ class Cell:
 
     Attributes:
         number: the value, or `–`, or `unscored (6)`.
-        interval: `±0.08`, `[3.40, 3.71]`, or empty.
+        interval: `±0.08`, `[3.40, 3.71]`, `6 of 6` where all items have this value, or empty.
         standing: `#1–2`, `incomplete`, `unscored`, `not ranked`, or empty.
         value: the raw number; None where there is none.
     """
@@ -81,6 +83,17 @@ class Table:
     cells: tuple[tuple[Any, ...], ...]
     display: tuple[tuple[str, ...], ...]
     systems: tuple[str, ...]
+
+
+def clusters_behind(found: Iterable[Line]) -> tuple[int, int] | None:
+    """The fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
+    counts = [
+        int(count)
+        for line in found
+        for row in line.rows
+        if present(row["rank_best"]) is not None and (count := present(row.get("clusters"))) is not None
+    ]
+    return (min(counts), max(counts)) if counts else None
 
 
 def present(value: Any) -> float | None:
@@ -130,7 +143,11 @@ def cell(row: Row | None, places: int) -> Cell:
         return Cell(text, value=value)
     if value is None:
         return Cell(f"unscored ({unscored_of(row)})" if unscored_of(row) else MISSING)
-    interval = _interval(value, present(row["low"]), present(row["high"]), places)
+    low, high = present(row["low"]), present(row["high"])
+    # A mean is one end of its interval only where all items have one value: no chance of a draw can be seen there.
+    alike = low is not None and value in (low, high)
+    count = present(row.get("values")) or _count(row, "scored")
+    interval = ALIKE.format(f"{count:.0f}") if alike and count else _interval(value, low, high, places)
     return Cell(_fixed(value, places), interval, standing(row), value)
 
 

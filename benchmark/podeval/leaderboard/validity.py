@@ -106,11 +106,27 @@ def of_marks(test: str, marks: Iterable[Mark]) -> Human:
 def of_listening_tests(database: Database) -> Human:
     """Human measures from every finished session of the listening tests that mark single outputs; no anchors."""
     found: dict[str, Mapping[tuple[str, str], float]] = {}
+    for test, marks in _tests(database):
+        found |= of_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
+    return found
+
+
+def marks_of_listening_tests(database: Database) -> dict[str, list[Mark]]:
+    """The marks themselves, anchors among them, by test and scale."""
+    return {name: own for test, marks in _tests(database) for name, own in _by_scale(test, marks).items()}
+
+
+def _tests(database: Database) -> Iterable[tuple[str, list[Mark]]]:
+    """The marks of each listening test whose marks are of single outputs."""
     for test in Listening(database).tests():
-        if results.overview(database, test).design.kind in ("preference", "text_preference"):
-            continue
-        marks = [mark for mark in results.marks(database, test) if mark.stimulus not in (HIGH, LOW)]
-        found |= of_marks(test, marks)
+        if results.overview(database, test).design.kind not in ("preference", "text_preference"):
+            yield test, results.marks(database, test)
+
+
+def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:
+    found: dict[str, list[Mark]] = {}
+    for mark in marks:
+        found.setdefault(f"{name} · {mark.scale}" if mark.scale else name, []).append(mark)
     return found
 
 
@@ -120,6 +136,19 @@ def of_file(path: Path) -> Human:
     Raises:
         BadInput: it cannot be read, lacks a column, or holds a score that is no number.
     """
+    return of_marks(path.stem, _marks(path))
+
+
+def marks_of_file(path: Path) -> dict[str, list[Mark]]:
+    """The marks themselves, by measure.
+
+    Raises:
+        BadInput: as `of_file`.
+    """
+    return _by_scale(path.stem, _marks(path))
+
+
+def _marks(path: Path) -> list[Mark]:
     try:
         rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -135,7 +164,7 @@ def of_file(path: Path) -> Human:
         if not math.isfinite(score):
             raise BadInput(f"{path}, line {number}: a score is a number, not {row['score']!r}")
         marks.append(Mark(row.get("rater") or "", row["item"], row["system"], score, row.get("measure") or ""))
-    return of_marks(path.stem, marks)
+    return marks
 
 
 def _of_systems(outputs: list[tuple[str, str]], ours: list[float], theirs: list[float]) -> Estimate:

@@ -10,6 +10,16 @@ from podeval.stats.questionnaire import RATED, screen_answers
 from podeval.stats.screening import HIGH, LOW, MushraRules, Screened, screen, screen_pam
 from podeval.store.database import Database
 
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "mushra": (0, 100),
+    "questionnaire": (1, 5),
+    "rubric": (0, 1),
+    "mos": (1, 5),
+    "preference": (-2, 2),
+    "text_preference": (-2, 2),
+}
+"""The least and the largest mark of each kind of test."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -101,7 +111,7 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
             "best": standing.best,
             "worst": standing.worst,
         }
-        for standing in standings(own, ranked if together else ())
+        for standing in standings(own, ranked if together else (), _BOUNDS[design.kind])
     ]
 
 

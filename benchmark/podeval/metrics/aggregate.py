@@ -17,7 +17,8 @@ class Aggregate:
     """One metric over many items.
 
     `intervals[key]` holds mean and 95 % interval, clustered by item group, None where no item has a value. The keys
-    are those of the scores, in the order of the declaration; those declared where nothing was scored.
+    are those of the scores, in the order of the declaration; those declared where nothing was scored. Intervals stay
+    inside the bounds of their key.
     """
 
     intervals: dict[str, Interval | None]
@@ -44,6 +45,7 @@ def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] |
     scored = [(result, group) for result, group in zip(results, groups, strict=True) if isinstance(result, Score)]
     refused = [result for result in results if isinstance(result, Unscored)]
     declared = [key.name for key in metric.keys]
+    bounds = {key.name: key.bounds for key in metric.keys}
     found = dict.fromkeys(key for score, _ in scored for key in score.values)
     keys = [*(key for key in declared if key in found), *(key for key in found if key not in declared)] or declared
     intervals: dict[str, Interval | None] = {}
@@ -59,6 +61,7 @@ def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] |
                 [value for value, _, _ in present],
                 [group for _, group, _ in present],
                 weights=weights if any(weight is not None for _, _, weight in present) else None,
+                bounds=bounds.get(key, (None, None)),
             )
             if present
             else None

@@ -1,8 +1,9 @@
 """The arena's rating of a system: what all blind comparisons imply, on Elo's scale.
 
 Bradley–Terry with ties (Davidson 1970): 400 points are odds of ten to one, the mean of all systems is 1000; higher is
-better. The 95 % interval treats a voter's votes as dependent; ranks are those the intervals of differences allow. Tie
-and both bad count as ties. MTalk-Bench section 5.1.
+better. The 95 % interval treats a voter's votes as dependent; ranks are ranges, corrected for the number of pairs, and
+systems that no chain of battles connects have none against each other (note `islands`). Tie and both bad count as ties.
+MTalk-Bench section 5.1.
 
 Differs from the paper, whose Elo (from 1000, K = 4, scale 400, ties skipped) depends on the order of the votes and has
 no interval: that is variant "mtalk". Variant "elo" is the same with ½ for a tie and for both bad.
@@ -22,7 +23,7 @@ from podeval.stats.elo import Elo, elo
 @metric(
     name="arena",
     title="Arena",
-    version="1.0",
+    version="1.1",
     dimension="human.preference",
     keys=(
         Key("rating", "higher", "Elo points", about="Bradley–Terry strength; the mean of all systems is 1000"),
@@ -72,6 +73,7 @@ def arena(
                 "votes": ratings.votes,
                 "voters": ratings.voters,
                 "effects": {e.name: {"points": e.points, "ci95": [e.low, e.high]} for e in ratings.effects},
+                **({"islands": [list(group) for group in ratings.islands]} if len(ratings.islands) > 1 else {}),
             },
         )
     counted = _elo(reference_votes, variant).get(system)

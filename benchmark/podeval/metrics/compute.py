@@ -13,7 +13,7 @@ from podeval.metrics.judged import NO_JUDGE, NOBODY, Bench
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
-from podeval.stats.intervals import Interval
+from podeval.stats.intervals import METHOD, Interval
 
 if TYPE_CHECKING:
     from podeval.judges.conversation import Asked
@@ -91,6 +91,7 @@ def provenance(profile: str) -> dict[str, Any]:
     return {
         "profile": profile,
         "podeval": __version__,
+        "intervals": METHOD,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
         "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},

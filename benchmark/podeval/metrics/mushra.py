@@ -20,7 +20,7 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
 @metric(
     name="mushra",
     title="MUSHRA",
-    version="1.0",
+    version="1.1",
     dimension="human.naturalness",
     keys=(
         Key("mushra", "higher", "points", (0, 100), about="mean mark of the listeners who pass the screening"),
@@ -56,9 +56,9 @@ def mushra(
         raise CannotScore(
             f"no listener who marked {system} passed the screening" if marked else f"nobody marked {system}"
         )
-    found = mean_ci([mark.value for mark in own], [mark.rater for mark in own])
+    found = mean_ci([mark.value for mark in own], [mark.rater for mark in own], bounds=(0, 100))
     return Score(
-        values={"mushra": found.mean, "mushra_low": _within(found.low), "mushra_high": _within(found.high)},
+        values={"mushra": found.mean, "mushra_low": found.low, "mushra_high": found.high},
         notes={
             "marks": found.n,
             "listeners": found.clusters,
@@ -66,7 +66,3 @@ def mushra(
             "anchors": {"high": HIGH, "low": LOW} if screening else None,
         },
     )
-
-
-def _within(bound: float | None) -> float | None:
-    return None if bound is None else min(100.0, max(0.0, bound))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from podeval.errors import BadInput
+from podeval.stats.bounded import wilson_bounds
 from podeval.stats.intervals import cluster_codes, mean_ci
 
 Array = NDArray[np.float64]
@@ -236,14 +237,6 @@ def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estim
         own, mean = row[both].tolist(), others.tolist()
         found.append((srcc(own, mean), plcc(own, mean), krcc(own, mean)))
     return found
-
-
-def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's (1927) score interval for a share observed on n independent trials; n need not be whole."""
-    z = float(special.ndtri((1 + level) / 2))
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
 
 
 def _correlation(

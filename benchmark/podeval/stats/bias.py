@@ -2,7 +2,8 @@
 
 MTalk-Bench (App. C.1.3) reports shares with Wilson intervals and tests them by shuffling labels between two groups of
 one binary list, which is degenerate. Here the position is tested exactly, and the length by exchanging the sides within
-battles: where length does not matter, the longer answer is as likely the loser.
+battles: where length does not matter, the longer answer is as likely the loser. One person's habits are no independent
+evidence: where a voter judged several battles, they are exchanged together, and intervals are clustered by voter.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Array, Estimate, wilson_bounds
+from podeval.stats.agreement import Array, Estimate
+from podeval.stats.bounded import wilson_bounds
 from podeval.stats.intervals import cluster_codes, mean_ci
 
 PERMUTATIONS = 10_000
@@ -24,7 +26,8 @@ class Bias:
     """What a judge prefers, and whether chance would do as much.
 
     `share` is the share of decided battles with the preference (0.5 = none); `difference` is the share with it minus
-    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None where nothing was decided.
+    the share without, -1..1, as MTalk-Bench prints it; `p` is two-sided, None where nothing was decided, or all by one
+    voter.
     """
 
     share: Estimate
@@ -34,7 +37,7 @@ class Bias:
 
 @dataclass(frozen=True)
 class LengthBias:
-    """Preference for the longer answer: how often it wins, and how much longer winners are.
+    """Preference for the longer answer: how often it wins, and how much longer winners are, both by voter.
 
     `longer` counts battles whose answers differ in length; `excess` is the mean length of winners minus that of
     losers, in the unit given, and `p_excess` the share of 10,000 exchanges of sides that give as much.
@@ -61,7 +64,8 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Estimate:
 def position_bias(first_wins: int, n: int) -> Bias:
     """Preference for the side shown first, from `n` decided battles whose sides were drawn at random.
 
-    Wilson interval and exact two-sided binomial test against one half. Ties are left out before.
+    Wilson interval and exact two-sided binomial test against one half. Ties are left out before. Every battle counts as
+    judged by somebody else; `preference` takes voters.
 
     Raises:
         BadInput: more wins than battles.
@@ -69,6 +73,33 @@ def position_bias(first_wins: int, n: int) -> Bias:
     share = wilson(first_wins, n)
     p = float(stats.binomtest(first_wins, n, 0.5).pvalue) if n else None
     return Bias(share, _difference(share), p)
+
+
+def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = None, seed: int = 0) -> Bias:
+    """Whether something is preferred, such as the side shown first, from decided battles.
+
+    With voters who judged several battles, each voter's excess of preferences over the rest gets a random sign in the
+    test, and the interval is clustered by voter; of one voter alone there is neither. Without, it is `position_bias`.
+
+    Args:
+        preferred: of each decided battle, whether it went to the side in question.
+        voters: who judged it, or what else makes battles depend on each other, such as the pair shown in both orders.
+        seed: of the signs.
+
+    Raises:
+        BadInput: not one voter for each battle.
+    """
+    wins = np.asarray(preferred, dtype=bool)
+    codes, groups = cluster_codes(voters, wins.size)
+    if groups == wins.size:
+        return position_bias(int(wins.sum()), wins.size)
+    signs = np.where(wins, 1.0, -1.0)
+    mean = mean_ci(signs.tolist(), codes.tolist(), bounds=(-1, 1))
+    difference = Estimate(mean.mean, mean.low, mean.high, wins.size)
+    low, high = (None if bound is None else (1 + bound) / 2 for bound in (mean.low, mean.high))
+    sums: Array = np.bincount(codes, weights=signs, minlength=groups).astype(np.float64)
+    p = _exchanged(sums, seed) if groups > 1 else None
+    return Bias(Estimate((1 + mean.mean) / 2, low, high, wins.size), difference, p)
 
 
 def length_bias(
@@ -80,8 +111,8 @@ def length_bias(
     """Preference for the longer answer, from decided battles.
 
     `longer` is tested exactly (binomial), battles of equal length left out. `excess` is tested by exchanging winner
-    and loser within battles at random; with `voters`, a voter's battles are exchanged together and its interval is
-    clustered by voter, as one person's habits are no independent evidence.
+    and loser within battles at random. With `voters`, a voter's battles are exchanged together in both tests and both
+    intervals are clustered by voter.
 
     Args:
         winner_lengths: of each decided battle, the length of the preferred answer (seconds, words).
@@ -98,11 +129,12 @@ def length_bias(
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths hold NaN or infinity; leave those battles out")
     excess = won - lost
-    longer = position_bias(int((excess > 0).sum()), int((excess != 0).sum()))
+    codes, groups = cluster_codes(voters, excess.size)
+    unequal = excess != 0
+    longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
     mean = mean_ci(excess.tolist(), voters)
-    codes, groups = cluster_codes(voters, excess.size)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
     return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _exchanged(sums, seed))
 

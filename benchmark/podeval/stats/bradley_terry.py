@@ -5,7 +5,9 @@ scale: 400 points are odds of ten to one, the mean of the systems is 1000. The o
 
 A voter's votes depend on each other, so the voter is the cluster. Intervals are from the cluster-robust covariance
 (sandwich), in which every voter's pull on the estimate is what leaving that voter out would change (CR3), with
-Student's t; or from a bootstrap of voters.
+Student's t; or from a bootstrap of voters. Places are corrected for the number of pairs by Holm's procedure: among
+equal systems the chance of any false place is at most 5 %. Systems without a chain of battles between them have no
+place against each other: only the prior connects their ratings.
 """
 
 import math
@@ -19,6 +21,7 @@ from scipy import special
 from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles
 from podeval.stats.davidson import PRIOR, covariance, fit, information_of_a_battle, naive_covariance, resampled, rows_of
+from podeval.stats.multiple import holm_pairs
 
 Array = NDArray[np.float64]
 Intervals = Literal["sandwich", "bootstrap"]
@@ -31,7 +34,7 @@ _POWER_Z = float(special.ndtri(0.8))
 
 @dataclass(frozen=True)
 class Rating:
-    """One system: rating with its 95 % interval in Elo points, and the ranks the intervals of differences allow.
+    """One system: rating with its 95 % interval in Elo points, and the ranks that the votes tell apart.
 
     `low` and `high` are None where one voter judged everything. `wins` counts ties not at all.
     """
@@ -65,7 +68,8 @@ class Ratings:
 
     `differences[i, j]` is rating i minus rating j, `errors[i, j]` its standard error (NaN where none can be had),
     `naive[i, j]` what that would be if all votes were independent, in the order of `systems`; `tie_odds` is v, the odds
-    of a tie against a win between equals.
+    of a tie against a win between equals. `apart[i, j]` says whether the votes give the two different places.
+    `islands` are the groups of systems that battles connect, the largest first; ratings compare only inside one.
     """
 
     systems: tuple[Rating, ...]
@@ -77,6 +81,8 @@ class Ratings:
     differences: Array
     errors: Array
     naive: Array
+    apart: NDArray[np.bool_]
+    islands: tuple[tuple[str, ...], ...]
 
     def get(self, system: str) -> Rating:
         """The rating of one system.
@@ -133,10 +139,14 @@ def rate(
         spread = _sandwiched(POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach)
     order = np.argsort(-strengths, kind="stable")
     counts = _counts(battles, rows.systems)
-    beats = spread.below > 0
+    member = _islands(rows.a, rows.b, size)
+    same = member[:, None] == member
+    apart = holm_pairs(np.where(same, _chance(strengths, spread.errors, rows.voters), np.nan))
+    beats = (spread.below > 0) & apart
+    names = [battles.systems[number] for number in rows.systems]
     systems = tuple(
         Rating(
-            battles.systems[rows.systems[i]],
+            names[i],
             CENTRE + float(strengths[i]),
             *_shown(CENTRE + spread.ratings[i]),
             best=int(1 + beats[:, i].sum()),
@@ -160,18 +170,22 @@ def rate(
         differences=(strengths[:, None] - strengths)[np.ix_(order, order)],
         errors=spread.errors[np.ix_(order, order)],
         naive=POINTS * _errors(naive_covariance(rows, fitted, prior)[:size, :size])[np.ix_(order, order)],
+        apart=(beats | beats.T)[np.ix_(order, order)],
+        islands=_named(member, names),
     )
 
 
 def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
-    """How many more votes between these two would separate them, if their difference is what it seems now.
+    """How many more votes between these two would give them different places, if their difference is what it seems now.
 
-    Votes from as many voters as now, for a 95 % interval of the difference that leaves out zero with a power of 80 %:
-    the information the difference lacks, divided by what a vote between the two brings, times the excess of the
-    voter-robust variance over the one of independent votes as the present votes show it.
+    Votes from as many voters as now, for an interval of the difference that leaves out zero with a power of 80 %: the
+    information the difference lacks, divided by what a vote between the two brings, times the excess of the
+    voter-robust variance over the one of independent votes as the present votes show it. The interval is the one that
+    the next pair has to pass in Holm's procedure: 95 % where one pair is left undecided, wider where several are.
 
     Returns:
-        0 where the interval leaves out zero already; None where nothing can be said: one voter, or no difference.
+        0 where they have different places already; None where nothing can be said: one voter, no difference, or no
+        chain of battles between them.
 
     Raises:
         BadInput: a system that was in no battle.
@@ -179,15 +193,41 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     place = {rating.system: number for number, rating in enumerate(ratings.systems)}
     i, j = place[ratings.get(first).system], place[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
-    if math.isnan(error) or apart < 1e-6:
+    together = any(first in island and second in island for island in ratings.islands)
+    if math.isnan(error) or apart < 1e-6 or not together:
         return None
-    one, two = ratings.systems[i], ratings.systems[j]
-    if one.worst < two.best or two.worst < one.best or apart > float(special.ndtri(0.975)) * error:
+    if ratings.apart[i, j]:
         return 0
-    wanted = ((float(special.ndtri(0.975)) + _POWER_Z) / apart) ** 2
+    pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
+    undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
+    wanted = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2
     brought = information_of_a_battle(apart / POINTS, ratings.tie_odds) / POINTS**2 / dependence
     return math.ceil(max(0.0, wanted - 1 / error**2) / brought) or 1
+
+
+def _islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """Of each system the number of its island: the systems that battles connect."""
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
+    met = sparse.coo_array((np.ones(len(a)), (a, b)), shape=(size, size))
+    member: NDArray[np.intp] = connected_components(met, directed=False)[1].astype(np.intp)
+    return member
+
+
+def _named(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
+    """The islands by the names of their systems, the largest first."""
+    groups = [tuple(names[i] for i in np.flatnonzero(member == number)) for number in range(int(member.max()) + 1)]
+    return tuple(sorted(groups, key=len, reverse=True))
+
+
+def _chance(strengths: Array, errors: Array, voters: int) -> Array:
+    """Two-sided p of Student's test of each difference, with voters - 1 degrees of freedom; NaN without errors."""
+    apart = np.abs(strengths[:, None] - strengths)
+    t = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0)
+    p: Array = np.where(np.isnan(errors), np.nan, 2 * special.stdtr(max(1, voters - 1), -t))
+    return p
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from podeval.stats.battles import Battles, tally
 from podeval.stats.bias import wilson
 from podeval.stats.bradley_terry import Ratings
 from podeval.stats.elo import elo
+from podeval.stats.multiple import holm
 
 EXCLUSION_DRAWS = 5000
 Array = NDArray[np.float64]
@@ -179,26 +180,72 @@ def duration_against_score(
 
 
 @dataclass(frozen=True)
+class Gap:
+    """One system in the eyes of two groups: ratings about the mean of the shared systems, and their difference."""
+
+    system: str
+    one: float
+    other: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
 class Cohorts:
-    """Two groups of raters on the same systems: rank agreement, and the systems they rate apart beyond chance."""
+    """Two groups of raters on the same systems: rank agreement, and the systems they rate apart beyond chance.
+
+    `gaps` has every shared system; `low` and `high` bound the 95 % interval of its difference, one pair of ratings by
+    itself. `differing` are those that Holm's procedure over all shared systems leaves.
+    """
 
     agreement: Estimate
     differing: tuple[str, ...]
+    gaps: tuple[Gap, ...] = ()
 
 
 def cohorts(one: Ratings, other: Ratings) -> Cohorts:
-    """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12)."""
-    mine, theirs = ({rating.system: rating for rating in ratings.systems} for ratings in (one, other))
-    shared = sorted(mine.keys() & theirs.keys())
-    differing = []
-    for system in shared:
-        a, b = mine[system], theirs[system]
-        if a.low is not None and b.low is not None and a.high is not None and b.high is not None:
-            error = np.hypot(a.high - a.low, b.high - b.low) / 2
-            if abs(a.rating - b.rating) > error:
-                differing.append(system)
-    values = [[ratings[system].rating for system in shared] for ratings in (mine, theirs)]
-    return Cohorts(srcc(*values), tuple(differing))
+    """Compare the ratings by two groups of raters, such as volunteers and paid ones (MTalk-Bench Table 12).
+
+    Compared are the systems that both groups saw and that battles connect in both. Ratings of each group are about the
+    mean of all systems it saw, so both are moved to the mean of the shared ones, with the errors that follow from those
+    of the differences. The test is Student's, with Welch's degrees of freedom from the numbers of voters.
+
+    Raises:
+        BadInput: fewer than two shared systems.
+    """
+    shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
+    if len(shared) < 2:
+        raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
+    (first, variance), (second, others) = (_about_shared(ratings, shared) for ratings in (one, other))
+    apart, total = first - second, variance + others
+    freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
+    error = np.sqrt(total)
+    p = 2 * stats.t.sf(np.abs(apart) / error, freedom)
+    reach = stats.t.ppf(0.975, freedom) * error
+    rejected = holm(p)
+    gaps = tuple(
+        Gap(system, *map(float, pair), *(None if np.isnan(end) else float(end) for end in ends))
+        for system, pair, ends in zip(
+            shared,
+            zip(first, second, strict=True),
+            zip(apart - reach, apart + reach, p, strict=True),
+            strict=True,
+        )
+    )
+    differing = tuple(system for system, apart_ in zip(shared, rejected, strict=True) if apart_)
+    return Cohorts(srcc(first.tolist(), second.tolist()), differing, gaps)
+
+
+def _about_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
+    """Ratings of some systems about their own mean, and the variances of these; NaN where none can be had."""
+    names = [rating.system for rating in ratings.systems]
+    place = [names.index(system) for system in shared]
+    values = np.array([ratings.systems[i].rating for i in place])
+    squares = ratings.errors[np.ix_(place, place)] ** 2
+    # Of x about the mean of all: the mean squared error of its differences, less half of that of all differences.
+    variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
+    return values - values.mean(), variances
 
 
 def spread_over_buckets(means: Sequence[float]) -> float:

@@ -2,6 +2,8 @@
 
 `mean_ci` is analytic and clustered; `paired_bootstrap_ranks` and `paired_difference` compare systems on the items they
 share. What is resampled (episode, dialogue, voter) is the cluster: values inside one may be as dependent as they like.
+How often each interval holds the truth, and how often equal systems are told apart: `docs/decisions/intervals.md` and
+`docs/decisions/ranks.md`, made by `tests/studies/ranks.py`.
 """
 
 import math
@@ -15,11 +17,19 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from podeval.errors import BadInput
+from podeval.stats.bounded import Bounds, is_crowded, is_share, share_interval, skewed_reach
+from podeval.stats.multiple import holm_pairs
 
 Array = NDArray[np.float64]
 
+METHOD = "2"
+"""Version of how intervals and ranks are made, told in the provenance of results; 1 was Student's t alone."""
+
 _DRAWN_AT_ONCE = 20_000_000
 """Numbers of a bootstrap that are drawn at once, and kept."""
+
+_NO_SPREAD = 1e-9
+"""Standard error, as a share of the difference, below which it is rounding."""
 
 
 @dataclass(frozen=True)
@@ -41,23 +51,27 @@ def mean_ci(
     clusters: Sequence[Hashable] | None = None,
     level: float = 0.95,
     weights: Sequence[float] | None = None,
+    bounds: Bounds = (None, None),
 ) -> Interval:
     """Confidence interval of a mean, robust to dependence inside clusters.
 
-    With G clusters, n values and the residual sums u_g = sum over cluster g of (y_i - mean), the variance of
-    the mean is `G / (G - 1) * sum(u_g ** 2) / n ** 2` and the interval uses Student's t with G - 1 degrees of
-    freedom. This is the cluster-robust estimator of Liang and Zeger (1986) for a regression on a constant,
-    with the small-sample correction and degrees of freedom that Cameron and Miller (2015, A Practitioner's
-    Guide to Cluster-Robust Inference) advise. When every value is its own cluster it is the textbook t
-    interval with standard error s / sqrt(n). With few clusters of very unequal size it is somewhat too
-    narrow, as all estimators of its kind are.
+    A cluster's pull on the mean is what leaving it out changes: u_g / (W - w_g), with u_g the sum over cluster g of
+    w (y - mean), w_g its weight and W that of all. The variance is (G - 1) / G times the sum of the squared pulls: the
+    jackknife over clusters, CR3 in Cameron and Miller (2015, A Practitioner's Guide to Cluster-Robust Inference). The
+    interval uses Student's t with G - 1 degrees of freedom. When every value is its own cluster it is the textbook t
+    interval with standard error s / sqrt(n).
+
+    Three things follow from bounds. Values that are all one bound or the other are yes and no: the interval is
+    Wilson's, with the number of draws that the clusters amount to. Where a bound lies within three standard deviations
+    of the mean the values are skewed: each side reaches as far as the wider of Student's and Hall's interval. No
+    interval passes a bound.
 
     Args:
         values: n finite numbers.
         clusters: the cluster of each value; None makes each value its own.
         level: the share of such intervals that hold the true mean, between 0 and 1.
-        weights: how much each value counts, positive; with them the mean is a ratio of two sums, and its interval
-            the linearised one of such a ratio (Cochran 1977, Sampling Techniques, section 6.3).
+        weights: how much each value counts, positive; with them the mean is a ratio of two sums.
+        bounds: the least and the largest value there can be, None where there is none.
 
     Raises:
         BadInput: no values, values that are not finite, too few or many clusters or weights for them, a bad level.
@@ -76,10 +90,23 @@ def mean_ci(
     mean = float(y.mean() if weights is None else (w @ y) / w.sum())
     if count < 2:
         return Interval(mean, None, None, y.size, count)
-    residuals = np.bincount(codes, weights=w * (y - mean), minlength=count)
-    standard_error = math.sqrt(count / (count - 1) * float(residuals @ residuals)) / float(w.sum())
-    half = _student_quantile(count - 1, level) * standard_error
-    return Interval(mean, mean - half, mean + half, y.size, count)
+    sizes: Array = np.bincount(codes, weights=w, minlength=count).astype(np.float64)
+    residuals: Array = np.bincount(codes, weights=w * (y - mean), minlength=count).astype(np.float64)
+    pulls = _pulls(residuals, sizes)
+    low, high = bounds
+    if low is not None and high is not None and is_share(y, bounds):
+        error = math.sqrt(float(pulls @ pulls) / (count * (count - 1))) / (high - low)
+        least, most = share_interval((mean - low) / (high - low), error, sizes, y.size, level)
+        return Interval(mean, low + least * (high - low), low + most * (high - low), y.size, count)
+    quantile = _student_quantile(count - 1, level)
+    if is_crowded(mean, float(y.std(ddof=1)), bounds):
+        below, above = skewed_reach(pulls, quantile)
+    else:
+        below = above = quantile * math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
+    # A value may lie beyond a declared bound by rounding; the interval holds the mean all the same.
+    least = mean - below if low is None else min(mean, max(low, mean - below))
+    most = mean + above if high is None else max(mean, min(high, mean + above))
+    return Interval(mean, least, most, y.size, count)
 
 
 def paired_bootstrap_ranks(
@@ -90,16 +117,21 @@ def paired_bootstrap_ranks(
     seed: int = 0,
     level: float = 0.95,
 ) -> dict[str, tuple[int, int]]:
-    """The range of ranks each system may claim, from a paired bootstrap over the items all systems share.
+    """The range of ranks each system may claim, from paired comparisons over the items all systems share.
 
-    Clusters are drawn with replacement, the same draw for every system, and each pair of systems gets an
-    interval for the difference of its means. One system beats another where that interval lies wholly on one
-    side of zero. A system's best rank is 1 + the number of systems that beat it; its worst is the number of
-    systems that it does not beat, itself included. Pairs are not corrected for their number.
+    One system beats another where two intervals of the paired difference of their means leave out zero:
 
-    The intervals are percentile intervals widened for few clusters ("expanded percentile", Hesterberg 2015,
-    What Teachers Should Know About the Bootstrap): the tail is Phi(-sqrt(G / (G - 1)) * t) where the plain
-    one has (1 - level) / 2. With 6 clusters the plain one tells 13 % of equal pairs apart, this one 6 %.
+    - Student's, clustered, corrected for the number of pairs by Holm's procedure, so that among equal systems the
+      chance of any false place is at most 1 - level;
+    - the bootstrap's: clusters are drawn with replacement, the same draw for every system. It is a percentile interval
+      widened for few clusters ("expanded percentile", Hesterberg 2015, What Teachers Should Know About the Bootstrap):
+      the tail is Phi(-sqrt(G / (G - 1)) * t) where the plain one has (1 - level) / 2. It is not corrected.
+
+    Where the difference is the same in each of G clusters there is no spread to judge it by. Two equal systems differ
+    by any one amount with a chance of a quarter at most, so that its p-value is 4 ** (1 - G).
+
+    A system's best rank is 1 + the number of systems that beat it; its worst is the number of systems that it does not
+    beat, itself included.
 
     Args:
         scores: for each system, the value of each item it was scored on.
@@ -107,7 +139,7 @@ def paired_bootstrap_ranks(
         clusters: the cluster of each item; None makes each item its own.
         rounds: number of bootstrap draws.
         seed: of the draws; the same seed gives the same ranks whatever the order of systems and items.
-        level: confidence level of each pair's interval.
+        level: 1 minus the chance of any false place among equal systems.
 
     Returns:
         For each system `(best, worst)`, 1 being the first rank. With fewer than two clusters everyone may be
@@ -121,19 +153,23 @@ def paired_bootstrap_ranks(
     codes, count = _codes(_clusters_of(items, clusters))
     if count < 2 or len(systems) == 1:
         return dict.fromkeys(systems, (1, len(systems)))
-
     membership = _membership(codes, count)
-    draws = _draws(count, rounds, seed)
-    drawn_items = draws @ membership.sum(axis=1)
-    tail = _expanded_tail(count, level)
+    sizes = membership.sum(axis=1)
+    better = y if higher_is_better else -y
+    means, p = _pairs(membership, sizes, better)
+    ahead = holm_pairs(p, level) & (means > 0)
 
     beats = np.zeros((len(systems), len(systems)), dtype=bool)
-    for index in range(len(systems)):
+    if ahead.any():
+        draws = _draws(count, rounds, seed)
+        drawn_items = draws @ sizes
+        tail = _expanded_tail(count, level)
+    for index in np.flatnonzero(ahead.any(axis=1)):
+        others = np.flatnonzero(ahead[index])
         # Differences are summed, not means subtracted: equal systems then differ by exactly zero.
-        differences = membership @ (y[:, [index]] - y)
-        means = (draws @ differences) / drawn_items[:, None]
-        low, high = np.quantile(means, [tail, 1 - tail], axis=0)
-        beats[index] = low > 0 if higher_is_better else high < 0
+        differences = membership @ (better[:, [index]] - better[:, others])
+        drawn = (draws @ differences) / drawn_items[:, None]
+        beats[index, others] = np.quantile(drawn, tail, axis=0) > 0
     best = 1 + beats.sum(axis=0)
     worst = len(systems) - beats.sum(axis=1)
     return {system: (int(best[i]), int(worst[i])) for i, system in enumerate(systems)}
@@ -150,8 +186,9 @@ def paired_difference(
 ) -> Interval:
     """The mean of one system minus that of another over the items both were scored on, with its interval.
 
-    Draws and interval are those of `paired_bootstrap_ranks` for these two systems: where it says that one beats the
-    other, this interval lies wholly on one side of zero.
+    On each side the interval reaches as far as the wider of the two of `paired_bootstrap_ranks`. A pair that a reader
+    chose is one pair, so nothing is corrected: of these two systems alone, one beats the other there exactly where this
+    interval lies wholly on one side of zero.
 
     Args:
         a: the value of each item of one system.
@@ -163,7 +200,8 @@ def paired_difference(
         level: confidence level of the interval.
 
     Returns:
-        `n` counts the common items; no `low` and `high` with fewer than two clusters.
+        `n` counts the common items; no `low` and `high` with fewer than two clusters, and none where the difference is
+        the same in each of so few clusters that chance would do as much.
 
     Raises:
         BadInput: no item common to both, a value that is not finite, a weight that is not positive, an item without
@@ -182,13 +220,57 @@ def paired_difference(
         return Interval(mean, None, None, len(items), count)
     membership, draws = _membership(codes, count), _draws(count, rounds, seed)
     if weights is None:
-        drawn = (draws @ (membership @ (y[:, 0] - y[:, 1]))) / (draws @ membership.sum(axis=1))
+        difference = y[:, 0] - y[:, 1]
+        drawn = (draws @ (membership @ difference)) / (draws @ membership.sum(axis=1))
+        pulls = _pulls(membership @ (difference - mean), membership.sum(axis=1))
     else:
         means = (draws @ (membership @ (w * y))) / (draws @ (membership @ w))
         drawn = means[:, 0] - means[:, 1]
-    tail = _expanded_tail(count, level)
+        of_both = _pulls(membership @ (w * (y - whole)), membership @ w)
+        pulls = of_both[:, 0] - of_both[:, 1]
+    error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
+    if error <= _NO_SPREAD * abs(mean) and mean != 0 and _all_alike(count) > 1 - level:
+        return Interval(mean, None, None, len(items), count)
+    tail, half = _expanded_tail(count, level), _student_quantile(count - 1, level) * error
     low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Interval(mean, float(low), float(high), len(items), count)
+    return Interval(mean, min(float(low), mean - half), max(float(high), mean + half), len(items), count)
+
+
+def _pulls(residuals: Array, sizes: Array) -> Array:
+    """What each cluster does to a mean, times G: with it left out, the mean would be `pull / (G - 1)` less.
+
+    Args:
+        residuals: sum of the weighted residuals of each cluster, `(clusters,)` or `(clusters, columns)`.
+        sizes: weight of each cluster, likewise.
+    """
+    rest = sizes.sum(axis=0) - sizes
+    pulls: Array = residuals * (len(sizes) - 1) / (rest if rest.ndim == residuals.ndim else rest[:, None])
+    return pulls
+
+
+def _pairs(membership: Any, sizes: Array, y: Array) -> tuple[Array, Array]:
+    """Of each pair of systems the paired difference of means, and the two-sided p of Student's clustered test of it."""
+    count, systems = len(sizes), y.shape[1]
+    means, errors = np.zeros((systems, systems)), np.zeros((systems, systems))
+    for index in range(systems):
+        differences = y[:, [index]] - y
+        means[index] = differences.mean(axis=0)
+        pulls = _pulls(membership @ (differences - means[index]), sizes)
+        errors[index] = np.sqrt(np.einsum("ij,ij->j", pulls, pulls) / (count * (count - 1)))
+    alike = errors <= _NO_SPREAD * np.abs(means)
+    t = np.divide(np.abs(means), errors, out=np.zeros_like(means), where=~alike)
+    p = 2 * special.stdtr(count - 1, -t)
+    p[alike] = np.where(means[alike] == 0, 1.0, _all_alike(count))
+    return means, p
+
+
+def _all_alike(clusters: int) -> float:
+    """The chance, at most, that two equal systems differ by the same amount in each of some clusters, and not by zero.
+
+    Of two draws from one distribution, one is larger by a given amount with a chance of sum p(x) p(x + d), which is at
+    most 1/4 (Motzkin and Straus 1965); over all amounts the powers of these chances sum to at most 4 (1/4) ** clusters.
+    """
+    return float(4.0 ** (1 - clusters))
 
 
 def _values(scores: Mapping[str, Mapping[str, float]], systems: Sequence[str], items: Sequence[str]) -> Array:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from podeval.errors import BadInput
 from podeval.stats.agreement import Estimate, Level, inter_rater, krippendorff_alpha
+from podeval.stats.bounded import Bounds
 from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
 
 
@@ -34,12 +35,15 @@ class Standing:
     worst: int | None
 
 
-def standings(marks: Sequence[Mark], ranked: Sequence[str] | None = None) -> list[Standing]:
-    """Mean of each stimulus, best first; ranks by the paired bootstrap over the pages all ranked ones share.
+def standings(
+    marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
+) -> list[Standing]:
+    """Mean of each stimulus, best first; ranks by paired comparisons over the pages all ranked ones share.
 
     Args:
         marks: of one scale.
         ranked: who takes part in the ranking; None is everybody. Anchors are usually left out.
+        bounds: the least and the largest mark of the scale; no interval passes them.
 
     Raises:
         BadInput: no marks, or two marks of a rater for a stimulus on a page.
@@ -61,7 +65,7 @@ def standings(marks: Sequence[Mark], ranked: Sequence[str] | None = None) -> lis
     found = [
         Standing(
             name,
-            mean_ci(list(own.values()), list(raters[name].values())),
+            mean_ci(list(own.values()), list(raters[name].values()), bounds=bounds),
             *ranks.get(name, (None, None)),
         )
         for name, own in values.items()

@@ -114,7 +114,7 @@ def scores(
         system: {
             question: QuestionScore(
                 question,
-                mean_ci([mark for mark, _ in own[question]], [rater for _, rater in own[question]])
+                mean_ci([mark for mark, _ in own[question]], [rater for _, rater in own[question]], bounds=(1, 5))
                 if question in own
                 else None,
                 (judged or {}).get((system, question)),

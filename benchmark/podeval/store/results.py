@@ -51,6 +51,8 @@ class BoardRow(BaseModel):
     source: str  # run folder, or the paper's table
     created: str  # ISO 8601, UTC
     spot_check: str = ""  # of supplied outputs some of which were made again: agrees, differs, not told; else empty
+    values: int | None = None  # items that have a value of this key
+    clusters: int | None = None  # independent draws (topic, text, dialogue) behind the rank; without one, the interval
 
 
 class ItemRow(BaseModel):

@@ -1,0 +1,123 @@
+"""Analyses of people and judges as evaluators, from votes and marks: groups of raters, separability, leave-one-out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.stats import evaluators
+from podeval.stats.agreement import Estimate, leave_one_out
+from podeval.stats.battles import Battles
+from podeval.stats.bradley_terry import rate
+from podeval.stats.marks import Mark, table_of
+
+FEWEST_GROUPS = 2
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of an analysis: which, of what, in words and as data."""
+
+    analysis: str
+    of: str
+    says: str
+    data: Mapping[str, Any]
+
+
+def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[Finding]:
+    """Separability of the ratings by all votes, and each pair of groups of voters where votes name a `group`.
+
+    Args:
+        name: what the votes are called in the findings.
+        rows: `first`, `second`, `outcome`, `voter` and, optionally, `group` of each vote.
+
+    Raises:
+        BadInput: no votes, or one that is none.
+    """
+    battles = _battles(rows)
+    found = [_separable(name, part) for part in evaluators.separability(rate(battles)) if part.told_apart.count]
+    groups = sorted({row.get("group") or "" for row in rows} - {""})
+    if len(groups) >= FEWEST_GROUPS:
+        rated = {group: rate(_battles([row for row in rows if row.get("group") == group])) for group in groups}
+        found += [
+            _cohorts(f"{one} and {other}", evaluators.cohorts(rated[one], rated[other]))
+            for one, other in itertools.combinations(groups, 2)
+        ]
+    return found
+
+
+def of_marks(name: str, marks: Sequence[Mark]) -> list[Finding]:
+    """Each rater against the mean of the others (leave one out), where there are at least two."""
+    raters, table = table_of(marks)
+    if len(raters) < 2:
+        return []
+    return [
+        Finding(
+            "leave one out",
+            name,
+            f"{name}: {rater} against the mean of the others: SRCC {_figure(rank)}, PLCC {_figure(value)}, "
+            f"KRCC {_figure(order)}, {rank.count} things",
+            {"rater": rater, "srcc": asdict(rank), "plcc": asdict(value), "krcc": asdict(order)},
+        )
+        for rater, (rank, value, order) in zip(raters, leave_one_out(table), strict=True)
+    ]
+
+
+def votes_of_file(path: Path) -> list[dict[str, str]]:
+    """Votes from a CSV with `first`, `second`, `outcome`, and optionally `voter` and `group`.
+
+    Raises:
+        BadInput: it cannot be read, or lacks a column.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read {path}: {error}") from None
+    if not rows or not {"first", "second", "outcome"} <= set(rows[0]):
+        raise BadInput(f"{path} needs a line of names with first, second and outcome, and a line for each vote")
+    return rows
+
+
+def _battles(rows: Sequence[Mapping[str, str]]) -> Battles:
+    return Battles.of_records({**row, "voter": row.get("voter") or None, "covariates": {}} for row in rows)
+
+
+def _separable(name: str, part: evaluators.Separability) -> Finding:
+    up_to = "more" if part.high == float("inf") else f"{part.high:g}"
+    share = part.told_apart
+    return Finding(
+        "separability",
+        name,
+        f"{name}: pairs {part.low:g} to {up_to} points apart: {_figure(share)} told apart, {share.count} pairs",
+        {"low": part.low, "high": None if up_to == "more" else part.high, "told_apart": asdict(share)},
+    )
+
+
+def _cohorts(name: str, found: evaluators.Cohorts) -> Finding:
+    said = ", ".join(
+        f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in found.gaps if gap.system in found.differing
+    )
+    return Finding(
+        "groups of raters",
+        name,
+        f"{name}: SRCC {_figure(found.agreement)} over {found.agreement.count} systems; rated apart: {said or 'none'}",
+        {
+            "agreement": asdict(found.agreement),
+            "differing": list(found.differing),
+            "gaps": [asdict(gap) for gap in found.gaps],
+        },
+    )
+
+
+def _figure(estimate: Estimate) -> str:
+    if estimate.value is None:
+        return "none"
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.value:.2f}"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"

@@ -1,0 +1,214 @@
+"""What of the papers' figures follows from figures they print elsewhere, computed again by our own statistics.
+
+The tables come from `submissions/*/results.csv`, as the board shows them, and from `paper_tables/` beside this file:
+what is no figure of a system (PodEval's Table 3, MTalk-Bench's Tables 3 and 13). Everything else rests on values of
+single items or votes that are not published, which is said instead.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from podeval.hub_sources import hub_source
+from podeval.stats.agreement import srcc
+from podeval.stats.bias import wilson
+from podeval.stats.evaluators import spread_over_buckets
+from podeval.stats.screening import MushraRules, judged
+
+TABLES = Path(__file__).parent / "paper_tables"
+PAGES = 17
+"""Pages of PodEval's MUSHRA test, one a category."""
+DROPPED = {"7", "18", "20"}
+"""The judges that PodEval left out by the rule of its Table 3."""
+_BUCKETS = {"spread_input_length": "input_length", "spread_speakers": "speakers"}
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """One printed figure, and what comes out when it is computed from others of the paper.
+
+    `recomputed` and `difference` are None where it cannot be, and `why_not` says why. `rounding` is how far the two may
+    be apart by the digits printed.
+    """
+
+    paper: str
+    table: str
+    figure: str
+    printed: float | None
+    recomputed: float | None
+    rounding: float
+    why_not: str = ""
+
+    @property
+    def difference(self) -> float | None:
+        """Recomputed minus printed."""
+        return None if self.printed is None or self.recomputed is None else self.recomputed - self.printed
+
+    @property
+    def follows(self) -> bool:
+        """Whether the printed figure comes out, to its digits."""
+        return self.difference is not None and abs(self.difference) <= self.rounding
+
+
+def recomputed() -> list[PaperFigure]:
+    """Every printed figure that follows from others, and a line for each table of which none does."""
+    printed = _printed()
+    found = [
+        *_screening(),
+        *_category_means(printed),
+        *_spreads(printed),
+        *_bias_bounds(),
+        *_correlations(printed),
+    ]
+    done = {(figure.paper, figure.table) for figure in found}
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    for row in printed:
+        counts[row["paper"], row["table"]] += 1
+    why = "rests on single items or votes, which the paper does not publish"
+    rest = [
+        PaperFigure(paper, table, f"{count} figures", None, None, 0.0, why)
+        for (paper, table), count in sorted(counts.items())
+        if (paper, table) not in done
+    ]
+    return [*found, *rest]
+
+
+def _printed() -> list[Row]:
+    """The shipped figures of all systems, with the system's name."""
+    return [
+        row | {"system": path.parent.name}
+        for path in sorted(hub_source("submissions").glob("*/results.csv"))
+        for row in _rows(path)
+    ]
+
+
+def _rows(path: Path) -> list[Row]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _screening() -> Iterator[PaperFigure]:
+    """PodEval Table 3: which judges the rule drops, 1 for dropped."""
+    for row in _rows(TABLES / "podeval_table03_mushra_judges.csv"):
+        low, high = float(row["lq_last_pct"]) / 100, float(row["hq_top2_pct"]) / 100
+        verdict = judged(row["judge"], PAGES, low, high, MushraRules())
+        dropped = float(row["judge"] in DROPPED)
+        yield PaperFigure("podeval", "Table 3", f"judge {row['judge']} dropped", dropped, float(not verdict.kept), 0.0)
+
+
+def _category_means(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+    """PodEval's tables by category: the mean row."""
+    parts, whole = _by_group(printed, "podeval", "category")
+    for place, row in whole.items():
+        values = [float(value) for value in parts.get(place, {}).values()]
+        if len(values) == PAGES:
+            mean = sum(values) / len(values)
+            yield _figure(row, f"{row['printed']}, mean of {len(values)} categories", mean)
+
+
+def _spreads(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+    """PodBench Tables 8 and 9: standard deviations over buckets."""
+    rows = [row for row in printed if row["paper"] == "podbench" and row["table"] in ("Table 8", "Table 9")]
+    for row in rows:
+        breakdown = _BUCKETS.get(row["key"])
+        if breakdown:
+            own = [
+                float(part["value"])
+                for part in rows
+                if part["breakdown"] == breakdown and all(part[n] == row[n] for n in ("system", "table", "module"))
+            ]
+            if len(own) > 1:
+                yield _figure(row, row["printed"], spread_over_buckets(own))
+
+
+def _bias_bounds() -> Iterator[PaperFigure]:
+    """MTalk-Bench Table 3: the bounds of each share, from the number of votes that fits all four bounds of a judge."""
+    judges: dict[str, dict[str, Row]] = defaultdict(dict)
+    for row in _rows(TABLES / "mtalk_table03_bias.csv"):
+        judges[row["judge"]][row["metric"]] = row
+    for judge, shares in judges.items():
+        for one, other in (("TPR", "BPR"), ("LPR", "SPR")):
+            if one in shares and other in shares:
+                yield from _bounds(judge, shares[one], shares[other])
+
+
+def _bounds(judge: str, one: Row, other: Row) -> Iterator[PaperFigure]:
+    rounding = _digit(one["value"])
+
+    def misses(count: int, wins: int) -> float:
+        return max(
+            abs(100 * (exact or 0.0) - float(row[name]))
+            for row, hits in ((one, wins), (other, count - wins))
+            for name, exact in zip(("value", "ci95_low", "ci95_high"), _share(hits, count), strict=True)
+        )
+
+    share = float(one["value"]) / 100
+    candidates = ((count, wins) for count in range(1000, 3000) for wins in {int(share * count), int(share * count) + 1})
+    count, wins = min(candidates, key=lambda pair: misses(*pair))
+    for row, hits in ((one, wins), (other, count - wins)):
+        _, low, high = _share(hits, count)
+        for end, bound in (("ci95_low", low), ("ci95_high", high)):
+            name = f"{judge}, {row['metric']}, {'lower' if end == 'ci95_low' else 'upper'} bound of {count} votes"
+            yield PaperFigure("mtalk", "Table 3", name, float(row[end]), 100 * (bound or 0.0), rounding)
+
+
+def _share(wins: int, count: int) -> tuple[float | None, float | None, float | None]:
+    found = wilson(wins, count)
+    return found.value, found.low, found.high
+
+
+def _correlations(printed: Iterable[Row]) -> Iterator[PaperFigure]:
+    """MTalk-Bench Table 13: Spearman's correlation of judges with people, from the scores of Tables 9 to 11."""
+    values: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    for row in printed:
+        if row["paper"] == "mtalk" and row["breakdown"] == "dimension" and row["variant"].endswith("_14_systems"):
+            values[row["variant"], row["module"], row["group"]][row["system"]] = float(row["value"])
+    for row in _rows(TABLES / "mtalk_table13_spearman.csv"):
+        if row["dimension"] == "overall":
+            continue
+        kind = "audio" if row["modality"] == "audio" else "transcript"
+        judge = re.sub(r"[^a-z0-9]+", "_", row["judge"].lower())
+        people = values.get(("human_audio_14_systems", row["protocol"], row["dimension"]), {})
+        own = values.get((f"{judge}_{kind}_14_systems", row["protocol"], row["dimension"]), {})
+        shared = sorted(people.keys() & own.keys())
+        name = f"{row['judge']} ({row['modality']}), {row['protocol']}, {row['dimension']}"
+        if len(shared) < len(people) or len(shared) < 3:
+            why = f"the text at hand has {len(shared)} of the {len(people)} scores it rests on"
+            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), None, 0.0, why)
+        else:
+            found = srcc([people[s] for s in shared], [own[s] for s in shared]).value
+            yield PaperFigure("mtalk", "Table 13", name, float(row["value"]), found, _digit(row["value"]))
+
+
+def _by_group(
+    printed: Iterable[Row], paper: str, breakdown: str
+) -> tuple[dict[tuple[str, ...], dict[str, str]], dict[tuple[str, ...], Row]]:
+    """Values by group, and the row without one, by system, table and key."""
+    parts: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    whole: dict[tuple[str, ...], Row] = {}
+    for row in printed:
+        place = tuple(row[name] for name in ("system", "table", "module", "key", "variant"))
+        if row["paper"] == paper and row["breakdown"] == breakdown:
+            parts[place][row["group"]] = row["value"]
+        elif row["paper"] == paper and not row["breakdown"]:
+            whole[place] = row
+    return parts, whole
+
+
+def _figure(row: Row, name: str, value: float) -> PaperFigure:
+    """The figure of a row; what it is made of was rounded to as many digits."""
+    rounding = 2 * _digit(row["value"])
+    return PaperFigure(row["paper"], row["table"], f"{row['system']}: {name}", float(row["value"]), value, rounding)
+
+
+def _digit(text: str) -> float:
+    """Half of the last digit printed."""
+    decimals = len(text.partition(".")[2])
+    return 0.5001 * 10.0**-decimals

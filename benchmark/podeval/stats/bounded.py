@@ -1,0 +1,89 @@
+"""Intervals of means of what has bounds: shares of yes and no, and values crowded against a bound.
+
+Student's interval is symmetric, so it is right where values are. Values that cannot pass a bound and lie near it are
+skewed, and their mean's interval has to reach further on the side of the tail; values that are only ever one bound or
+the other are yes and no, and their mean is a share. `docs/decisions/intervals.md` has the coverage of each.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+Array = NDArray[np.float64]
+Bounds = tuple[float | None, float | None]
+
+_CROWDED = 3.0
+"""Standard deviations from a bound within which a mean's values are taken to be skewed by it."""
+
+
+def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's score interval (1927) of a share of n independent draws; n need not be whole."""
+    z = float(special.ndtri((1 + level) / 2))
+    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def is_share(values: Array, bounds: Bounds) -> bool:
+    """Whether every value is one bound or the other: yes or no."""
+    low, high = bounds
+    return low is not None and high is not None and bool(np.all((values == low) | (values == high)))
+
+
+def share_interval(share: float, error: float, sizes: Array, values: int, level: float) -> tuple[float, float]:
+    """Wilson's interval of a share whose draws may come in clusters.
+
+    The number of draws is the effective one of Korn and Graubard (1998, Confidence Intervals for Proportions with Small
+    Expected Number of Positive Counts): that of independent draws with the same error, less for few clusters. Where
+    all draws are alike no error can be had, and each cluster counts as one.
+
+    Args:
+        share: from 0 to 1.
+        error: its cluster-robust standard error.
+        sizes: the weight of each cluster.
+        values: how many draws there are.
+        level: of the interval.
+    """
+    clusters = float(sizes.sum() ** 2 / (sizes @ sizes))
+    draws = float(values)
+    if len(sizes) < values or clusters < values * (1 - 1e-9):
+        alike = error < 1e-9 or not 0 < share < 1
+        apart = clusters if alike else min(draws, max(clusters, share * (1 - share) / error**2))
+        z, t = special.ndtri((1 + level) / 2), special.stdtrit(len(sizes) - 1, (1 + level) / 2)
+        draws = apart if alike else max(1.0, apart * float(z / t) ** 2)
+    return wilson_bounds(share, draws, level)
+
+
+def is_crowded(mean: float, spread: float, bounds: Bounds) -> bool:
+    """Whether a bound is within three standard deviations of the mean."""
+    return any(bound is not None and abs(mean - bound) < _CROWDED * spread for bound in bounds)
+
+
+def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
+    """How far below and above the mean its interval reaches: on each side the wider of Student's and Hall's.
+
+    Hall (1992, On the Removal of Skewness by Transformation) makes the studentised mean symmetric by a cubic whose
+    inverse exists everywhere; here with Student's quantile and the bias-corrected sample skewness.
+
+    Args:
+        pulls: of each cluster, its influence on the mean times the number of clusters; for values that are their own
+            clusters, their distance from the mean.
+        quantile: of Student's distribution.
+    """
+    count = len(pulls)
+    error = math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
+    half = quantile * error
+    second = float(np.mean(pulls**2))
+    if count < 3 or second == 0.0:
+        return half, half
+    skewness: float = float(np.mean(pulls**3)) / second**1.5 * math.sqrt(count * (count - 1)) / (count - 2)
+    if abs(skewness) < 1e-6:
+        return half, half
+
+    def untransformed(at: float) -> float:
+        return 3 / skewness * (float(np.cbrt(1 + skewness * (at - skewness / (6 * count)))) - 1)
+
+    deviation, at = error * math.sqrt(count), quantile / math.sqrt(count)
+    return max(half, deviation * untransformed(at)), max(half, -deviation * untransformed(-at))

@@ -1,0 +1,67 @@
+"""`podeval report evaluators` and `podeval report papers` as a researcher uses them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+
+def write_votes(path: Path) -> None:
+    """Three systems; the second group, which also saw a weak one, likes `c` as much less as the first likes it more."""
+    random = np.random.default_rng(3)
+    strength = {"volunteers": {"a": 0.5, "b": 0.0, "c": 1.2}, "paid": {"a": 0.5, "b": 0.0, "c": -1.2, "weak": -2.0}}
+    lines = ["first,second,outcome,voter,group"]
+    for group, systems in strength.items():
+        names = sorted(systems)
+        for number in range(900):
+            a, b = random.choice(names, 2, replace=False)
+            wins = random.random() < 1 / (1 + np.exp(systems[b] - systems[a]))
+            lines.append(f"{a},{b},{'a' if wins else 'b'},{group}{number % 30},{group}")
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_groups_of_voters_and_raters_are_compared_from_files(podeval, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    write_votes(tmp_path / "votes.csv")
+    scores = [f"s{n % 4},i{n // 4},{n % 4 + rater},r{rater}" for n in range(24) for rater in range(3)]
+    (tmp_path / "marks.csv").write_text("\n".join(["system,item,score,rater", *scores]), encoding="utf-8")
+    files = ("--votes", tmp_path / "votes.csv", "--scores", tmp_path / "marks.csv")
+    said = podeval("report", "evaluators", *files, "--json")
+    assert said.code == 0, said.err
+    found = [json.loads(line) for line in said.out.splitlines()]
+    (groups,) = [finding for finding in found if finding["analysis"] == "groups of raters"]
+    assert [gap["system"] for gap in groups["data"]["gaps"]] == ["a", "b", "c"]
+    assert "c" in groups["data"]["differing"]
+    apart = [finding["data"]["told_apart"]["count"] for finding in found if finding["analysis"] == "separability"]
+    assert sum(apart) == 6
+    alone = [finding for finding in found if finding["analysis"] == "leave one out"]
+    assert [finding["data"]["rater"] for finding in alone] == ["r0", "r1", "r2"]
+    assert alone[0]["data"]["srcc"]["value"] == 1.0
+    words = podeval("report", "evaluators", *files).out
+    assert "paid and volunteers: SRCC" in words
+    assert "marks: r0 against the mean of the others: SRCC 1.00" in words
+
+
+def test_without_votes_it_says_what_is_needed(podeval, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert "--votes FILE" in podeval("report", "evaluators", "--runs", tmp_path).err
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert "needs a line of names with first" in podeval("report", "evaluators", "--votes", tmp_path / "bad.csv").err
+
+
+def test_the_papers_tables_say_what_follows_from_them(podeval) -> None:  # type: ignore[no-untyped-def]
+    found = [json.loads(line) for line in podeval("report", "papers", "--json").out.splitlines()]
+    tables: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for figure in found:
+        tables.setdefault((figure["paper"], figure["table"]), []).append(figure)
+    table = tables["mtalk", "Table 13"]
+    assert sum(figure["follows"] is True for figure in table) == 68
+    assert [figure["printed"] for figure in table if figure["difference"] and not figure["follows"]] == [0.515]
+    assert sum(bool(figure["why_not"]) for figure in table) == 15
+    assert all(figure["follows"] for figure in [*tables["podbench", "Table 8"], *tables["podbench", "Table 9"]])
+    assert len(tables["podbench", "Table 8"]) == len(tables["podbench", "Table 9"]) == 64
+    assert all(figure["follows"] for figure in tables["podeval", "Table 3"])
+    (unpublished,) = tables["lfs", "Table 2"]
+    assert unpublished["recomputed"] is None
+    assert "not publish" in str(unpublished["why_not"])
+    words = podeval("report", "papers").out
+    assert "mtalk Table 13: 68 of 69 figures follow" in words
+    assert "printed 0.515, recomputed 0.5176, difference +0.0026" in words
