@@ -82,7 +82,8 @@ def _said_again(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bo
         beside[there] = np.maximum(beside[there], runs[places[there], column[there]])
     beside[np.isinf(beside)] = np.inf
     alike = runs[places, best]
-    return (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
+    again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
+    return again
 
 
 def _units(vectors: Vectors) -> Vectors:
@@ -111,14 +112,12 @@ def cluster_few(embeddings: Vectors) -> Labels:
     """Groups by average linkage, each of two windows or more: one alone is an outlier, and goes to the group it is
     most like; one group where there is no pair.
     """
-    from sklearn.cluster import AgglomerativeClustering
+    from scipy.cluster.hierarchy import fcluster, linkage
 
     if len(embeddings) < 2:
         return np.zeros(len(embeddings), dtype=np.int64)
-    grouping = AgglomerativeClustering(
-        n_clusters=None, distance_threshold=1 - ONE_VOICE, metric="cosine", linkage="average"
-    )
-    labels: Labels = grouping.fit_predict(embeddings)
+    tree = linkage(embeddings, method="average", metric="cosine")
+    labels: Labels = fcluster(tree, 1 - ONE_VOICE, criterion="distance").astype(np.int64) - 1
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
