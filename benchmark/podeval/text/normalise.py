@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from podeval.errors import BadInput
+from podeval.text.simplifying import mainland, simplified
 from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]
@@ -63,13 +64,6 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
     return " ".join(_NORMALISERS[normaliser](text, language).split())
 
 
-def simplified(text: str) -> str:
-    """The text with traditional Chinese characters simplified one by one; wording is kept."""
-    import zhconv
-
-    return str(zhconv.convert(text, "zh-hans"))
-
-
 def _whisper(text: str, language: Language) -> str:
     if language == "en":
         words = _english_normaliser()(text.translate(_APOSTROPHES)).split()
@@ -96,9 +90,7 @@ def _lfs(text: str, language: Language) -> str:
     deleted = text.translate(_LFS_DELETION).lower()
     if language == "en":
         return deleted.encode("ascii", "ignore").decode("ascii")
-    import zhconv
-
-    return str(zhconv.convert(deleted, "zh-cn"))
+    return mainland(deleted)
 
 
 def _none(text: str, language: Language) -> str:
