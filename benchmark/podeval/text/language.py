@@ -5,8 +5,8 @@ Chinese and Japanese by their characters, the others by py3langid, a model of 14
 (no network, no chance: equal texts have equal answers). A sentence that it is unsure of goes with the text as a whole.
 Shares are of words; two Chinese or Japanese characters count as one word.
 
-A handful of words tells little: where less than half of a text can be told, or all of it is fewer than four words in
-letters that many languages share, its language is None, and nobody may take it for English.
+A handful of words tells little: where less than half of a text can be told, or all of it is fewer than four different
+words in letters that many languages share, its language is None, and nobody may take it for English.
 """
 
 import re
@@ -31,19 +31,20 @@ _SENTENCE_WORDS = 6
 """Words that a sentence has at least: shorter ones are joined to the next."""
 _LONGEST_SENTENCE = 40
 _FEWEST_WORDS = 4
+"""Different words that say something of their language, in letters that many languages share."""
 _SURE_OF_FEW = 0.6
 _FEW_WORDS = 20
 _READ_AT_ONCE = 20_000
 _READ_WHOLLY = 200_000
 """Characters, about four hours of speech; of longer texts every second, third, … sentence is read."""
 
-_SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]+[.!?\u2026\u3002\uff01\uff1f\n]*")
-_CJK = re.compile(rf"[{HAN}{KANA}]")
+_SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]{1,2000}[.!?\u2026\u3002\uff01\uff1f\n]*")
+_CJK = re.compile(rf"[{HAN}{KANA}]+")
 _WORD = re.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
 _ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
 _UNSPACED_LETTERS = 5
 """Letters of one word where no spaces set words apart, as in Thai."""
-_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+")
 _LATIN = re.compile("[A-Za-z]+")
 _MUCH = 4
 """Words by Chinese or Japanese ones from which on the latter are mere names in the sentence."""
@@ -155,13 +156,13 @@ def _cut(sentence: str) -> Iterator[str]:
 
 
 def _weight(text: str) -> float:
-    return _words(text) if text.isascii() else len(_CJK.findall(text)) / 2 + _words(text)
+    return _words(text) if text.isascii() else sum(map(len, _CJK.findall(text))) / 2 + _words(text)
 
 
 def _words(text: str) -> float:
     if text.isascii():
         return len(_ASCII_WORD.findall(text))
-    unspaced = len(_UNSPACED.findall(text))
+    unspaced = sum(map(len, _UNSPACED.findall(text)))
     words = _WORD.findall(_UNSPACED.sub(" ", text) if unspaced else text)
     return len(words) + unspaced / _UNSPACED_LETTERS
 
@@ -172,21 +173,21 @@ def _languages_of(sentence: str) -> Iterator[tuple[str | None, float]]:
     characters = _weight(sentence) - words
     if not characters:
         if words:
-            yield _by_model(sentence, _SURE, words), words
+            yield _by_model(sentence, _SURE), words
         return
     by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
     if characters >= words:
         # English terms in a Chinese sentence belong to it, as does a Chinese name to an English one.
         yield by_characters, characters + words
     elif words > _MUCH * characters:
-        yield _by_model(_CJK.sub(" ", sentence), _SURE, words), words + characters
+        yield _by_model(_CJK.sub(" ", sentence), _SURE), words + characters
     else:
         yield by_characters, characters
-        yield _by_model(_CJK.sub(" ", sentence), _SURE, words), words
+        yield _by_model(_CJK.sub(" ", sentence), _SURE), words
 
 
-def _by_model(text: str, sure: float, words: float) -> str | None:
-    if words < _FEWEST_WORDS and not FOREIGN_LETTER.search(text):
+def _by_model(text: str, sure: float) -> str | None:
+    if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _model().classify(text)
     return None if confidence < sure or code == _NO_LANGUAGE else _DIALECTS.get(code, code)
@@ -196,7 +197,7 @@ def _as_a_whole(text: str) -> str | None:
     """The language of the words of a text taken together, for the sentences that say too little alone."""
     plain = _CJK.sub(" ", text[:_READ_AT_ONCE])
     words = _words(plain)
-    return _by_model(plain, _SURE if words >= _FEW_WORDS else _SURE_OF_FEW, words)
+    return _by_model(plain, _SURE if words >= _FEW_WORDS else _SURE_OF_FEW)
 
 
 @cache
