@@ -16,9 +16,18 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
-from podeval.text.tokens import FOREIGN_LETTER, HAN, KANA, is_japanese
+from podeval.text.tokens import (
+    FOREIGN_LETTER,
+    HAN,
+    KANA,
+    Language,
+    check_language,
+    detect_language,
+    is_foreign,
+    is_japanese,
+)
 
 MAIN_SHARE = 0.75
 """A text is in a language if at least this share of its words is; else it is in several."""
@@ -128,6 +137,16 @@ def identify_language(text: str) -> Written:
     return _decided(weights, total)
 
 
+def read_as(text: str) -> Language | Literal["other"] | None:
+    """Which language podeval reads a text as: `en` or `zh`, also where both are mixed, or `other`; None if unknown."""
+    written = identify_language(text)
+    if written.code == "mul" and written.noted.keys() <= {"en", "zh"}:
+        return detect_language(text)
+    if written.code is None:
+        return None
+    return check_language(written.code) if written.code in ("en", "zh") else "other"
+
+
 def _decided(weights: Counter[str], total: float) -> Written:
     shares = {code: weight / total for code, weight in weights.most_common()}
     if sum(shares.values()) < 0.5:
@@ -190,7 +209,9 @@ def _by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
     code, confidence = _model().classify(text)
-    return None if confidence < sure or code == _NO_LANGUAGE else _DIALECTS.get(code, code)
+    # Letters of few languages leave little doubt, however few the words.
+    known = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
+    return _DIALECTS.get(code, code) if known else None
 
 
 def _as_a_whole(text: str) -> str | None:

@@ -87,6 +87,8 @@ def is_japanese(text: str) -> bool:
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
     """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
 
+    A text too short for its language to be told is cut by its letters: Chinese, or else as English.
+
     Raises:
         CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
         BadInput: a language that is not read.
@@ -99,7 +101,10 @@ def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language 
             "its words cannot be told apart here"
         )
     else:
-        written = "other" if is_foreign(text) else detect_language(text)
+        # Here, as that module reads the characters of this one.
+        from podeval.text.language import read_as
+
+        written = read_as(text) or detect_language(text)
     tokens = tokenise(text, "en" if written == "other" else written)
     require_words(tokens)
     return tokens, written
