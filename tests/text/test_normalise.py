@@ -6,7 +6,7 @@ import pytest
 
 import podeval
 from podeval.errors import BadInput
-from podeval.text.normalise import normalise
+from podeval.text.normalise import bracketed_share, normalise
 from podeval.text.simplifying import mainland, simplified
 
 
@@ -18,6 +18,8 @@ from podeval.text.simplifying import mainland, simplified
         ("Um, hello (laughs) there", "Hello there."),
         ("Mr. Smith won't", "mister smith will not"),
         ("nineteen ninety nine", "1999"),
+        ("at 5 a.m. on Monday", "at five AM on Monday"),
+        ("Dr. Smith", "Doctor Smith"),
     ],
 )
 def test_whisper_makes_ways_of_writing_the_same_words_equal(spoken: str, written: str) -> None:
@@ -53,6 +55,11 @@ assert alignment.words_of("臺灣", "zh") == ["台", "湾"]
     subprocess.run([sys.executable, "-c", code], check=True)
     package = Path(podeval.__file__).parent
     assert [path.name for path in package.rglob("*.py") if "zhconv" in path.read_text(encoding="utf-8")] == []
+
+
+def test_the_share_that_is_dropped_with_its_brackets_is_told() -> None:
+    assert bracketed_share("abcd (efgh) [ij]") == pytest.approx(0.6)
+    assert bracketed_share("No brackets.") == bracketed_share("") == bracketed_share("(all)", "lfs") == 0.0
 
 
 def test_whisper_for_chinese_keeps_the_wording() -> None:

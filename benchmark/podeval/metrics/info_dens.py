@@ -3,8 +3,8 @@
 Shannon entropy, in bits, of the unigram distribution of the tokens that are not stop words; 0 to log2 of their number,
 so it grows with the text's length. `info_dens_norm` divides by that bound: 0 to 1, comparable between lengths. Higher
 is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package. A text in
-another language is cut as English is, has no stop words, and says so (`language` is `other`); one without spaces between
-its words, such as Japanese, is unscored.
+another language is cut as English is, has no stop words, and says so (`language` is `other`); one without spaces
+between its words, such as Japanese, is unscored.
 
 Source: PodEval section 4.
 
