@@ -10,7 +10,7 @@ words in letters that many languages share, its language is None, and nobody may
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -121,7 +121,7 @@ def language_name(code: str) -> str:
 @lru_cache(maxsize=16)
 def identify_language(text: str) -> Written:
     """What languages a text is written in; see above."""
-    weights: Counter[str] = Counter()
+    weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
     for sentence in islice(_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
         for code, weight in _languages_of(sentence):
@@ -129,7 +129,7 @@ def identify_language(text: str) -> Written:
                 unsure += weight
             else:
                 weights[code] += weight
-    total = weights.total() + unsure
+    total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
     if unsure and (code := _as_a_whole(text)) is not None:
@@ -147,8 +147,8 @@ def read_as(text: str) -> Language | Literal["other"] | None:
     return check_language(written.code) if written.code in ("en", "zh") else "other"
 
 
-def _decided(weights: Counter[str], total: float) -> Written:
-    shares = {code: weight / total for code, weight in weights.most_common()}
+def _decided(weights: Mapping[str, float], total: float) -> Written:
+    shares = {code: weight / total for code, weight in sorted(weights.items(), key=lambda each: -each[1])}
     if sum(shares.values()) < 0.5:
         return _UNKNOWN
     first = next(iter(shares))
