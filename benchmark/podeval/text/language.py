@@ -215,10 +215,9 @@ def _by_model(text: str, sure: float) -> str | None:
 
 
 def _as_a_whole(text: str) -> str | None:
-    """The language of the words of a text taken together, for the sentences that say too little alone."""
-    plain = _CJK.sub(" ", text[:_READ_AT_ONCE])
-    words = _words(plain)
-    return _by_model(plain, _SURE if words >= _FEW_WORDS else _SURE_OF_FEW)
+    """The language of the different words of a text taken together, for the sentences that say too little alone."""
+    words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
+    return _by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 
 
 @cache
