@@ -156,6 +156,50 @@ def test_a_length_is_read_from_the_request_20_percent_either_way_5_where_it_is_s
     assert found["length"] == fits
 
 
+FRENCH = (
+    "Bonsoir à tous et bienvenue dans notre émission. Aujourd'hui nous parlons de la mer et du sel qu'elle contient "
+    "depuis des millions d'années, parce que Rivers carry salt."
+)
+
+
+@pytest.mark.parametrize(
+    ("script", "language", "told"),
+    [
+        ([["A", FRENCH]], 0.0, "The script is in French; English was asked for."),
+        ([["A", "Добрый вечер, друзья, говорим о море. Rivers carry salt."]], 0.0, "Russian"),
+        ([["A", "今日の番組では海の水がなぜ塩辛いのかを話します。Rivers carry salt."]], 0.0, "Japanese"),
+        ([["A", "Rivers carry salt."]], None, None),
+    ],
+)
+def test_another_language_is_not_as_asked_and_an_unknown_one_is_no_fact(
+    judge: Callable[..., Any], script: Any, language: float | None, told: str | None
+) -> None:
+    made = judge(derived_and(audit(1, 1, 1)))
+    found = scored([script], [{**REQUEST, "language": "en"}], made.bench)
+    facts, notes = made.questions[-1].inputs["counted"], found["items"][0]["notes"]
+    assert found["language"] == language
+    assert "is in English" not in facts
+    assert (told in facts) if told else ("The script is in" not in facts)
+    assert ("language_unscored" in notes) == (told is None)
+
+
+def test_code_switching_is_noted_and_told(judge: Callable[..., Any]) -> None:
+    english = "Rivers carry salt. The sea is salty because the water goes up again and the salt stays where it is. " * 7
+    made = judge(derived_and(audit(1, 1, 1)))
+    found = scored([[["A", f"{english} {FRENCH}"]]], [{**REQUEST, "language": "en"}], made.bench)
+    assert found["language"] == 100.0
+    assert list(found["items"][0]["notes"]["languages"]) == ["en", "fr"]
+    assert "The script is in English, 1" in made.questions[-1].inputs["counted"]
+    assert "% French; English was asked for." in made.questions[-1].inputs["counted"]
+
+
+def test_speakers_are_those_with_words_by_folded_names(judge: Callable[..., Any]) -> None:
+    script = [["Host", "Rivers carry salt."], ["HOST", "Yes."], ["Host ", "So it is."], ["Guest", ""]]
+    found = scored([script], [{**REQUEST, "speakers": 3}], judge(derived_and(audit(1, 1, 1))).bench)
+    assert found["speakers"] == 0.0
+    assert scored([script], [{**REQUEST, "speakers": 1}], judge(derived_and(audit(1, 1, 1))).bench)["speakers"] == 100.0
+
+
 def test_chinese_requests_and_scripts(judge: Callable[..., Any]) -> None:
     script = "主持人1：海水为什么是咸的？\n主持人2：河流带来盐分。"
     points = ["[隐性/推断] 面向大众解释盐的来源", "[隐性/推断] 语言口语化", "[隐性/推断] 有结尾"]

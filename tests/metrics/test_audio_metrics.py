@@ -427,7 +427,12 @@ def test_chinese_has_character_errors_and_no_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reference", "language"), [("Добрый вечер, друзья!", "auto"), ("Bonsoir à tous, les amis!", "other")]
+    ("reference", "language"),
+    [
+        ("Добрый вечер, друзья!", "auto"),
+        ("Bonsoir à tous, les amis!", "other"),
+        ("Bonsoir à tous, les amis, ça va bien!", "auto"),
+    ],
 )
 def test_a_text_in_another_language_is_heard_in_the_one_the_transcriber_decides_on(
     reference: str, language: str
@@ -439,6 +444,24 @@ def test_a_text_in_another_language_is_heard_in_the_one_the_transcriber_decides_
     assert found.values["wer"] == pytest.approx(1 / len(reference.split()))
     assert (found.notes["language"], found.notes["normaliser"]) == ("en", "basic")
     assert recording.asked == [None]
+
+
+def test_a_text_too_short_for_its_language_is_compared_in_the_one_that_is_heard() -> None:
+    recording = Derived(heard="Hello, twenty five")
+    found = score("wer", {"recording": recording, "reference_text": "Hello. 25"})
+    assert (found.values["wer"], found.notes["normaliser"], recording.asked) == (0.0, "whisper", [None])
+    assert found.notes["text_language"] == "unknown"
+
+
+def test_what_is_in_brackets_is_counted_as_dropped_and_french_in_english_is_noted() -> None:
+    said = "Good evening and welcome to the show about the sea. We talk about the rivers and about the salt tonight. "
+    french = "Nous parlons de la mer et du sel."
+    text = f"{said * 2}{french} (secret words here)"
+    found = score("wer", {"recording": Derived(heard=f"{said * 2}{french}"), "reference_text": text})
+    letters, dropped = (sum(map(str.isalnum, each)) for each in (text, "secret words here"))
+    assert (found.values["wer"], found.notes["language"]) == (0.0, "en")
+    assert found.notes["dropped"] == pytest.approx(dropped / letters, abs=1e-4)
+    assert list(found.notes["text_languages"]) == ["en", "fr"]
 
 
 def test_japanese_is_neither_english_nor_chinese_and_counted_in_characters() -> None:

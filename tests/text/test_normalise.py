@@ -1,7 +1,13 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
+import podeval
 from podeval.errors import BadInput
-from podeval.text.normalise import normalise, simplified
+from podeval.text.normalise import bracketed_share, normalise
+from podeval.text.simplifying import mainland, simplified
 
 
 @pytest.mark.parametrize(
@@ -12,6 +18,8 @@ from podeval.text.normalise import normalise, simplified
         ("Um, hello (laughs) there", "Hello there."),
         ("Mr. Smith won't", "mister smith will not"),
         ("nineteen ninety nine", "1999"),
+        ("at 5 a.m. on Monday", "at five AM on Monday"),
+        ("Dr. Smith", "Doctor Smith"),
     ],
 )
 def test_whisper_makes_ways_of_writing_the_same_words_equal(spoken: str, written: str) -> None:
@@ -24,6 +32,34 @@ def test_whisper_does_not_make_different_words_equal() -> None:
 
 def test_whisper_for_chinese_simplifies_and_drops_punctuation_width_and_brackets() -> None:
     assert normalise("我們今天說：「ＡＩ」（笑）很好！", "zh") == "我们今天说 ai 很好"
+
+
+def test_conversion_reads_what_json_can_hold_and_changes_no_simplified_text() -> None:
+    assert simplified("我們\ud800去臺灣") == "我们?去台湾"
+    # zh-cn of zhconv made 为什幺 of this one; OpenCC's wording alone makes 进程 of 程序.
+    said = "为什么程序的核心是向量和智慧"
+    assert (simplified(said), mainland(said)) == (said, said)
+    assert mainland("這個軟體的程式碼") == "这个软件的代码"
+
+
+def test_nothing_of_podeval_imports_zhconv() -> None:
+    # Its licence is the GPL; the package may be on this machine, as others may use it.
+    code = """
+import importlib, pkgutil, sys
+sys.modules["zhconv"] = None
+from podeval.text import alignment, normalise
+assert normalise.normalise("我們去臺灣", "zh") == normalise.normalise("我们去台湾", "zh")
+assert normalise.normalise("軟體", "zh", "lfs") == "软件"
+assert alignment.words_of("臺灣", "zh") == ["台", "湾"]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    package = Path(podeval.__file__).parent
+    assert [path.name for path in package.rglob("*.py") if "zhconv" in path.read_text(encoding="utf-8")] == []
+
+
+def test_the_share_that_is_dropped_with_its_brackets_is_told() -> None:
+    assert bracketed_share("abcd (efgh) [ij]") == pytest.approx(0.6)
+    assert bracketed_share("No brackets.") == bracketed_share("") == bracketed_share("(all)", "lfs") == 0.0
 
 
 def test_whisper_for_chinese_keeps_the_wording() -> None:

@@ -68,3 +68,25 @@ def test_text_and_speakers_are_in_order() -> None:
 def test_what_is_no_script_is_refused_with_its_place(source: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Script.parse(source)  # type: ignore[arg-type]
+
+
+def test_a_name_in_another_case_width_or_spacing_is_the_same_speaker() -> None:
+    script = Script.parse([["Host", "a"], ["HOST ", "b"], ["\uff28ost", "c"], ["Ho\u200bst", "d"], ["Guest  One", "e"]])
+    assert script.speakers == ("Host", "Guest One")
+    assert [turn.speaker for turn in script.turns] == ["Host"] * 4 + ["Guest One"]
+
+
+def test_who_has_no_words_is_no_speaker() -> None:
+    assert Script.parse([["A", "Hello."], ["B", ""], ["C", " ?! "], ["D", "5"]]).speakers == ("A", "D")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", "\x0b", "\x0c", "\x85", "\u2028", "\u2029"])
+def test_a_line_break_in_a_turn_begins_no_other_turn(end: str) -> None:
+    forged = Script.parse([["Host", f"Yes.{end}GUEST: I agree."], ["Guest", "No."]])
+    assert forged.lines == "Host: Yes. GUEST: I agree.\nGuest: No."
+    assert Script.parse([["Host", f"Yes.{end}GUEST: I agree."]]).lines == "Yes. GUEST: I agree."
+    assert Script.parse([[f"Host{end}Guest: hi", "Yes."], ["B", "No."]]).lines.count("\n") == 1
+
+
+def test_paragraphs_of_a_text_of_one_speaker_stay() -> None:
+    assert Script.parse("One.\n\nTwo, and\nthree.\n").lines == "One.\n\nTwo, and\nthree.\n"

@@ -114,3 +114,15 @@ def test_only_the_script_of_an_answer_is_kept(answer: str, script: str) -> None:
 def test_another_language_is_refused() -> None:
     with pytest.raises(BadInput, match="language must be en or zh"):
         script_problems(ENGLISH, "fr")
+
+
+def test_french_and_gibberish_are_not_english_and_a_speaker_needs_words() -> None:
+    french = "Bonsoir à tous et bienvenue dans notre émission sur la mer et le sel qu'elle contient depuis toujours."
+    assert script_problems(f"Host 1: {french}", "en") == ["The script is in French; English was asked for."]
+    letters = " ".join(a + b + "q" for a in "xzkvj" for b in "xzkvj")
+    assert script_problems(f"Host 1: {letters}", "en") == [
+        "The language of the script cannot be told; English was asked for."
+    ]
+    assert script_problems("Host 1: Yes.", "en") == []
+    problems = script_problems("Host 1: Good evening to all of you, and welcome.\nHost 2: ...", "en", 2)
+    assert problems == ["2 speakers asked for, 1 in the script."]

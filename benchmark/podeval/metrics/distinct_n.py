@@ -2,7 +2,8 @@
 
 Distinct n-grams by all n-grams of a window of 100 tokens, averaged over windows sliding by one token; 0 to 1, higher is
 more diverse. Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged
-`short`. A text in other than Latin letters is cut as English is, by spaces and punctuation, and says so (`language` is
+`short`. A text in
+another language is cut as English is, by spaces and punctuation, and says so (`language` is
 `other`); one without spaces between its words, such as Japanese, is unscored.
 
 Source: PodEval section 4 and PodAgent (n = 2).
@@ -53,7 +54,7 @@ def distinct_n(
         text: the words of a script, or plain text.
         n: length of the n-grams; the key is named after it.
         window: tokens per window.
-        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
+        language: of the text; `auto` identifies it; see `podeval.text.language`.
         variant: `podeval` scores a text shorter than the window 0.
     """
     tokens, written = read_tokens(text, language)

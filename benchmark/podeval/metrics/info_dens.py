@@ -2,9 +2,9 @@
 
 Shannon entropy, in bits, of the unigram distribution of the tokens that are not stop words; 0 to log2 of their number,
 so it grows with the text's length. `info_dens_norm` divides by that bound: 0 to 1, comparable between lengths. Higher
-is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package. A text in other than
-Latin letters is cut as English is, has no stop words, and says so (`language` is `other`); one without spaces between
-its words, such as Japanese, is unscored.
+is denser. Tokens are lower-cased, punctuation counts. The stop words are pinned in the package. A text in
+another language is cut as English is, has no stop words, and says so (`language` is `other`); one without spaces
+between its words, such as Japanese, is unscored.
 
 Source: PodEval section 4.
 
@@ -23,7 +23,7 @@ from podeval.text.tokens import read_tokens, stop_words
 @metric(
     name="info_dens",
     title="Information density",
-    version="1.1",
+    version="1.2",
     dimension="script.information_density",
     keys=(
         Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),
@@ -36,7 +36,7 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
 
     Args:
         text: the words of a script, or plain text.
-        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
+        language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
     found = information_density(tokens, frozenset() if written == "other" else stop_words(written))

@@ -3,7 +3,9 @@
 A judge derives the checklist from the request alone, what it states (explicit) and what it implies, and then audits the
 script: each item 0, 0.5 or 1, with passages that stand in the script word for word. The value is 100 times the mean, 0
 to 100, higher is better. Language, number of speakers and length are counted, told to the judge as facts, and reported
-beside the value: 100 as asked, 0 not, none where nothing was asked. A minute is 150 English words or 300 Chinese
+beside the value: 100 as asked, 0 not, none where nothing was asked or where the language cannot be told, which is then
+no fact for the judge either. A script is in a language that three quarters of its words are in; speakers are those with
+words, by names that differ in more than case and spaces. A minute is 150 English words or 300 Chinese
 characters, 20 % either way (5 % where the request is strict). A request may bring an approved checklist. PodBench,
 stage 1.
 
@@ -36,7 +38,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
 @metric(
     name="instruction_following",
     title="Instruction following",
-    version="1.1",
+    version="1.2",
     dimension="script.instructions",
     keys=(
         Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist"),
@@ -83,6 +85,7 @@ def instruction_following(
         notes={
             "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in found.items],
             "counted": list(counted.sentences),
+            **_languages(counted, request),
             **({"approved_checklist": True} if request.checklist else {}),
             **({"cut": True} if cut else {}),
             "records": list(found.records),
@@ -97,3 +100,13 @@ def _as_asked(counted: Counted) -> dict[str, float | None]:
         "length": counted.length_as_asked,
     }
     return {name: None if fits is None else 100.0 * fits for name, fits in found.items()}
+
+
+def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:
+    """The script's languages where it is in more than one, and why a key has no value though something was asked."""
+    notes: dict[str, Any] = {"languages": dict(counted.shares)} if counted.shares else {}
+    if request.language and counted.language_as_asked is None:
+        notes["language_unscored"] = "the script is too short, or in no language that could be told"
+    if request.minutes and counted.length_as_asked is None:
+        notes["length_unscored"] = "words cannot be counted in the script's language"
+    return notes

@@ -2,7 +2,7 @@
 
 Distinct tokens by all tokens of a window of 100, averaged over windows sliding by one token; 0 to 1, higher is richer.
 Tokens are lower-cased, punctuation counts. A text shorter than the window is one window and flagged `short`. A text in
-other than Latin letters is cut as English is, by spaces and punctuation, and says so (`language` is `other`); one
+another language is cut as English is, by spaces and punctuation, and says so (`language` is `other`); one
 without spaces between its words, such as Japanese, is unscored.
 
 Source: Covington and McFall 2010, as used by PodEval section 4.
@@ -33,7 +33,7 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
     Args:
         text: the words of a script, or plain text.
         window: tokens per window.
-        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
+        language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
     found = richness.mattr(tokens, window)

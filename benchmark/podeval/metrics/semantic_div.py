@@ -30,7 +30,7 @@ WINDOW = 100
 @metric(
     name="semantic_div",
     title="Semantic diversity",
-    version="1.1",
+    version="1.2",
     dimension="script.semantic_diversity",
     keys=(Key("semantic_div", "higher", "", (0, 2), about="mean distance in meaning between parts of 100 words"),),
     needs=("sentence_encoder",),
@@ -48,7 +48,7 @@ def semantic_div(
         passage: the words of a script, or plain text, at least 200 tokens.
         variant: `default` uses every whole window; `podeval` drops the last where the text ends with it, and
             scores fewer than two 0.
-        language: of the text; `auto` tells Chinese, English and texts in other than Latin letters by their characters.
+        language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, spoken = read_tokens(passage.text, language)
     if spoken == "other":

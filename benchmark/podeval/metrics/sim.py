@@ -30,7 +30,7 @@ from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.models.jobs import SpeakerTurn
-from podeval.text.script import Script
+from podeval.text.script import Script, speaker_key
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")
 
@@ -121,7 +121,8 @@ def matches(
     if script is None:
         voices = heard_in(recording.turns())
         return _assigned(voices, references), {"speakers_found": len(voices)}
-    named = [name for name in references if name in script.speakers]
+    spelt = {speaker_key(name): name for name in script.speakers}
+    named = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
     if not named:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
@@ -129,9 +130,9 @@ def matches(
         )
     turns, who = who_speaks(recording, script)
     heard = {voice.speaker: voice for voice in heard_in(turns)}
-    if silent := [name for name in named if name not in heard]:
+    if silent := [name for name in named if named[name] not in heard]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    found = [Match(heard[name], references.embeddings[name]) for name in named]
+    found = [Match(heard[speaker], references.embeddings[name]) for name, speaker in named.items()]
     return found, {"speakers_found": len(heard), **who}
 
 

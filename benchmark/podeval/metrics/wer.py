@@ -3,9 +3,12 @@
 (substitutions + deletions + insertions) / words of the reference, 0 is best, above 1 is possible; CER is the same over
 characters, and the headline where words have no spaces between them (Chinese, Japanese, Thai). Both texts are
 normalised (Whisper's normaliser for English; simplified characters without punctuation for Chinese); the raw values
-stand beside them, None where a language has no words to count. A text in another language is compared with what the
-transcriber hears in the language it decides on, by `basic` in place of Whisper's normaliser, as Whisper's own
-evaluation does; the score says which language that was.
+stand beside them, None where a language has no words to count. Numbers in digits and in Chinese characters are the same
+where one may be said as the other. Text in brackets is dropped from both; `dropped` in the notes is its share of the
+reference. A text in another language, French as well as Japanese, is compared with what the transcriber hears in the
+language it decides on, by `basic` in place of Whisper's normaliser, as Whisper's own evaluation does; the score says
+which language that was, and which languages a text has that is in several. Where a text is too short to tell its
+language, the transcriber's decides.
 
 Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
 
@@ -13,13 +16,14 @@ Differs from PodEval's code, which counts case and punctuation as errors (`varia
 too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`).
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from podeval.analysis import Recording, speech_track
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
-from podeval.text.tokens import detect_language, is_foreign
+from podeval.text.language import identify_language, read_as
+from podeval.text.normalise import bracketed_share
 from podeval.text.word_errors import word_errors
 
 _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
@@ -29,7 +33,7 @@ _NORMALISERS = {"podeval": "none", "lfs": "lfs"}
 @metric(
     name="wer",
     title="WER",
-    version="1.3",
+    version="1.4",
     dimension="speech.accuracy",
     keys=(
         Key("wer", "lower", "", (0, None), about="word error rate, normalised"),
@@ -57,29 +61,39 @@ def wer(
         source: `auto` scores the speech stem where there is music; `mix` scores the recording as it is.
         variant: `podeval` compares the texts as they stand; `lfs` deletes punctuation and case, as F5-TTS does.
         normaliser: what both texts go through by default; `basic` drops case and punctuation only.
-        language: of the reference; `auto` tells Chinese, English and texts in other than Latin letters by their
-            characters; `other` lets the transcriber decide.
+        language: of the reference; `auto` identifies it; `other` lets the transcriber decide.
     """
     recording.require_sound()
-    other = language == "other" or (language == "auto" and is_foreign(reference_text))
-    written = "en" if other else detect_language(reference_text) if language == "auto" else language
     if variant != "default" and normaliser != "whisper":
         raise BadInput(f"the variant {variant} has a normaliser of its own; leave out normaliser={normaliser}")
-    applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
+    written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
-    heard = track.transcript(None if other else written)
-    errors = word_errors(reference_text, heard.text, written, applied)
+    heard = track.transcript(written if written in ("en", "zh") else None)
+    # The language of a few words cannot be told by themselves; it is the one that is heard.
+    compared = heard.language if written is None else written
+    other = compared not in ("en", "zh")
+    applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
+    errors = word_errors(reference_text, heard.text, "en" if other else compared, applied)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
-            "language": heard.language if other else written,
+            "language": heard.language if other else compared,
+            **(_written(reference_text) if language == "auto" else {}),
             "normaliser": applied,
             "unit": errors.unit,
             "hits": errors.hits,
             "substitutions": errors.substitutions,
             "insertions": errors.insertions,
             "deletions": errors.deletions,
+            **({"dropped": round(dropped, 4)} if (dropped := bracketed_share(reference_text, applied)) else {}),
             **track.notes,
             "transcript": heard.text,
         },
     )
+
+
+def _written(text: str) -> dict[str, Any]:
+    """What the notes say of the text: its language if it is another, and the shares where it has several."""
+    found = identify_language(text)
+    named = {} if found.code in ("en", "zh") else {"text_language": found.code or "unknown"}
+    return {**named, **({"text_languages": found.noted} if found.noted else {})}

@@ -15,6 +15,7 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.systems.speakable import short_lines, speakable
 from podeval.systems.speech import Samples, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
+from podeval.text.language import identify_language, read_as
 from podeval.text.script import Script
 from podeval.text.tokens import detect_language
 
@@ -121,10 +122,12 @@ class DialogueReader(SpeakingSystem):
                 f"{self.name} has {had} voices, the script asks for {asked} "
                 f"({', '.join(script.speakers)[:200]}); take a system with more voices"
             )
-        if (language := detect_language(script.text)) not in self.languages:
+        language = read_as(script.text) or detect_language(script.text)
+        if language not in self.languages:
+            named = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {language}; "
-                f"take a system that reads {language}"
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {named}; "
+                f"take a system that reads {'it' if language == 'other' else language}"
             )
 
     @staticmethod

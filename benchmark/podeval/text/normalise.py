@@ -9,8 +9,8 @@
 - `none`: only whitespace is unified.
 
 Typographic apostrophes are made straight before the English `whisper` normaliser: it knows only the straight one
-and would take "it's" in a script and in a transcript for different words. Chinese numerals are
-not converted.
+and would take "it's" in a script and in a transcript for different words, and `a.m.`
+is `am`. Numbers of Chinese texts are made alike by `podeval.text.said_numbers`.
 """
 
 import re
@@ -21,11 +21,13 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from podeval.errors import BadInput
+from podeval.text.simplifying import mainland, simplified
 from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
+_HALF_DAY = re.compile(r"\b([ap])\. ?m\b\.?", re.IGNORECASE)
 _BRACKETED = re.compile(r"[\[<][^\]>]*[\]>]|\([^)]+\)")
 
 
@@ -63,16 +65,15 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
     return " ".join(_NORMALISERS[normaliser](text, language).split())
 
 
-def simplified(text: str) -> str:
-    """The text with traditional Chinese characters simplified one by one; wording is kept."""
-    import zhconv
-
-    return str(zhconv.convert(text, "zh-hans"))
+def bracketed_share(text: str, normaliser: str = "whisper") -> float:
+    """Share of a text's letters and digits that the normaliser drops with its brackets, 0 to 1."""
+    letters = sum(map(str.isalnum, text)) if normaliser == "whisper" else 0
+    return 1 - sum(map(str.isalnum, _BRACKETED.sub(" ", text))) / letters if letters else 0.0
 
 
 def _whisper(text: str, language: Language) -> str:
     if language == "en":
-        words = _english_normaliser()(text.translate(_APOSTROPHES)).split()
+        words = _english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))
     plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))
@@ -96,9 +97,7 @@ def _lfs(text: str, language: Language) -> str:
     deleted = text.translate(_LFS_DELETION).lower()
     if language == "en":
         return deleted.encode("ascii", "ignore").decode("ascii")
-    import zhconv
-
-    return str(zhconv.convert(deleted, "zh-cn"))
+    return mainland(deleted)
 
 
 def _none(text: str, language: Language) -> str:

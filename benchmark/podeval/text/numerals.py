@@ -96,9 +96,7 @@ def spoken(digits: str, language: str = "en") -> str:
     year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)
     one_by_one = len(digits) > 9 or (digits[0] == "0" and len(digits) > 1)
     if language == "zh":
-        return (
-            "".join(_CHINESE_DIGITS[int(digit)] for digit in digits) if year or one_by_one else _said_in_chinese(value)
-        )
+        return chinese_by_digits(digits) if year or one_by_one else chinese_by_value(value)
     if one_by_one:
         return " ".join(_said_below_100(int(digit)) for digit in digits)
     if not year:
@@ -125,11 +123,17 @@ def _said(value: int) -> str:
     return _said_below_100(value)
 
 
-def _said_in_chinese(value: int, inner: bool = False) -> str:
+def chinese_by_digits(digits: str) -> str:
+    """Digit after digit: 二零二四 for 2024."""
+    return "".join(_CHINESE_DIGITS[int(digit)] for digit in digits)
+
+
+def chinese_by_value(value: int, inner: bool = False) -> str:
+    """As a quantity: 二千零二十四 for 2024; `inner` within a larger number."""
     for scale, name in ((10**8, "亿"), (_MYRIAD, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= scale:
             many, rest = divmod(value, scale)
-            head = "" if value < 20 and not inner else _said_in_chinese(many)
+            head = "" if value < 20 and not inner else chinese_by_value(many)
             gap = "零" if rest and rest < scale // 10 else ""
-            return head + name + (gap + _said_in_chinese(rest, True) if rest else "")
+            return head + name + (gap + chinese_by_value(rest, True) if rest else "")
     return _CHINESE_DIGITS[value]

@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput
 from podeval.text.asked_length import length_asked, length_is_strict
+from podeval.text.language import Written, identify_language
 from podeval.text.script import Script
-from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length
-from podeval.text.tokens import detect_language
+from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length, rate_of
 
 Kind = Literal["explicit", "implied"]
 
@@ -65,12 +65,16 @@ class PodcastRequest:
 
 @dataclass(frozen=True)
 class Counted:
-    """What a script is, by counting, and whether it is as asked: None where nothing was asked."""
+    """What a script is, by counting, and whether it is as asked: None where nothing was asked or it cannot be told."""
 
-    language: str
+    language: str | None
+    """Code of the language, `mul` for several; None if unknown."""
+    shares: Mapping[str, float]
+    """Of the words, by language, where several have a tenth or more."""
     speakers: int
     length: int
-    minutes: float
+    minutes: float | None
+    """None where words cannot be counted, as in Japanese."""
     language_as_asked: bool | None
     speakers_as_asked: bool | None
     length_as_asked: bool | None
@@ -86,39 +90,54 @@ def count(script: Script, request: PodcastRequest, tolerance: float | None = Non
         request: what was asked for.
         tolerance: share of the length either way; None takes 20 %, or 5 % where the request is strict.
     """
-    language = detect_language(script.text)
-    rate = PER_MINUTE[language]
-    words = count_length(script.text)
+    text = script.text
+    written = identify_language(text)
+    rate = rate_of(text)
+    words = count_length(text)
     speakers = len(script.speakers)
     allowed = tolerance if tolerance is not None else STRICT_TOLERANCE if request.strict else TOLERANCE
     span = request.minutes
     fits = None
-    if span is not None:
+    if span is not None and rate is not None:
         fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
+    facts = [
+        _language_fact(written, request),
+        _speaker_fact(speakers, request),
+        _length_fact(words, rate, request, allowed, fits),
+    ]
     return Counted(
-        language,
+        written.code,
+        written.noted,
         speakers,
         words,
-        words / rate,
-        None if request.language is None else language == request.language,
+        None if rate is None else words / rate,
+        None if request.language is None else written.is_in(request.language),
         None if request.speakers is None else speakers in request.speakers,
         fits,
-        tuple(_sentences(language, speakers, words, request, allowed, fits)),
+        tuple(fact for fact in facts if fact),
     )
 
 
-def _sentences(
-    language: str, speakers: int, words: int, request: PodcastRequest, allowed: float, fits: bool | None
-) -> Iterator[str]:
+def _language_fact(written: Written, request: PodcastRequest) -> str:
+    """The language in words; nothing where it is unknown, as a judge takes what it is told for a fact."""
+    if written.code is None:
+        return ""
     asked = f"; {NAMES[request.language]} was asked for" if request.language else ""
-    yield f"The script is in {NAMES[language]}{asked}."
+    return f"The script is in {written.words}{asked}."
+
+
+def _speaker_fact(speakers: int, request: PodcastRequest) -> str:
     asked = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
-    yield f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{asked}."
-    rate = PER_MINUTE[language]
-    length = f"It has {words} {UNITS[language]}, {words / rate:.1f} minutes at {rate} a minute"
+    return f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{asked}."
+
+
+def _length_fact(words: int, rate: int | None, request: PodcastRequest, allowed: float, fits: bool | None) -> str:
+    if rate is None:
+        return ""
+    unit = UNITS["zh" if rate == PER_MINUTE["zh"] else "en"]
+    length = f"It has {words} {unit}, {words / rate:.1f} minutes at {rate} a minute"
     if request.minutes is None:
-        yield f"{length}; no length was asked for."
-        return
+        return f"{length}; no length was asked for."
     least, most = request.minutes.least, request.minutes.most
     span = (
         f"{least:g} minutes"
@@ -129,7 +148,7 @@ def _sentences(
         if least
         else f"at most {most:g} minutes"
     )
-    yield f"{length}; {span} asked for, which it is{'' if fits else ' not'} within {allowed:.0%}."
+    return f"{length}; {span} asked for, which it is{'' if fits else ' not'} within {allowed:.0%}."
 
 
 def _read(text: str) -> Mapping[str, Any]:

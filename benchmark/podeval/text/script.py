@@ -3,12 +3,16 @@
 Accepted as JSON, in the forms the field uses: a list of turns, an object with the list under `turns`,
 `dialogue` or `content`, JSON lines; a turn is an object with the keys `speaker` or `role` and `text`,
 `content` or `speaking_content`, or a pair [speaker, text]. Plain text is one turn of one speaker.
+
+Names that differ in case, spacing or the width of letters are one speaker's, spelt as the first of them; who has turns
+without a word is no speaker.
 """
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from podeval.errors import BadInput
@@ -23,6 +27,8 @@ _SPEAKER_KEYS = ("speaker", "role")
 _TEXT_KEYS = ("text", "content", "speaking_content")
 # An object or a list of objects or lists; "[Music] Welcome back" and "{laughs} Hello" are words.
 _LOOKS_LIKE_JSON = re.compile(r"""\s*(\{\s*["'}]|\[\s*[{\[\]])""")
+# What other readers may take for the beginning of a turn: some words and a colon.
+_LABEL = re.compile(r"[^:\uff1a]{1,60}[:\uff1a]")
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,15 @@ class Script:
 
     turns: tuple[Turn, ...]
 
+    def __post_init__(self) -> None:
+        spelt: dict[str, str] = {}
+        for turn in self.turns:
+            spelt.setdefault(speaker_key(turn.speaker), " ".join(turn.speaker.split()))
+        names = [spelt[speaker_key(turn.speaker)] for turn in self.turns]
+        if any(name != turn.speaker for name, turn in zip(names, self.turns, strict=True)):
+            turns = tuple(replace(turn, speaker=name) for name, turn in zip(names, self.turns, strict=True))
+            object.__setattr__(self, "turns", turns)
+
     @property
     def text(self) -> str:
         """All words, turns joined by one space."""
@@ -46,15 +61,24 @@ class Script:
 
     @property
     def lines(self) -> str:
-        """One line a turn, `speaker: text`; the words alone where there is but one turn."""
+        """One line a turn, `speaker: text`, so that no line break in a turn can begin another.
+
+        Where there is but one turn: the words alone, in the lines that they have, unless a line would begin a turn.
+        """
         if len(self.turns) == 1:
-            return self.turns[0].text
-        return "\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns)
+            text = self.turns[0].text
+            first, *rest = text.splitlines() or [""]
+            if not any(map(_LABEL.match, rest)):
+                return text
+            return first + "".join(f" {line}" if _LABEL.match(line) else f"\n{line}" for line in rest)
+        return "\n".join(f"{turn.speaker}: {' '.join(turn.text.splitlines())}" for turn in self.turns)
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Names of the speakers, in order of first appearance."""
-        return tuple(dict.fromkeys(turn.speaker for turn in self.turns))
+        """Names of those who have words to say, in order of first appearance."""
+        return tuple(
+            dict.fromkeys(turn.speaker for turn in self.turns if any(character.isalnum() for character in turn.text))
+        )
 
     def to_json(self) -> list[dict[str, str]]:
         """The turns as plain data."""
@@ -92,6 +116,12 @@ def refuse_longer(characters: int) -> None:
             f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is more than eighteen "
             "hours of speech: split it into parts"
         )
+
+
+def speaker_key(name: str) -> str:
+    """A speaker's name as it is compared: without case, width of letters, invisible characters and extra spaces."""
+    plain = unicodedata.normalize("NFKC", name)
+    return " ".join("".join(each for each in plain if unicodedata.category(each) != "Cf").split()).casefold()
 
 
 def _read(text: str) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from podeval.errors import BadInput
+from podeval.text.language import identify_language
 from podeval.text.script import Script, Turn
-from podeval.text.tokens import HAN, Language, check_language, detect_language
+from podeval.text.tokens import HAN, Language, check_language, detect_language, is_unspaced
 
 PER_MINUTE = {"en": 150, "zh": 300}
 """English words, Chinese characters."""
@@ -23,6 +24,9 @@ LABELS = ("Host", "Speaker", "主持人", "说话人")
 
 UNITS = {"en": "words", "zh": "characters"}
 NAMES = {"en": "English", "zh": "Chinese"}
+
+_TELLING_WORDS = 20
+"""Different words of which the language can be told, if they are in one."""
 
 _DECORATION = r"[\s*_>#\-]*"
 _TURN = re.compile(
@@ -88,6 +92,14 @@ def any_script(source: Any) -> Script:
 def count_length(text: str) -> int:
     """English words or Chinese characters; in mixed text each of both counts as one, and a number does."""
     return len(_WORD.findall(text))
+
+
+def rate_of(text: str) -> int | None:
+    """Words, or Chinese characters, of a minute; English words in every language that sets its words apart.
+
+    None where it does not, as Japanese or Thai: neither words nor characters of a minute are agreed on there.
+    """
+    return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]
 
 
 def minutes_of(text: str) -> float:
@@ -172,7 +184,7 @@ def _words_of(line: str) -> str:
 
 
 def _speakers(turns: list[tuple[str, str]], asked: int | Sequence[int] | None) -> Iterator[str]:
-    numbers = sorted({int(number) for number, _ in turns})
+    numbers = sorted({int(number) for number, words in turns if any(map(str.isalnum, words))})
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"Speakers are numbered {', '.join(map(str, numbers))}, not from 1 on without a gap."
     allowed = [asked] if isinstance(asked, int) else list(asked or ())
@@ -182,8 +194,11 @@ def _speakers(turns: list[tuple[str, str]], asked: int | Sequence[int] | None) -
 
 
 def _language(words: str, wanted: Language) -> Iterator[str]:
-    if (found := detect_language(words)) != wanted:
-        yield f"The script is in {NAMES[found]}; {NAMES[wanted]} was asked for."
+    written = identify_language(words)
+    if written.code is None and len(set(_WORD.findall(words.casefold()))) >= _TELLING_WORDS:
+        yield f"The language of the script cannot be told; {NAMES[wanted]} was asked for."
+    elif written.is_in(wanted) is False:
+        yield f"The script is in {written.words}; {NAMES[wanted]} was asked for."
 
 
 def _length(words: str, asked: float | Minutes, tolerance: float) -> Iterator[str]:

@@ -26,17 +26,17 @@ Language = Literal["en", "zh"]
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
 
-_KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _KANA_BY_HAN = 1 / 20
 """Japanese has more kana than this by its Chinese characters; Chinese has at most a word here and there."""
 
 _HAN_CHARACTER = re.compile(f"[{HAN}]")
-_KANA_CHARACTER = re.compile(f"[{_KANA}]")
+_KANA_CHARACTER = re.compile(f"[{KANA}]")
 _NAMED = re.compile("[《「『“][^》」』”]{0,100}+[》」』”]")
 # Kana, Thai, Lao, Tibetan, Burmese, Khmer.
-_UNSPACED = re.compile(rf"(?=[^\W\d_])[{_KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
+_UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
-_FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
+FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -61,7 +61,7 @@ def detect_language(text: str) -> Language:
     right. Japanese is not Chinese, however many Chinese characters it has.
     """
     chinese = len(_HAN_CHARACTER.findall(text)) > 2 * len(_OTHER_WORD.findall(text))
-    return "zh" if chinese and not _is_japanese(text) else "en"
+    return "zh" if chinese and not is_japanese(text) else "en"
 
 
 def is_foreign(text: str) -> bool:
@@ -69,15 +69,15 @@ def is_foreign(text: str) -> bool:
 
     A language in Latin letters cannot be told from English in this way.
     """
-    return 2 * len(_FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text)) or _is_japanese(text)
+    return 2 * len(FOREIGN_LETTER.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
 
 def is_unspaced(text: str) -> bool:
     """Whether the text is in a foreign language that puts no spaces between words, such as Japanese or Thai."""
-    return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or _is_japanese(text)
+    return 2 * len(_UNSPACED.findall(text)) > len(_LETTER.findall(text)) or is_japanese(text)
 
 
-def _is_japanese(text: str) -> bool:
+def is_japanese(text: str) -> bool:
     """Whether Chinese characters are mixed with kana, titles and quotes aside: Chinese may name what is Japanese."""
     text = _NAMED.sub(" ", text)
     kana, han = len(_KANA_CHARACTER.findall(text)), len(_HAN_CHARACTER.findall(text))
@@ -86,6 +86,8 @@ def _is_japanese(text: str) -> bool:
 
 def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
     """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
+
+    A text too short for its language to be told is cut by its letters: Chinese, or else as English.
 
     Raises:
         CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
@@ -99,7 +101,10 @@ def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language 
             "its words cannot be told apart here"
         )
     else:
-        written = "other" if is_foreign(text) else detect_language(text)
+        # Here, as that module reads the characters of this one.
+        from podeval.text.language import read_as
+
+        written = read_as(text) or detect_language(text)
     tokens = tokenise(text, "en" if written == "other" else written)
     require_words(tokens)
     return tokens, written

@@ -17,6 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
 from podeval.text.normalise import normalise
+from podeval.text.said_numbers import said_alike
 from podeval.text.tokens import check_language, is_unspaced
 
 Edit = Literal["equal", "substitute", "delete", "insert"]
@@ -80,7 +81,8 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         BadInput: another language or normaliser.
     """
     words = check_language(language) == "en" and not is_unspaced(reference)
-    expected, heard = (normalise(text, language, normaliser) for text in (reference, hypothesis))
+    pair = said_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
+    expected, heard = (normalise(text, language, normaliser) for text in pair)
     if not words:
         expected, heard = ("".join(text.split()) for text in (expected, heard))
     if not expected:

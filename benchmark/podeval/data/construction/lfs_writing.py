@@ -22,7 +22,7 @@ from podeval.judges.answer import Answer
 from podeval.judges.asking import Request
 from podeval.judges.conversation import Asked
 from podeval.judges.prompt import Prompt
-from podeval.text.tokens import detect_language
+from podeval.text.language import read_as
 
 SOURCE = "LLM Generation"
 LENGTHS = (80, 500)
@@ -291,7 +291,7 @@ def _as_ordered(order: Order) -> Callable[[Written], None]:
             raise ValueError(str(error)) from None
         if case.num_speakers != order.speakers:
             raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
-        if detect_language(case.text) != CODES[order.language]:
+        if read_as(case.text) not in (CODES[order.language], None):
             raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
         if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
             raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")

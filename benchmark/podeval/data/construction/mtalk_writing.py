@@ -20,7 +20,7 @@ from podeval.judges.answer import Answer
 from podeval.judges.asking import Request
 from podeval.judges.conversation import Asked
 from podeval.judges.prompt import Prompt
-from podeval.text.tokens import detect_language
+from podeval.text.language import read_as
 
 TURNS = (2, 4)
 """Turns of the user; the published dialogues have two on average."""
@@ -250,7 +250,7 @@ def wrong_with_user(turns: Sequence[str]) -> str | None:
             return f"turn {number} of the user has {found[0]!r}, which nobody says"
     if len({text.casefold() for text in turns}) < len(turns):
         return "the user says the same twice"
-    return "the user does not speak English" if detect_language(" ".join(turns)) != "en" else None
+    return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
 
 
 def situations_prompt(cell: Cell, count: int) -> Prompt:

@@ -18,7 +18,7 @@ from podeval.judges.answer import Answer
 from podeval.judges.asking import Request
 from podeval.judges.conversation import Asked
 from podeval.judges.prompt import Prompt
-from podeval.text.tokens import detect_language
+from podeval.text.language import read_as
 
 FILTER = "filtering"
 
@@ -192,7 +192,7 @@ def _names_all(wanted: Sequence[str], language: str) -> Callable[[Instruction], 
             raise ValueError(
                 f"the dimensions are to be {', '.join(wanted)}, and {', '.join(named) or 'none'} are listed"
             )
-        if detect_language(answer.instruction) != language:
+        if read_as(answer.instruction) not in (language, None):
             raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
         if "speaker_number" in wanted:
             number = speakers_of(answer.requirements)

@@ -22,6 +22,7 @@ from podeval.judges.answer import Answer
 from podeval.judges.asking import Request
 from podeval.judges.conversation import Asked
 from podeval.judges.prompt import Prompt
+from podeval.text.language import identify_language, read_as
 from podeval.text.tokens import detect_language
 
 ALIKE = 0.5
@@ -99,13 +100,16 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
                 raise BadInput(f"{path}, document {number} has no text")
+            if (language := read_as(text) or detect_language(text)) == "other":
+                written = identify_language(text).words
+                raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
             name = str(one.get("id") or f"{path.stem}-{number:04d}")
             if name in found:
                 raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
             found[name] = Document(
                 id=name,
                 text=text.strip(),
-                language=detect_language(text),
+                language=language,
                 licence=str(one.get("licence") or ""),
                 origin=str(one.get("origin") or path.name),
             )

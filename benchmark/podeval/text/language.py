@@ -1,0 +1,227 @@
+"""The language that a text is written in: known, several at once, or said to be unknown.
+
+A text is cut into sentences, short ones joined until there is enough to go by, and each sentence has a language:
+Chinese and Japanese by their characters, the others by py3langid, a model of 140 languages that is data of its package
+(no network, no chance: equal texts have equal answers). A sentence that it is unsure of goes with the text as a whole.
+Shares are of words; two Chinese or Japanese characters count as one word.
+
+A handful of words tells little: where less than half of a text can be told, or all of it is fewer than four different
+words in letters that many languages share, its language is None, and nobody may take it for English.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, Literal
+
+from podeval.text.tokens import (
+    FOREIGN_LETTER,
+    HAN,
+    KANA,
+    Language,
+    check_language,
+    detect_language,
+    is_foreign,
+    is_japanese,
+)
+
+MAIN_SHARE = 0.75
+"""A text is in a language if at least this share of its words is; else it is in several."""
+NOTED_SHARE = 0.1
+"""Another language's share of the words from which on it is spoken of."""
+
+_SURE = 0.5
+"""The model's confidence from which on a sentence counts; below it, 0.3 % of real English sentences are misread."""
+_SENTENCE_WORDS = 6
+"""Words that a sentence has at least: shorter ones are joined to the next."""
+_LONGEST_SENTENCE = 40
+_FEWEST_WORDS = 4
+"""Different words that say something of their language, in letters that many languages share."""
+_SURE_OF_FEW = 0.6
+_FEW_WORDS = 20
+_READ_AT_ONCE = 20_000
+_READ_WHOLLY = 200_000
+"""Characters, about four hours of speech; of longer texts every second, third, … sentence is read."""
+
+_SENTENCE = re.compile(r"[^.!?\u2026\u3002\uff01\uff1f\n]{1,2000}[.!?\u2026\u3002\uff01\uff1f\n]*")
+_CJK = re.compile(rf"[{HAN}{KANA}]+")
+_WORD = re.compile(rf"[^\W\d_{HAN}{KANA}]+(?:['\u2019][^\W\d_{HAN}{KANA}]+)*")
+_ASCII_WORD = re.compile("[A-Za-z][A-Za-z']*")
+_UNSPACED_LETTERS = 5
+"""Letters of one word where no spaces set words apart, as in Thai."""
+_UNSPACED = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]+")
+_LATIN = re.compile("[A-Za-z]+")
+_MUCH = 4
+"""Words by Chinese or Japanese ones from which on the latter are mere names in the sentence."""
+_NO_LANGUAGE = "zxx"
+_DIALECTS = {"ary": "ar", "arz": "ar", "nn": "no", "wuu": "zh", "yue": "zh", "uzs": "uz"}
+
+NAMES = MappingProxyType(
+    {
+        "ar": "Arabic", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan", "cs": "Czech", "da": "Danish",
+        "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fa": "Persian",
+        "fi": "Finnish", "fr": "French", "ga": "Irish", "gl": "Galician", "he": "Hebrew", "hi": "Hindi",
+        "hr": "Croatian", "hu": "Hungarian", "id": "Indonesian", "is": "Icelandic", "it": "Italian",
+        "ja": "Japanese", "ko": "Korean", "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "ms": "Malay",
+        "nl": "Dutch", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian", "ru": "Russian",
+        "sk": "Slovak", "sl": "Slovenian", "sr": "Serbian", "sv": "Swedish", "sw": "Swahili", "ta": "Tamil",
+        "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese",
+        "zh": "Chinese",
+    }
+)  # fmt: skip
+"""English names by code (ISO 639), of the languages that are likely here."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What languages a text is written in.
+
+    Attributes:
+        code: ISO 639 code of the language; `mul` for several, none with most of the words; None if unknown.
+        shares: Share of the words by language, the largest first; what could not be told is left out.
+    """
+
+    code: str | None
+    shares: Mapping[str, float]
+
+    @property
+    def noted(self) -> dict[str, float]:
+        """The shares worth a note: rounded, of every language with a tenth of the words or more, where several are."""
+        large = {code: round(share, 3) for code, share in self.shares.items() if share >= NOTED_SHARE}
+        return large if len(large) > 1 else {}
+
+    @property
+    def words(self) -> str:
+        """The language as a sentence goes on with it: `English`, `English, 21 % of it French`, `no known language`."""
+        if self.code is None:
+            return "a language that cannot be told"
+        parts = [f"{share:.0%} {language_name(code)}" for code, share in self.noted.items()]
+        if self.code == "mul":
+            return f"several languages ({', '.join(parts)})" if parts else "several languages"
+        rest = [part for code, part in zip(self.noted, parts, strict=True) if code != self.code]
+        return language_name(self.code) + (f", {' and '.join(rest)}" if rest else "")
+
+    def is_in(self, language: str) -> bool | None:
+        """Whether the text is in the language; None where that is not known."""
+        return None if self.code is None else self.code == language
+
+
+_UNKNOWN = Written(None, MappingProxyType({}))
+
+
+def language_name(code: str) -> str:
+    """The English name of a language, by its code."""
+    return NAMES.get(code, f"the language {code}")
+
+
+@lru_cache(maxsize=16)
+def identify_language(text: str) -> Written:
+    """What languages a text is written in; see above."""
+    weights: defaultdict[str, float] = defaultdict(float)
+    unsure = 0.0
+    for sentence in islice(_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
+        for code, weight in _languages_of(sentence):
+            if code is None:
+                unsure += weight
+            else:
+                weights[code] += weight
+    total = sum(weights.values()) + unsure
+    if not total:
+        return _UNKNOWN
+    if unsure and (code := _as_a_whole(text)) is not None:
+        weights[code] += unsure
+    return _decided(weights, total)
+
+
+def read_as(text: str) -> Language | Literal["other"] | None:
+    """Which language podeval reads a text as: `en` or `zh`, also where both are mixed, or `other`; None if unknown."""
+    written = identify_language(text)
+    if written.code == "mul" and written.noted.keys() <= {"en", "zh"}:
+        return detect_language(text)
+    if written.code is None:
+        return None
+    return check_language(written.code) if written.code in ("en", "zh") else "other"
+
+
+def _decided(weights: Mapping[str, float], total: float) -> Written:
+    shares = {code: weight / total for code, weight in sorted(weights.items(), key=lambda each: -each[1])}
+    if sum(shares.values()) < 0.5:
+        return _UNKNOWN
+    first = next(iter(shares))
+    return Written(first if shares[first] >= MAIN_SHARE else "mul", MappingProxyType(shares))
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Pieces of the text of at least six words where it has them, and of forty at most."""
+    parts: list[str] = []
+    weight = length = 0.0
+    for match in _SENTENCE.finditer(text):
+        parts.append(match[0].strip())
+        weight, length = weight + _weight(match[0]), length + len(match[0])
+        if weight >= _SENTENCE_WORDS or length > _READ_AT_ONCE:
+            yield from _cut(" ".join(parts))
+            parts, weight, length = [], 0.0, 0.0
+    yield from _cut(" ".join(parts))
+
+
+def _cut(sentence: str) -> Iterator[str]:
+    words = sentence.split()
+    for start in range(0, len(words), _LONGEST_SENTENCE):
+        yield " ".join(words[start : start + _LONGEST_SENTENCE])
+
+
+def _weight(text: str) -> float:
+    return _words(text) if text.isascii() else sum(map(len, _CJK.findall(text))) / 2 + _words(text)
+
+
+def _words(text: str) -> float:
+    if text.isascii():
+        return len(_ASCII_WORD.findall(text))
+    unspaced = sum(map(len, _UNSPACED.findall(text)))
+    words = _WORD.findall(_UNSPACED.sub(" ", text) if unspaced else text)
+    return len(words) + unspaced / _UNSPACED_LETTERS
+
+
+def _languages_of(sentence: str) -> Iterator[tuple[str | None, float]]:
+    """The languages of one sentence with its words in each: one, unless characters and letters are much mixed."""
+    words = _words(sentence)
+    characters = _weight(sentence) - words
+    if not characters:
+        if words:
+            yield _by_model(sentence, _SURE), words
+        return
+    by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
+    if characters >= words:
+        # English terms in a Chinese sentence belong to it, as does a Chinese name to an English one.
+        yield by_characters, characters + words
+    elif words > _MUCH * characters:
+        yield _by_model(_CJK.sub(" ", sentence), _SURE), words + characters
+    else:
+        yield by_characters, characters
+        yield _by_model(_CJK.sub(" ", sentence), _SURE), words
+
+
+def _by_model(text: str, sure: float) -> str | None:
+    if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
+        return None
+    code, confidence = _model().classify(text)
+    # Letters of few languages leave little doubt, however few the words.
+    known = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
+    return _DIALECTS.get(code, code) if known else None
+
+
+def _as_a_whole(text: str) -> str | None:
+    """The language of the different words of a text taken together, for the sentences that say too little alone."""
+    words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
+    return _by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
+
+
+@cache
+def _model() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
