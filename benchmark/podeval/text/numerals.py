@@ -33,7 +33,8 @@ _BELOW_1000 = rf"(?:(?:{_BELOW_100}|an?)[\s-]+hundred(?:[\s-]+(?:and[\s-]+)?{_BE
 _IN_WORDS = rf"(?:(?:{_BELOW_1000}|an?)[\s-]+thousand(?:[\s-]+(?:and[\s-]+)?{_BELOW_1000})?|{_BELOW_1000})"
 
 ENGLISH = rf"(?:\d[\d,]*(?:\.\d+)?(?:\s*k\b)?|{_IN_WORDS}\b)(?:\s+and\s+a\s+half)?"
-CHINESE = r"(?:\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万])+"
+# What a number in digits took is not given back: to try every way to divide it would take exponential time.
+CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百千万])+"
 
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
 
