@@ -157,6 +157,11 @@ def swapped(script: dict[str, Any], **changes: str) -> dict[str, Any]:
             "versions",
             "turn 1 says something else in the spontaneous version",
         ),
+        (
+            lambda s, o: with_turn(s, 5, text=s["turns"][5]["text"].replace("course, and at", "course, at")),
+            "stands alone",
+            "turn 6 has no 'and' before 'at almost no cost' as written, only in the spontaneous version",
+        ),
         (lambda s, o: with_turn(s, 18, spontaneous=""), "turns.words", "turn 19 lacks its speaker or its words"),
         (
             lambda s, o: with_turn(s, 2, text=o["turns"][0]["text"], spontaneous=o["turns"][0]["spontaneous"]),

@@ -79,7 +79,6 @@ ORGANISATIONS = {
     "MindGPT-4o-Audio": "Li Auto",
     "GLM-4-Voice": "Zhipu AI and Tsinghua University",
     "Qwen-Omni-Turbo": "Alibaba Cloud",
-    "Westlake-Omni": "Westlake University",
     "MiniCPM-o 2.6": "OpenBMB",
     "GPT-5.1-instant": "OpenAI",
     "Claude-4-5-Sonnet": "Anthropic",
@@ -89,6 +88,33 @@ ORGANISATIONS = {
     "DeepSeek-R1-0528": "DeepSeek-AI",
 }
 """As the papers name them; not of Moshi and AnyGPT, whose makers MTalk-Bench names otherwise than its links do."""
+
+
+@dataclass(frozen=True)
+class Repository:
+    """What a system's own repository says of it, where that is not what the paper says."""
+
+    description: str
+    organisation: str
+    code: str
+    licence: str
+    languages: str
+
+
+REPOSITORIES = {
+    "Westlake-Omni": Repository(
+        description=(
+            "An open Chinese spoken dialogue system as MTalk-Bench measured it, in English. The paper names Westlake "
+            "University; the repository is xinchen-ai's. Its language model is Apache-2.0, its code and its vocoder's "
+            "weights are CC-BY-NC-SA-4.0."
+        ),
+        organisation="xinchen-ai",
+        code="https://github.com/xinchen-ai/Westlake-Omni",
+        licence="CC-BY-NC-SA-4.0",
+        languages="zh",
+    ),
+}
+"""Looked up where the paper's word was in doubt; its README at commit 634c2c29."""
 
 BILLIONS = {"GLM-4-Voice": "9", "Step-Audio-Chat": "130", "Llama-4-Scout-17B-16E-Instruct": ""}
 """Parameters that MTalk-Bench states; of Llama 4 Scout, PodBench names the active ones only."""
@@ -269,9 +295,11 @@ def left_out(found: Iterable[Cell]) -> Iterator[dict[str, str]]:
 
 
 def document(name: str, own: list[Cell]) -> str:
-    """`submission.yaml` of a system, with what the papers say of it and no more."""
+    """`submission.yaml` of a system, with what the papers say of it, or its repository where that says otherwise."""
     paper = own[0].paper
     group = own[0].row["group"]
+    repository = REPOSITORIES.get(name)
+    organisation = repository.organisation if repository else ORGANISATIONS.get(own[0].row["system"])
     billions = _billions(name, own)
     lines = [
         "schema_version: 1",
@@ -281,13 +309,14 @@ def document(name: str, own: list[Cell]) -> str:
         f"  name: {name}",
         "  description: >-",
         *textwrap.wrap(_description(name, own), 100, initial_indent="    ", subsequent_indent="    "),
-        *([f"  organisation: {ORGANISATIONS[own[0].row['system']]}"] if own[0].row["system"] in ORGANISATIONS else []),
+        *([f"  organisation: {organisation}"] if organisation else []),
         "  links:",
+        *([f"    code: {repository.code}"] if repository else []),
         f"    paper: https://arxiv.org/abs/{PAPERS[paper]}",
-        f"  licence: {'proprietary' if group == 'closed' else 'unknown'}",
+        f"  licence: {repository.licence if repository else 'proprietary' if group == 'closed' else 'unknown'}",
         f"  open: {'true' if group == 'open' else 'false'}",
         *([f"  size_parameters: {round(float(billions) * 1e9)}"] if billions else []),
-        f"  languages: [{LANGUAGES[paper]}]",
+        f"  languages: [{repository.languages if repository else LANGUAGES[paper]}]",
         "",
         "benchmarks:",
         f"  - name: {BENCHMARKS[paper]}",
@@ -301,6 +330,8 @@ def document(name: str, own: list[Cell]) -> str:
 
 
 def _description(name: str, own: list[Cell]) -> str:
+    if name in REPOSITORIES:
+        return REPOSITORIES[name].description
     paper, group = own[0].paper, own[0].row["group"]
     if paper == "lfs":
         parts = [KINDS[variant] for variant in dict.fromkeys(cell.variant for cell in own)]

@@ -41,7 +41,7 @@ CATEGORIES = (
 
 SCRIPTS = Pinned(
     file="real_pod_scripts.jsonl",
-    revision="sha256:d1cd79e924a7ad58ba84409742b557987d98c433ad5717fae53e1e582d5d0830",
+    revision="sha256:d31e5da5bf739d442fabce70d21c9f0e966d11e48130a4c4efc9e589430a7012",
 )
 """A script for each topic, in two versions."""
 

@@ -48,6 +48,11 @@ OPENING = 5
 SHARED = 8
 """Words in a row that no two scripts share."""
 
+JOINTS = frozenset(
+    "and but or nor so yet because although though while if as when where which who whom whose that it".split()  # noqa: SIM905
+)
+"""Words that join what follows to what went before: a clause said after one is a fault where it is written without."""
+
 
 def script_rules() -> Sequence[Rule]:
     """The rules, which remember the scripts they have seen; take new ones for each table."""
@@ -58,6 +63,7 @@ def script_rules() -> Sequence[Rule]:
         Rule("readable", _unreadable),
         Rule("fillers", _wrong_fillers),
         Rule("versions", _versions_differ),
+        Rule("stands alone", _lacks_joint),
         Rule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
         Rule("phrases", _seen_before(_phrases, "shares words with")),
     )
@@ -137,10 +143,64 @@ def _versions_differ(row: Row) -> str | None:
 
 def _words(text: str) -> list[str]:
     """Words in the form in which versions are compared: "it's" is "it is", and nobody hesitates."""
+    return re.findall(r"[a-z']+", _written_out(text))
+
+
+def _written_out(text: str) -> str:
     text = _HESITATIONS.sub("", text.lower())
     for short, long in _CONTRACTIONS:
         text = short.sub(long, text)
-    return re.findall(r"[a-z']+", text)
+    return text
+
+
+def _lacks_joint(row: Row) -> str | None:
+    """The written version is correct English by itself: no clause hangs on a joint that only the other version has."""
+    for number, turn in enumerate(row["turns"], 1):
+        if missing := missing_joint(turn["text"], turn["spontaneous"]):
+            joint, rest = missing
+            return f"turn {number} has no {joint!r} before {rest!r} as written, only in the spontaneous version"
+    return None
+
+
+def missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
+    """The first joint within a sentence that only the spontaneous version has, and the written words it stands before.
+
+    It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
+    whose last item has the same joint ("he was there, and, and she was there, and they sang").
+    """
+    before, stops = _words_and_stops(written)
+    after = _words(spontaneous)
+    for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if change not in ("insert", "replace") or not 0 < start < len(before) or stops[start] not in ("", ","):
+            continue
+        said = _FILLER.sub("", " ".join(after[first:last])).split()
+        restarts = said in (before[max(0, start - len(said)) : start], before[end : end + len(said)])
+        if said and said[0] in JOINTS and not restarts and not _joined_later(said[0], before, stops, start):
+            return " ".join(said), " ".join(before[start : start + 4])
+    return None
+
+
+def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
+    """The words as they are compared, and the stop before each, which is empty where there is none."""
+    words, stops, stop = [], [], ""
+    for part in re.findall(r"[a-z']+|[,.!?:;]", _written_out(text)):
+        if part[0].isalpha() or part[0] == "'":
+            words.append(part)
+            stops.append(stop)
+            stop = ""
+        else:
+            stop = part
+    return words, stops
+
+
+def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
+    """Whether the same sentence has the joint after a comma further on, as a list has before its last item."""
+    for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
+        if stop not in ("", ","):
+            return False
+        if (word, stop) == (joint, ","):
+            return True
+    return False
 
 
 def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:

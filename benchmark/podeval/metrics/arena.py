@@ -5,8 +5,8 @@ better. The 95 % interval treats a voter's votes as dependent; ranks are ranges,
 systems that no chain of battles connects have none against each other (note `islands`). Tie and both bad count as ties.
 MTalk-Bench section 5.1.
 
-Differs from the paper, whose Elo (from 1000, K = 4, scale 400, ties skipped) depends on the order of the votes and has
-no interval: that is variant "mtalk". Variant "elo" is the same with ½ for a tie and for both bad.
+Differs from the paper, whose Elo (from 1000, K = 4, scale 400) has no ties, depends on the order of the votes and
+has no interval: that is variant "mtalk". Variant "elo" is the same with ½ for a tie and for both bad.
 """
 
 from functools import lru_cache

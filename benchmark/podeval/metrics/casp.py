@@ -1,9 +1,9 @@
 """CASP: how well music and sound effects fit the speech over them.
 
 Mean cosine, over stretches of 10 s, of the vectors that two networks trained on podcasts give to the speech and to
-everything else, after separation. −1 to 1, higher is better. PodEval, section 4.3, with the model of Tian et al.
-(DualDub, ACM MM 2025), 16 kHz; both stems are brought to a peak of 1 over the recording and mixed to mono, and the
-last stretch is looped to 10 s.
+everything else, after separation. −1 to 1, higher is better. PodEval, section 6 (results in 7.3), with the model of
+Tian et al. (DualDub, ACM MM 2025), 16 kHz; both stems are brought to a peak of 1 over the recording and mixed to mono,
+and the last stretch is looped to 10 s.
 
 Differs from the public code, which counts every stretch of every recording and maps the mean cosine x to (x + 1) / 2
 (`variant="podeval"`; the paper states no scale, the original work reports x). Here only stretches count in which at

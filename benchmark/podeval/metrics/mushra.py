@@ -5,8 +5,8 @@ stays who puts the low anchor last on more than 90 % of the pages and the high a
 50 %, and who does not give one mark to all but the low anchor on more than half of the pages. PodEval section 5.
 
 Differs from the paper in saying what it leaves open, a tie: the low anchor is last if nothing is below it, and a place
-is one more than the number of stimuli above; and in leaving out by rule whom the paper found in box plots, the listener
-who marks all alike.
+is one more than the number of stimuli above; and in a rule of its own for the listener who marks all alike: the
+paper's two rules leave out its judge 20 already, and the box plot only confirms it.
 """
 
 from podeval.errors import CannotScore

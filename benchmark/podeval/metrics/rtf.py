@@ -1,7 +1,7 @@
 """Real-time factor (RTF): how long a system works for a second of audio.
 
 Seconds of generation, without loading models, divided by seconds of audio; both summed over the pieces of the log.
-0 and more, lower is better, below 1 is faster than listening. LFS-Bench, efficiency.
+0 and more, lower is better, below 1 is faster than listening. LFS-Bench, appendix F.1.
 Figures from different hardware are different protocols: name yours by `hardware`.
 
 Differs from the paper in taking every piece of a run together, so that long pieces count for more than short ones.

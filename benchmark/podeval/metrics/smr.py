@@ -9,7 +9,7 @@ exponentially between 5 and 0 and above 30. With the embedded separator, the err
 the median and 4.4 LU at worst, mostly upwards (docs/smr-accuracy.md). A rate below the separator's, 44.1 kHz, is
 refused unless upsampling is allowed, and then noted: of music, what lies above is missing.
 
-Source: PodEval, section 7.2 and its code.
+Source: PodEval, section 6 (results in 7.3), and its code.
 
 Differs from the public code, which takes every segment of speech, also where what is left beside it is a trace of the
 speech itself, and measures mono stems at 16 kHz (`variant="podeval"` does both).

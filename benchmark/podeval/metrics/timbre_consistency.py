@@ -2,7 +2,8 @@
 
 Mean cosine similarity over all distinct pairs of speaker embeddings of windows of 3 s every 2 s. With several
 speakers, each speaker's speech is joined, scored on its own, and the scores averaged. Range −1 to 1, higher is
-better (LFS-Bench calls values above 0.93 superior, with another encoder). LFS-Bench, section 3 and appendix D.1.
+better. LFS-Bench, section 3 and appendix D.1, which prints "Score < 0.93: Demonstrates superior timbre maintenance":
+we read that as a misprint for above 0.93, a figure of its own encoder.
 Who speaks when comes from the script where there is one, else from diarisation, which groups by similarity and so
 flatters consistency; the two are different protocols. The script's words are transcribed in its language, which the
 transcriber decides on where it is neither English nor Chinese. The notes say how many speakers were found and, with a

@@ -13,7 +13,7 @@ language, the transcriber's decides.
 Source: the transcriber of the profile, jiwer; PodEval, LFS-Bench.
 
 Differs from PodEval's code, which counts case and punctuation as errors (`variant="podeval"`; `wer_raw` is that figure
-too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`).
+too), and from LFS-Bench, which cleans texts as F5-TTS does (`variant="lfs"`) and transcribes with FunASR-Nano.
 """
 
 from typing import Any, Literal
