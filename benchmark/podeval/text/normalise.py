@@ -85,7 +85,8 @@ def _without_open_brackets(text: str) -> str:
 def _whisper(text: str, language: Language) -> str:
     text = _without_open_brackets(text)
     if language == "en":
-        text = _LONG_NUMBER.sub(r"\g<0> ", text)
+        # A run of spaces is looked through from each of them.
+        text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
         words = _english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))
