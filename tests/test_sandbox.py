@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podeval import sandbox
-from podeval.sandbox import Box, Ended, Limits, NoIsolation
+from podeval.sandbox import Box, Ended, Limits, NoIsolation, usage
 
 isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
 Try = Callable[..., Ended]
@@ -211,8 +211,8 @@ def test_it_is_looked_at_by_the_clock_whatever_it_prints(
     program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = []
-    weight = sandbox.weight
-    monkeypatch.setattr(sandbox, "weight", lambda *given: (looks.append(given), weight(*given))[1])
+    weight = usage.weight
+    monkeypatch.setattr(usage, "weight", lambda *given: (looks.append(given), weight(*given))[1])
     ended = sandbox.run(Box([sys.executable, "-c", program], tmp_path, trusted=True))
     assert ended.failure is None
     assert len(looks) <= ended.seconds / sandbox.TICK + 2
@@ -229,14 +229,14 @@ def unreadable(*given: object) -> None:
 @pytest.mark.parametrize(
     ("part", "error", "why"),
     [
-        ("resident", broken, "watching it failed (RuntimeError: the host is not as it was)"),
-        ("shutil.disk_usage", unreadable, "its output cannot be looked at (Operation not permitted)"),
+        ("memory", broken, "watching it failed (RuntimeError: the host is not as it was)"),
+        ("free_disk", unreadable, "its output cannot be looked at (Operation not permitted)"),
     ],
 )
 def test_what_cannot_be_watched_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, error: Callable[..., None], why: str
 ) -> None:
-    monkeypatch.setattr(f"podeval.sandbox.{part}", error)
+    monkeypatch.setattr(f"podeval.sandbox.usage.{part}", error)
     began = time.monotonic()
     ended = sandbox.run(Box([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
     assert (ended.code, ended.failure) == (-signal.SIGKILL, why)
@@ -264,6 +264,7 @@ run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
     size = tick.stat().st_size
     time.sleep(0.3)
     assert tick.stat().st_size == size
+    sandbox.run(Box([sys.executable, "-c", ""], tmp_path / "out"))  # removes the group that it left
 
 
 def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_to_install(

@@ -57,6 +57,33 @@ told = {"code": honest.code, "log": honest.log, "forks": forks.failure, "full": 
 print(json.dumps({**told, "uid": os.getuid(), "made": json.loads((place / "out/made").read_text())}))
 """
 
+WALLS = """
+import json, runpy, sys
+from pathlib import Path
+from podeval import sandbox
+from podeval.sandbox import Box, Limits, cgroup, usage
+place = Path(sys.argv[1])
+if (why := sandbox.missing()) is not None:
+    print(json.dumps({"missing": why}))
+    raise SystemExit
+programs = runpy.run_path(str(place / "hostile_programs.py"))
+cgroup.where = lambda: None
+attacks = {name: program for name, (program, _) in programs["REFUSED"].items()}
+attacks |= programs["MEMORY"] | programs["OUTPUT"]
+attacks |= {"devices": programs["DEVICES"], "an honest program": "import time; time.sleep(0.3)"}
+size = {"memory_bytes": 256 * 2**20, "output_bytes": 20 * 2**20, "scratch_bytes": 16 * 2**20}
+limits = Limits(wall_seconds=20, processes=24, **size)
+results = {}
+for name, program in attacks.items():
+    # While a box is at work, somebody uses 400 MiB more of shared memory and 48 MiB of the disk, whoever that is.
+    shared, free = iter([0]), iter([2**40])
+    usage.machine = lambda: usage.Machine(2**34, next(shared, 400 * 2**20), 2**35)
+    usage.free_disk = lambda folder: next(free, 2**40 - 48 * 2**20)
+    ended = sandbox.run(Box([sys.executable, "-c", programs["told"](program)], place / "out", (), limits))
+    results[name] = [ended.failure, ended.log]
+print(json.dumps(results))
+"""
+
 
 @pytest.fixture
 def user() -> Iterator[pwd.struct_passwd]:
@@ -113,6 +140,36 @@ def test_the_box_holds_for_a_user_without_privileges(user: pwd.struct_passwd) ->
         while (left := left_of(user)) and time.monotonic() < until:
             time.sleep(0.1)
         assert not left, "nothing of it is left running"
+
+
+def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -> None:
+    """Without a cgroup, and with a kernel that does not show a user how large a mapped file is."""
+    python = next((each for each in (sys.executable, "/usr/bin/python3") if can_run(user, each)), None)
+    if python is None:
+        pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
+    with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
+        place = Path(folder)
+        (place / "out").mkdir()
+        shutil.copy(Path(__file__).parent / "hostile_programs.py", place)
+        for path in (place, *place.rglob("*")):
+            os.chown(path, user.pw_uid, user.pw_gid)
+        done = run_as(user, [python, "-c", WALLS, str(place)])
+        assert done.returncode == 0, done.stderr[-3_000:]
+        results = json.loads(done.stdout.splitlines()[-1])
+    if "missing" in results:
+        pytest.skip(f"users have no namespaces here: {results['missing']}")
+    assert results.pop("an honest program") == [None, "IT WORKED\n"]
+    assert len(results) == 17
+    assert {name: result for name, result in results.items() if "IT WORKED" in result[1]} == {}
+    stopped = {name: failure for name, (failure, _) in results.items() if failure}
+    memory, output = "it used more than 256 MiB of memory", "it wrote more than 20 MiB"
+    assert stopped == {
+        "memory that is in nobody's tables": memory,
+        "memory of processes whose first thread has ended": memory,
+        "deleted files that are mapped": output,
+        "deleted files on their way through a socket": output,
+        "deleted files of a process that cannot be looked into": output,
+    }
 
 
 def can_run(user: pwd.struct_passwd, python: str) -> bool:

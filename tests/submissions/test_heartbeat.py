@@ -12,8 +12,8 @@ import pytest
 
 from podeval.store.database import Database, StoreUnusable
 from podeval.submissions.admission import Policy
+from podeval.submissions.heartbeat import beating
 from podeval.submissions.queue import LeaseLost, Queue
-from podeval.submissions.worker import beating
 
 LEASE_SECONDS = 2.0
 

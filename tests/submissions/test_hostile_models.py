@@ -181,7 +181,12 @@ def test_without_isolation_a_model_waits_and_the_operator_is_told(
 ) -> None:
     row = tiny.enqueue(queue, "singer")
     monkeypatch.setattr(sandbox, "missing", lambda: "bwrap not found; install bubblewrap")
-    tiny.worker(queue, tmp_path, trusted=False).once()
+    told: list[str] = []
+    worker = tiny.worker(queue, tmp_path, trusted=False, log=told.append)
+    assert worker.once() == row.id
     found = queue.get(row.id)
-    assert found.state == "failed"
-    assert "untrusted models are not run without isolation: bwrap not found" in found.reason
+    assert (found.state, found.failures) == ("queued", 0)
+    sentence = "untrusted models are not run without isolation: bwrap not found"
+    assert found.reason.startswith(f"waits for the board's machine, by no fault of its own: {sentence}")
+    assert sentence in told[-1]
+    assert worker.once() is None, "it is left to machines that have isolation"

@@ -53,6 +53,10 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="one JSON object
     print("\nSystems:")
     for name, reason in found["systems"].items():
         print(f"  {name}: {reason or 'ready'}")
+    box = found["sandbox"]
+    print(f"\nSandbox of untrusted models: {box['missing'] or 'ready'}")
+    print(f"  memory is bounded {box['memory']}")
+    print(f"  system calls: {box['system_calls']}")
     print(f"\nAnalysis cache: {found['cache']}\nWeights: {found['weights']}")
 
 
@@ -81,6 +85,7 @@ def _joined(whats: Iterable[str]) -> str:
 
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
+    from podeval import sandbox
     from podeval.analysis.cache import default_cache
     from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import all_metrics
@@ -114,6 +119,11 @@ def diagnosis() -> dict[str, Any]:
         "metrics": metrics,
         "judged": [metric.name for metric in all_metrics() if metric.asks],
         "systems": {system.name: system.available() for system in all_systems()},
+        "sandbox": {
+            "missing": sandbox.missing(),
+            "memory": sandbox.memory_bound(),
+            "system_calls": sandbox.system_calls(),
+        },
         "cache": str(default_cache().folder),
         "weights": str(weights.root()),
     }

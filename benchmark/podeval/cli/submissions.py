@@ -344,6 +344,8 @@ def opened(place: str) -> Iterator["Queue"]:
 
 
 def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
+    from podeval.submissions.queue import waits_for_operator
+
     if as_json:
         for row in rows:
             print(json.dumps(_plain(row), ensure_ascii=False))
@@ -351,7 +353,8 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
     if not rows:
         print("there are no submissions here")
     for row in rows:
-        told = f": {row.reason.splitlines()[0][:160]}" if row.reason and row.state not in ("queued", "running") else ""
+        quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
+        told = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
         print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{told}")
 
 

@@ -1,7 +1,8 @@
 """`podeval worker`: works on submissions, on this machine or as jobs on the Hub."""
 
+import logging
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
+
+_FINISHES = "finishes {}, then stops"
 
 
 def worker(
@@ -67,7 +70,9 @@ def worker(
 ) -> None:
     """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
 
-    It may be killed at any time; the next worker goes on. Several may work on one queue.
+    It may be killed at any time; the next worker goes on. Several may work on one queue. The first Ctrl-C or SIGTERM
+    lets --watch finish the submission it is at, the second stops it at once. Where this machine is at fault (no
+    isolation, a full disk), a submission is queued again and the operator is told; --once then ends with exit code 1.
 
     Example: podeval worker --once
 
@@ -92,12 +97,9 @@ def worker(
         raise BadInput("say either --once or --watch")
     if executor not in EXECUTORS:
         raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
-    if not trust_models:
-        sandbox.require()
     limits = Limits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     given = None if voices is None else require_voices(voices)
     making = Making(limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given)
-    stop: list[int] = []
     with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
@@ -105,22 +107,69 @@ def worker(
             hub = _on_the_hub(queue.database, jobs, budget)
         desk = Desk(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
-        found = Worker(queue, work, board, build, making, measuring, data=data, log=say, look_over=look)
+        found = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
         found.hub, found.proposals = hub, Proposals(queue, board)
         if once:
             look()
             found.catch_up()
-            print("nothing to do" if (id := found.once()) is None else f"{id}: {queue.get(id).state}")
+            done = _work_once(found)
             found.clear()
             found.catch_up()
+            if not done:
+                raise typer.Exit(1)
             return
+        if not trust_models and (why := sandbox.missing()) is not None:
+            say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
             _dispatched(queue, found, desk, board, pause)
             return
-        signal.signal(signal.SIGTERM, lambda number, frame: stop.append(number))
         say(f"{found.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with ticking(housekeeping(queue.database, board, say), say):
-            found.watch(pause, lambda: bool(stop))
+        with ticking(housekeeping(queue.database, board, say), say), _stopped_by_signals(found) as stopped:
+            found.watch(pause, stopped)
+
+
+def _work_once(worker: "Worker") -> bool:
+    """Work on one submission; False where there were some, and this machine could do none of them."""
+    faults = []
+    # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        while (id := worker.once()) is not None and worker.fault is not None:
+            faults.append(id)
+            if worker.fault.everything:
+                id = None
+                break
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    for waiting in faults:
+        print(f"{waiting}: {worker.queue.get(waiting).state}, waits for this machine to be mended")
+    if id is not None:
+        print(f"{id}: {worker.queue.get(id).state}")
+    elif not faults:
+        print("nothing to do")
+    return id is not None or not faults
+
+
+@contextmanager
+def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
+    """Whether a signal came to stop. The first lets the worker finish what it is at, the second ends it at once."""
+    stops: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        stops.append(number)
+        if len(stops) > 1:
+            raise KeyboardInterrupt
+        if worker.at_work is None:
+            say("stops")
+        else:
+            say(f"{_FINISHES.format(worker.at_work)}; Ctrl-C or SIGTERM once more stops at once and queues it again")
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(stops)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
@@ -161,7 +210,29 @@ def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pau
     with ticking(works, say):
         found.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        found.work(worker)
+        with _telling_of_stops(worker):
+            found.work(worker)
+
+
+@contextmanager
+def _telling_of_stops(worker: "Worker") -> Iterator[None]:
+    """Say what a worker finishes when procrastinate, which has the signals, was told to stop."""
+    logger = logging.getLogger("procrastinate.worker")
+
+    class Telling(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if getattr(record, "action", "") == "stopping_worker":
+                told = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
+                say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {told}")
+
+    telling, level = Telling(logging.INFO), logger.level
+    logger.addHandler(telling)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(telling)
+        logger.setLevel(level)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from podeval.errors import BadInput
 from podeval.store.files import write_json
 from podeval.submissions import supplied
 from podeval.submissions.document import Human, Model, Outputs, Submission
+from podeval.submissions.machine import MachineFault
 from podeval.systems.adapters import snapshot
 
 _DONE = "fetched.json"
@@ -27,6 +28,7 @@ def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: 
 
     Raises:
         BadInput: they cannot be had, or are not what the gate saw; says why.
+        MachineFault: a folder that the gate saw is not on this machine.
     """
     source = document.source
     match source:
@@ -81,6 +83,8 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 
 def _copy(source: Path, folder: Path) -> None:
     """The plain files of a folder; a link that came after the gate looked is not followed."""
+    if not source.is_dir():
+        raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
     for name in supplied.listed(source):
         target = folder / name

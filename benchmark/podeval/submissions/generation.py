@@ -18,7 +18,16 @@ from podeval.store.run_folder import RunFolder
 from podeval.submissions.asking import preset_of, write_asks, write_job
 from podeval.submissions.entries import Entry
 from podeval.submissions.intake import Intake
+from podeval.submissions.machine import (
+    MachineFault,
+    OursFailed,
+    memory_kills,
+    open_box,
+    require_disk,
+    require_no_fault,
+)
 from podeval.submissions.shown import plainly
+from podeval.systems.adapters.adapter import adapter_for
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, preset
 
@@ -31,6 +40,10 @@ FALLS = 3
 VOICES = "voices"
 """Folder of reference voices beside the items."""
 
+UNUSABLE = "the model cannot be run"
+OUTPUTS = "outputs"
+"""The task that reads what was made elsewhere; no model is run."""
+
 _REFUSED = "refused.json"
 _START_SECONDS = 900.0
 
@@ -42,10 +55,6 @@ def generate_command(job: Path) -> list[str]:
 
 class Unusable(PodevalError):
     """The model cannot be run at all; says why, for who submitted it."""
-
-
-class OursFailed(PodevalError):
-    """An item was not made by a fault that is not the system's: want of memory or of a library here."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +101,7 @@ class Rounds(Protocol):
         Raises:
             Unusable: the model cannot be run.
             OursFailed: an item could not be made by our fault.
+            MachineFault: this machine cannot run any.
         """
 
 
@@ -115,6 +125,7 @@ class Generation:
         Raises:
             Unusable: the model cannot be run.
             OursFailed: an item could not be made by our fault.
+            MachineFault: this machine cannot run any.
         """
         yield from (item for item in items if self.folder.output(item.id) is not None)
         yield from self.rounds.recovered(self._missing(items), self.intake)
@@ -170,7 +181,9 @@ class Boxed:
 
     def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
         """See `Rounds`."""
-        place = self.work / str(sum(1 for _ in self.work.glob("*")) if self.work.is_dir() else 0)
+        # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
+        work = self.work.resolve()
+        place = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
             return (yield from self._watched(missing, intake, place))
         finally:
@@ -181,7 +194,9 @@ class Boxed:
         out, job = self._prepared(missing, place)
         asked = {item.id: item for item in missing}
         start = batches = 0
-        with sandbox.opened(self._box(job, out, len(missing))) as running:
+        require_disk(out)
+        kills = memory_kills()
+        with open_box(self._box(job, out, len(missing))) as running:
             alive = True
             while alive:
                 self.check()
@@ -200,6 +215,7 @@ class Boxed:
                 elif alive:
                     time.sleep(TICK)
             ended = running.wait()
+        require_no_fault(ended, out, kills)
         self._raise_if_unusable(out, ended)
         return ended
 
@@ -218,8 +234,8 @@ class Boxed:
         items = write_asks(self.entry, missing, asks)
         job = Job(
             adapter=self.task,
-            model_folder=self.model,
-            base_folder=self.base,
+            model_folder=self.model.resolve(),
+            base_folder=self.base.resolve() if self.base else None,
             preset=preset_of(self.entry),
             items_file=items,
             out_folder=out,
@@ -241,9 +257,17 @@ class Boxed:
     def _raise_if_unusable(self, out: Path, ended: Ended) -> None:
         if ended.code != 2 or ended.stopped:
             return
-        reason = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
-        path = out / _REFUSED
+        path, refusal = out / _REFUSED, {}
         if path.is_file() and not path.is_symlink() and path.stat().st_size < 65_536:
-            with contextlib.suppress(ValueError, KeyError, TypeError):
-                reason = [str(json.loads(path.read_bytes())["reason"])]
-        raise Unusable(f"the model cannot be run: {plainly(reason[0])[:1_000]}")
+            with contextlib.suppress(ValueError, RecursionError):
+                refusal = json.loads(path.read_bytes())
+        if not isinstance(refusal, dict) or "reason" not in refusal:
+            # It writes its reason where it was told to, once it has read what it was told.
+            last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
+            raise OursFailed(f"the program that runs models did not get to the model: {plainly(last[0])[:1_000]}")
+        reason = plainly(str(refusal["reason"]))[:1_000]
+        if refusal.get("cause") == "ours":
+            if (absent := adapter_for(self.task).available()) is not None:
+                raise MachineFault(absent)
+            raise OursFailed(reason)
+        raise Unusable(f"the outputs cannot be read: {reason}" if self.task == OUTPUTS else f"{UNUSABLE}: {reason}")

@@ -23,9 +23,10 @@ from podeval.sandbox import Ended
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.asking import preset_of, write_asks, write_job
 from podeval.submissions.entries import Entry
-from podeval.submissions.generation import Making, OursFailed, Unusable
+from podeval.submissions.generation import UNUSABLE, Making, Unusable
 from podeval.submissions.hub_results import Taken, TooMuch
 from podeval.submissions.intake import Intake
+from podeval.submissions.machine import OursFailed
 from podeval.submissions.shown import plainly, said
 from podeval.submissions.spending import Ledger
 from podeval.systems.adapters.job import Job
@@ -178,9 +179,11 @@ class HubRounds:
         ledger.ended(row, job)
         shutil.rmtree(place, ignore_errors=True)
         if taken.refused:
-            raise Unusable(f"the model cannot be run: {said(taken.refused)[:1_000]}")
+            raise Unusable(f"{UNUSABLE}: {said(taken.refused)[:1_000]}")
         if taken.ours:
-            raise OursFailed(taken.ours[0])
+            raise OursFailed(said(taken.ours[0])[:1_000])
+        if ended.failure and not ended.seconds and not taken.done and not taken.end:
+            raise OursFailed(f"nothing was begun: {ended.failure}")
         return ended
 
     def _took(self, taken: Taken, intake: Intake, place: Path, *, final: bool) -> Iterator[Item]:

@@ -29,7 +29,7 @@ class Taken:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
-        """Why items were not made, by our fault."""
+        """Why items, or all of them, were not made, by our fault."""
         self.refused = ""
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
@@ -103,4 +103,8 @@ class Taken:
             return
         if isinstance(found, dict):
             self.end = found
-            self.refused = str(found.get("refused") or "")
+            reason = str(found.get("refused") or "")
+            if reason and found.get("cause") == "ours":
+                self.ours.append(reason)
+            else:
+                self.refused = reason

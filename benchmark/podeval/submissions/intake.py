@@ -24,6 +24,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.sandbox import Box, Limits
 from podeval.store.run_folder import Answer, Output, OutputTurn, RunFolder
+from podeval.submissions.machine import disk_use, memory_kills, open_box, require_disk, require_no_fault
 from podeval.systems.adapters.job import Generated
 from podeval.text.script_format import any_script
 
@@ -142,13 +143,19 @@ class Intake:
         limits = Limits(wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64)
         sources = sorted({file.parent for file in files.values()})
         command = sandbox.python("podeval.audio.transcode", str(job))
-        ended = sandbox.run(Box(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted))
+        kills = memory_kills()
+        with open_box(Box(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
+            ended = running.wait()
+        require_no_fault(ended, clean, kills)
         found = {}
         for line in _content(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
                 if one.item in files and (one.refused or _right(one, clean)):
                     found[one.item] = one
+        if any(one.refused for one in found.values()):
+            # A file may be refused for nothing but want of room for its copy.
+            require_disk(clean, disk_use(clean))
         return found, ended.failure
 
 

@@ -6,7 +6,7 @@ lease: kept alive by its worker, taken back when it lapses. One code for SQLite 
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -39,6 +39,12 @@ NEXT: dict[str, tuple[str, ...]] = {
     "withdrawn": (),
 }
 """Which state may follow which."""
+
+WAITS = "waits for the board's machine, by no fault of its own"
+"""How the history of a submission begins to say that its operator has something to mend."""
+
+OURS = "the board's machine could not do it, by no fault of the submission"
+"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
 
 LEASED = ("running", "measured")
 """States in which a worker holds it."""
@@ -151,14 +157,19 @@ class Queue:
 
         return self.database.write(change)
 
-    def claim(self, worker: str) -> Claim | None:
-        """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back."""
+    def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
+        """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back.
+
+        Args:
+            worker: who works on it.
+            without: submissions that it leaves to others.
+        """
         now = self._clock()
 
         def take(session: Session) -> Claim | None:
             self._take_back(session, now)
             queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
-            ready = {row.id: row for row in session.scalars(queued)}
+            ready = {row.id: row for row in session.scalars(queued) if row.id not in without}
             order = in_order(map(_waiting, ready.values()), self._running(session))
             if not order:
                 return None
@@ -438,6 +449,11 @@ class Queue:
         if row is None:
             raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
         return row
+
+
+def waits_for_operator(row: SubmissionRow) -> bool:
+    """Whether a submission is in the queue again because a worker's machine was at fault."""
+    return row.state == "queued" and row.reason.startswith(WAITS)
 
 
 def _waiting(row: SubmissionRow) -> Waiting:

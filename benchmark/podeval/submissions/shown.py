@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import Standing
+from podeval.submissions.queue import Standing, waits_for_operator
 
 _HIDDEN = (
     (re.compile(r"\b(?:hf|sk|gh[pousr]|github_pat|glpat|xox[abp])[_-][A-Za-z0-9_-]{8,}"), "[secret]"),
@@ -65,6 +65,7 @@ def public(row: SubmissionRow, standing: Standing | None = None) -> dict[str, An
         "state": row.state,
         "rule": row.rule,
         "reason": said(row.reason),
+        "waits_for_operator": waits_for_operator(row),
         "attempt": row.attempt,
         "items_done": row.items_done,
         "items_total": row.items_total,

@@ -74,6 +74,7 @@ class SpotCheck:
             Refused: the model it names does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be made for want of memory or of a library here.
+            MachineFault: this machine cannot run the model; says what is missing.
         """
         if items < 1 or len(self.seeds) < 2:
             raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")

@@ -8,14 +8,13 @@ import contextlib
 import logging
 import os
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podeval import benchmarks
+from podeval import benchmarks, sandbox
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.patience import HubUnavailable
@@ -31,13 +30,22 @@ from podeval.submissions.asking import preset_of
 from podeval.submissions.document import BuiltIn, Human, Model, Outputs, Submission
 from podeval.submissions.entries import Entry, entries
 from podeval.submissions.fetching import fetch
-from podeval.submissions.generation import Boxed, Generation, Making, Rounds, Unusable
+from podeval.submissions.generation import OUTPUTS, Boxed, Generation, Making, Rounds, Unusable
+from podeval.submissions.heartbeat import Pulse, beating
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.intake import Intake
 from podeval.submissions.leftovers import LOGS, clear
+from podeval.submissions.machine import (
+    MachineFault,
+    OursFailed,
+    Rests,
+    machine_fault,
+    require_isolation,
+    require_weights,
+)
 from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
-from podeval.submissions.queue import Claim, LeaseLost, Queue
+from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
 from podeval.submissions.refusal import Refused
 from podeval.submissions.service import OPERATOR
 from podeval.submissions.spending import BudgetSpent, TooExpensive
@@ -49,6 +57,11 @@ _LOG = logging.getLogger("podeval.submissions")
 
 NO_MONEY_SECONDS = 600.0
 """After which a submission is tried again that there was no money for."""
+
+EVERYTHING = "everything"
+"""Among what a worker leaves alone: whatever there is, as its machine can do nothing at the moment."""
+
+_TICK = 0.2
 
 
 def worker_name() -> str:
@@ -62,7 +75,7 @@ class Worker:
 
     Attributes:
         queue: where they are.
-        folder: of submissions at work, on this machine.
+        folder: of submissions at work, on this machine; a path from the working folder is made whole.
         board: folder of runs that are shown.
         refresh: is called with the board's folder after a run was published.
         making: how models are run here.
@@ -75,6 +88,9 @@ class Worker:
         look_over: is called where there is nothing to do: looks at what was received while the Hub was down.
         hub: runs models as jobs on the Hub; None runs them here.
         proposals: proposes results to models' own repos, for submitters who asked; None proposes nothing.
+        fault: of this machine, for which the last submission was given back; None where there was none.
+        at_work: the submission that it works on.
+        rests: submissions that this machine could not do, and leaves alone for a while.
     """
 
     queue: Queue
@@ -91,6 +107,12 @@ class Worker:
     look_over: Callable[[], object] = lambda: None
     hub: OnTheHub | None = None
     proposals: Proposals | None = None
+    fault: MachineFault | None = field(default=None, init=False)
+    at_work: str | None = field(default=None, init=False)
+    rests: Rests = field(default_factory=Rests, init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = self.folder.resolve()
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
         """Work until told to stop; waits where there is nothing to do, or the database does not answer."""
@@ -108,17 +130,33 @@ class Worker:
             except Exception:
                 # A worker that ended would stop everybody's submissions.
                 _LOG.exception("the worker goes on after an error that nobody expected")
-            time.sleep(pause)
+            _sleep(pause, stopped)
 
     def once(self) -> str | None:
-        """Work on the next submission; its id, None where there is none."""
-        claim = self.queue.claim(self.name)
+        """Work on the next submission; its id, None where there is none.
+
+        Where this machine cannot do it, it is queued again, `fault` says why, and the next call takes another one; none
+        is taken for a while where it can do nothing at all.
+        """
+        self.fault, resting = None, self.rests.now()
+        claim = None if EVERYTHING in resting else self.queue.claim(self.name, without=resting)
         if claim is None:
             return None
         self.log(f"{claim.id}: claimed, attempt {claim.attempt}")
+        self.at_work = claim.id
+        try:
+            self._attempt(claim)
+        finally:
+            self.at_work = None
+        return claim.id
+
+    def _attempt(self, claim: Claim) -> None:
+        """Work on what was claimed, and say how that ended."""
         with beating(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
+                self.rests.end(claim.id)
+                self.rests.end(EVERYTHING)
             except LeaseLost as lost:
                 self.log(str(lost))
             except (Refused, Unusable, TooExpensive) as error:
@@ -130,10 +168,25 @@ class Worker:
                 self.queue.give_back(claim, "the worker was stopped", failed=False)
                 raise
             except Exception as error:
+                if (fault := machine_fault(error)) is not None:
+                    self._wait(claim, fault)
+                    return
                 told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+                if isinstance(error, OursFailed) or not isinstance(error, PodevalError):
+                    told = f"{OURS}: {told}"
                 state = self.queue.give_back(claim, told, failed=True)
                 self.log(f"{claim.id}: {state}: {told}")
-        return claim.id
+
+    def _wait(self, claim: Claim, fault: MachineFault) -> None:
+        """Give a submission back that this machine cannot do; that counts as no failure."""
+        self.fault = fault
+        self.rests.begin(claim.id)
+        if fault.everything:
+            self.rests.begin(EVERYTHING)
+        told = f"{WAITS}: {fault}"
+        # Another worker, on a machine without the fault, may take it at once.
+        self.queue.give_back(claim, told, failed=False)
+        self.log(f"{claim.id}: {told}")
 
     def catch_up(self) -> None:
         """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed.
@@ -162,14 +215,16 @@ class Worker:
             self.queue.advance(claim, state, "failed", reason=str(error))
         self.log(f"{claim.id}: {error}")
 
-    def _work(self, claim: Claim, pulse: "Pulse") -> None:
+    def _work(self, claim: Claim, pulse: Pulse) -> None:
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
         place = self.folder / claim.id
         with contextlib.ExitStack() as held:
             try:
                 held.enter_context(only_one(place))
-            except BadInput:
+            except BadInput as error:
+                if machine_fault(error) is not None:
+                    raise
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
                 return
@@ -196,9 +251,11 @@ class Worker:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
 
-    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: "Pulse") -> list[RunFolder]:
+    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: Pulse) -> list[RunFolder]:
         wanted = entries(document)
-        asked = {entry: entry.items(self.data) for entry in wanted}
+        asked = {entry: self._items(entry) for entry in wanted}
+        for entry in wanted:
+            require_weights(entry, row.profile)
         pulse.total = sum(map(len, asked.values()))
         runs = []
         for entry in wanted:
@@ -224,6 +281,18 @@ class Worker:
             runs.append(run)
         return runs
 
+    def _items(self, entry: Entry) -> tuple[Item, ...]:
+        """The items of a run.
+
+        Raises:
+            MachineFault: their dataset is not on this machine.
+        """
+        try:
+            return entry.items(self.data)
+        except BadInput as error:
+            # Which run it is was checked when it was queued.
+            raise MachineFault(str(error)) from error
+
     def _run(
         self,
         row: SubmissionRow,
@@ -231,15 +300,37 @@ class Worker:
         entry: Entry,
         request: Request,
         progress: "_Counting",
-        pulse: "Pulse",
+        pulse: Pulse,
     ) -> None:
+        making = self._making(document)
+
         def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
-            intake = Intake(folder, self.making.bounds, self.making.trusted)
-            return Generation(folder, intake, self._rounds(row, document, entry, pulse)).outputs(items)
+            intake = Intake(folder, making.bounds, making.trusted)
+            return Generation(folder, intake, self._rounds(row, document, entry, making, pulse)).outputs(items)
 
         measure_run(_plan(row, document, entry), request, progress, made)
 
-    def _rounds(self, row: SubmissionRow, document: Submission, entry: Entry, pulse: "Pulse") -> Rounds:
+    def _making(self, document: Submission) -> Making:
+        """With which walls a submission is worked on.
+
+        A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
+        stranger's, as only the command line takes it: where there is no box, a process with limits of its own reads it.
+
+        Raises:
+            MachineFault: it needs a box, and there is none here.
+        """
+        source, making = document.source, self.making
+        if making.trusted:
+            return making
+        if isinstance(source, Outputs | Human) and source.repo is None:
+            return replace(making, trusted=sandbox.missing() is not None)
+        if isinstance(source, Model):
+            sandbox.require()
+        else:
+            require_isolation("recordings from the Hub are not opened")
+        return making
+
+    def _rounds(self, row: SubmissionRow, document: Submission, entry: Entry, making: Making, pulse: Pulse) -> Rounds:
         """Where and how what is submitted is started."""
         place, source = self.folder / row.id, document.source
         work = place / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
@@ -253,70 +344,14 @@ class Worker:
                 model={"repo": source.repo, "revision": source.revision},
                 base=row.pinned.get("base"),
                 task=source.task,
-                making=self.making,
+                making=making,
                 check=pulse.check,
             )
         model, base = self.fetch(document, row.pinned, place, row.place)
         if not isinstance(source, Model):
             model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
-        task = source.task if isinstance(source, Model) else "outputs"
-        return Boxed(entry, work, model, task, self.making, pulse.check, base)
-
-
-class Pulse:
-    """How far a claim's work is, and whether the claim still holds.
-
-    Args:
-        claim: whose.
-        lease_seconds: after which a claim that was not renewed may be another worker's.
-    """
-
-    def __init__(self, claim: Claim, lease_seconds: float) -> None:
-        self.done = 0
-        self.total = 0
-        self.lost: LeaseLost | None = None
-        self.renewed = time.monotonic()
-        self.trouble = "no answer"
-        self._claim, self._lease_seconds = claim, lease_seconds
-
-    def check(self) -> None:
-        """Go on only while the claim holds.
-
-        Raises:
-            LeaseLost: it does not, or may not.
-        """
-        if self.lost is not None:
-            raise self.lost
-        # By the clock, not by the beats: one may be waiting for an answer that does not come.
-        if time.monotonic() - self.renewed > self._lease_seconds:
-            raise LeaseLost(f"{self._claim.id}: the queue could not be reached for too long ({self.trouble})")
-
-
-@contextlib.contextmanager
-def beating(queue: Queue, claim: Claim) -> Iterator[Pulse]:
-    """Keep a claim alive from another thread while its work is done."""
-    pulse, over = Pulse(claim, queue.policy.lease_seconds), threading.Event()
-    pause = queue.policy.lease_seconds / 4
-
-    def beat() -> None:
-        while not over.wait(pause):
-            now = time.monotonic()
-            try:
-                queue.beat(claim, done=pulse.done, total=pulse.total)
-                pulse.renewed = now
-            except LeaseLost as lost:
-                pulse.lost = lost
-                return
-            except Exception as error:  # whatever it is, the next beat may come through
-                pulse.trouble = str(error)
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield pulse
-    finally:
-        over.set()
-        thread.join()
+        task = source.task if isinstance(source, Model) else OUTPUTS
+        return Boxed(entry, work, model, task, making, pulse.check, base)
 
 
 class _Counting:
@@ -349,6 +384,13 @@ def _plan(row: SubmissionRow, document: Submission, entry: Entry) -> Plan:
         seed=0,
         provenance="run by us" if isinstance(source, Model) else "outputs supplied",
     )
+
+
+def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
+    """Wait, but no longer than until it is to stop."""
+    until = time.monotonic() + seconds
+    while not stopped() and (left := until - time.monotonic()) > 0:
+        time.sleep(min(left, _TICK))
 
 
 def _outputs_of(entry: Entry, folder: Path, *, alone: bool) -> Path:

@@ -2,8 +2,8 @@
 
 The process needs no network and asks for none. It may be killed at any time: run again, it makes what its log does not
 hold. With several GPUs it starts a copy of itself on each, through accelerate. It ends with 0 when every item has a
-line, also of failures; with 2 and a sentence where the model or the job cannot be used (`refused.json` holds it too);
-with 3 where a copy died.
+line, also of failures; with 2 and a sentence where the model or the job cannot be used (`refused.json` holds it too,
+with whose fault it is); with 3 where a copy died.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters.adapter import Adapter, Made, Maker, adapter_for
-from podeval.systems.adapters.job import Answer, Ask, Cause, Generated, Job
+from podeval.systems.adapters.job import Answer, Ask, Cause, Generated, Job, NotPrepared
 from podeval.systems.adapters.log import TRIES, Log
 from podeval.systems.adapters.patience import Batches, OutOfMemory, at_most, memory_ran_out
 from podeval.systems.adapters.presets import Preset, preset
@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BadInput, ModelMissing) as refusal:
         print(refusal, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
-            text = json.dumps({"reason": str(refusal)}, ensure_ascii=False)
+            cause: Cause = "ours" if isinstance(refusal, ModelMissing | NotPrepared) else "system"
+            text = json.dumps({"reason": str(refusal), "cause": cause}, ensure_ascii=False)
             (job.out_folder / REFUSED).write_text(text, encoding="utf-8")
         return 2
 
@@ -50,7 +51,8 @@ def _run_readable(job: Job, file: Path) -> int:
     try:
         return run(job, file)
     except PermissionError as error:
-        raise BadInput(f"{error.filename} may not be read or written by this process; change its permissions") from None
+        told = "may not be read or written by this process; change its permissions"
+        raise NotPrepared(f"{error.filename} {told}") from None
 
 
 def run(job: Job, file: Path) -> int:

@@ -63,8 +63,9 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
                 break
             time.sleep(TICK)
     refused = out / REFUSED
-    reason = json.loads(refused.read_bytes())["reason"] if process.returncode == 2 and refused.is_file() else None
-    ended = {"code": process.returncode, "log": tail.text(), "refused": reason}
+    refusal = json.loads(refused.read_bytes()) if process.returncode == 2 and refused.is_file() else {}
+    ended = {"code": process.returncode, "log": tail.text()}
+    ended |= {"refused": refusal.get("reason"), "cause": refusal.get("cause")}
     _write(results / ENDED, json.dumps({**ended, "seconds": round(time.monotonic() - started, 1)}).encode())
     return 0 if process.returncode == 2 else process.returncode
 

@@ -19,6 +19,10 @@ SEEDS_MOST = 2**31
 Cause = Literal["system", "ours"]
 
 
+class NotPrepared(BadInput):
+    """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
+
+
 class Part(BaseModel):
     """Immutable, with no field that is not declared."""
 
@@ -115,7 +119,8 @@ class Job(Part):
         """A job from its file; relative paths in it are relative to its folder.
 
         Raises:
-            BadInput: not there, not JSON, or not a job; says which field and why.
+            NotPrepared: it is not there.
+            BadInput: it is not JSON, or not a job; says which field and why.
         """
         job: Job = _validated(cls, _json(path, path.read_bytes if path.is_file() else None), str(path))
         folder = path.resolve().parent
@@ -130,10 +135,11 @@ class Job(Part):
         """The items, in order.
 
         Raises:
-            BadInput: the file is not there, a line is no item, two items share an id, or there are none.
+            NotPrepared: the file is not there.
+            BadInput: a line is no item, two items share an id, or there are none.
         """
         if not self.items_file.is_file():
-            raise BadInput(f"there is no file of items {self.items_file}")
+            raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
             _validated(Ask, _json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
@@ -192,7 +198,7 @@ class Generated(Part):
 
 def _json(path: Path, read: Any) -> Any:
     if read is None:
-        raise BadInput(f"there is no job file {path}")
+        raise NotPrepared(f"there is no job file {path}")
     try:
         return json.loads(read())
     except (ValueError, RecursionError) as error:

@@ -1,0 +1,77 @@
+"""What a box is asked to run, what it may use, and how it ended."""
+
+import signal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podeval.errors import PodevalError
+
+
+class NoIsolation(PodevalError):
+    """Untrusted programs cannot be kept in here; says what is missing."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a box may use.
+
+    Attributes:
+        wall_seconds: from start to end.
+        memory_bytes: of all processes together, whatever holds it: their own, shared, or in files that lie in memory;
+            also the address space of each, unless it has a GPU.
+        processes: threads count too.
+        output_bytes: in the writable folder, of all files together, those that were deleted and are still used too.
+        output_files: files and folders in it.
+        scratch_bytes: of `/tmp` and of shared memory, each; in memory.
+    """
+
+    wall_seconds: float = 3600.0
+    memory_bytes: int = 8 * 2**30
+    processes: int = 256
+    output_bytes: int = 20 * 2**30
+    output_files: int = 20_000
+    scratch_bytes: int = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Box:
+    """What is run, and what it sees.
+
+    Attributes:
+        command: program and arguments.
+        writable: the one folder it may change; must exist and hold nothing of value.
+        readable: files and folders it may read besides the system, this Python and podeval.
+        environment: all of it; nothing is inherited.
+        gpu: give it the GPU's devices; the address space of a process is then not bounded.
+        trusted: run it without isolation; only for what the operator vouches for.
+    """
+
+    command: Sequence[str]
+    writable: Path
+    readable: Sequence[Path] = ()
+    limits: Limits = field(default_factory=Limits)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    gpu: bool = False
+    trusted: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How it ended: `stopped` says why where it was stopped from outside; `log` is the end of what it printed."""
+
+    code: int
+    stopped: str | None
+    log: str
+    seconds: float
+
+    @property
+    def failure(self) -> str | None:
+        """What went wrong, as a clause; None where it ended by itself and well."""
+        if self.stopped:
+            return self.stopped
+        if self.code < 0:
+            return f"it was ended by {signal.Signals(-self.code).name}"
+        if self.code > 128 and self.code - 128 in set(signal.Signals):
+            return f"it was ended by {signal.Signals(self.code - 128).name}"
+        return f"it ended with exit code {self.code}" if self.code else None

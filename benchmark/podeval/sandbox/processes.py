@@ -1,0 +1,63 @@
+"""Processes of a box, as /proc shows them."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def descendants(pid: int) -> Iterator[int]:
+    """All processes below one."""
+    try:
+        children = [
+            int(child)
+            for tasks in Path(f"/proc/{pid}/task").iterdir()
+            for child in (tasks / "children").read_text(encoding="ascii").split()
+        ]
+    except OSError:
+        return
+    for child in children:
+        yield child
+        yield from descendants(child)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not asked for its exit code does not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def views(pid: int) -> list[Path]:
+    """The folders of /proc that show a process and all below it, one each.
+
+    A process whose first thread has ended shows nothing under its own number: another thread is looked at then.
+    """
+    folders = (view(each) for each in (pid, *descendants(pid)))
+    return [folder for folder in folders if folder is not None]
+
+
+def view(pid: int) -> Path | None:
+    """The folder of /proc that shows a process, through its first thread that lives."""
+    folder = Path(f"/proc/{pid}")
+    if resident(folder):
+        return folder
+    with contextlib.suppress(OSError):
+        return next((task for task in (folder / "task").iterdir() if resident(task)), None)
+    return None
+
+
+def resident(folder: Path) -> int:
+    """Bytes of memory that the process behind a folder of /proc has in its own tables; 0 where it is gone."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
+    return 0
+
+
+def shared(folder: Path) -> int:
+    """How much of that is memory that processes share, or files that lie in memory."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("RssShmem:"):
+                return 1024 * int(line.split()[1])
+    return 0

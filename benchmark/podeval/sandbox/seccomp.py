@@ -1,0 +1,200 @@
+"""The filter of system calls that a box runs under: a classic BPF program, which bubblewrap hands to the kernel.
+
+It refuses what no model needs and what the namespaces of a box do not cover: sockets that lead past the network
+namespace (vsock, netlink, raw packets), new namespaces, memory that nobody's resident size shows (memfd, System V
+segments), large and young parts of the kernel (io_uring, bpf, keys, userfaultfd), and whatever belongs to an operator.
+What is refused fails with the error that a kernel without it gives, so that libraries fall back; a call of another
+architecture than the box's own kills its process.
+"""
+
+import contextlib
+import errno
+import os
+import platform
+import struct
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+# Offsets of `struct seccomp_data`: the number of the call, its architecture, the low half of the first argument.
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+# Opcodes of classic BPF (linux/bpf_common.h) and what a filter may answer (linux/seccomp.h).
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_KILL, _ALLOW, _ERROR = 0x8000_0000, 0x7FFF_0000, 0x0005_0000
+_X32 = 0x4000_0000
+"""Added to the numbers of x86_64's second, older interface."""
+
+_FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
+_NAMESPACES = 0x7E02_0000
+"""The flags of clone() that ask for a namespace; CLONE_NEWTIME is none of clone's."""
+_THREAD, _SHARED_FILES = 0x0001_0000, 0x0000_0400
+
+
+class Architecture(NamedTuple):
+    """How the kernel names one: its audit number, and which column of `REFUSED` is its own."""
+
+    audit: int
+    column: int
+
+
+ARCHITECTURES = {"x86_64": Architecture(0xC000_003E, 0), "aarch64": Architecture(0xC000_00B7, 1)}
+
+REFUSED: dict[int, dict[str, tuple[int | None, int | None]]] = {
+    errno.ENOSYS: {
+        # Memory that belongs to no process; multiprocessing and torch use files in /dev/shm, which has a size.
+        "memfd_create": (319, 279),
+        "memfd_secret": (447, 447),
+        "shmget": (29, 194),
+        "shmat": (30, 196),
+        "shmctl": (31, 195),
+        "semget": (64, 190),
+        "msgget": (68, 186),
+        # It performs other system calls unseen by any filter.
+        "io_uring_setup": (425, 425),
+        "io_uring_enter": (426, 426),
+        "io_uring_register": (427, 427),
+        # Its flags lie in memory, where no filter can look; the C library goes back to clone.
+        "clone3": (435, 435),
+    },
+    errno.EPERM: {
+        "add_key": (248, 217),
+        "request_key": (249, 218),
+        "keyctl": (250, 219),
+        "userfaultfd": (323, 282),
+        "bpf": (321, 280),
+        "perf_event_open": (298, 241),
+        "fanotify_init": (300, 262),
+        # Namespaces and mounts. Nor may a thread have open files of its own, which nobody would count.
+        "unshare": (272, 97),
+        "setns": (308, 268),
+        "mount": (165, 40),
+        "umount2": (166, 39),
+        "pivot_root": (155, 41),
+        "chroot": (161, 51),
+        "open_tree": (428, 428),
+        "move_mount": (429, 429),
+        "fsopen": (430, 430),
+        "fsconfig": (431, 431),
+        "fsmount": (432, 432),
+        "fspick": (433, 433),
+        "mount_setattr": (442, 442),
+        "open_tree_attr": (467, 467),
+        "name_to_handle_at": (303, 264),
+        "open_by_handle_at": (304, 265),
+        # Other processes.
+        "ptrace": (101, 117),
+        "process_vm_readv": (310, 270),
+        "process_vm_writev": (311, 271),
+        "pidfd_getfd": (438, 438),
+        "kcmp": (312, 272),
+        # The machine itself.
+        "kexec_load": (246, 104),
+        "kexec_file_load": (320, 294),
+        "init_module": (175, 105),
+        "finit_module": (313, 273),
+        "delete_module": (176, 106),
+        "reboot": (169, 142),
+        "swapon": (167, 224),
+        "swapoff": (168, 225),
+        "acct": (163, 89),
+        "quotactl": (179, 60),
+        "quotactl_fd": (443, 443),
+        "syslog": (103, 116),
+        "settimeofday": (164, 170),
+        "clock_settime": (227, 112),
+        "clock_adjtime": (305, 266),
+        "vhangup": (153, 58),
+        "lookup_dcookie": (212, 18),
+        "modify_ldt": (154, None),
+        "iopl": (172, None),
+        "ioperm": (173, None),
+    },
+}
+"""System calls that fail whatever their arguments: by error, their numbers on x86_64 and aarch64."""
+
+_CLONE, _SOCKET, _SOCKETPAIR = (56, 220), (41, 198), (53, 199)
+
+
+def missing() -> str | None:
+    """Why nothing can be filtered here, as a clause; None where it can."""
+    machine = platform.machine()
+    if machine in ARCHITECTURES:
+        return None
+    return f"the system calls of {machine or 'this processor'} are not among those it can filter ({_names()})"
+
+
+def program(machine: str | None = None) -> bytes:
+    """The filter for a kind of machine, this one unless named, as the array of `struct sock_filter` it is.
+
+    Raises:
+        KeyError: its numbers are not known here; `missing` says so beforehand.
+    """
+    architecture = ARCHITECTURES[platform.machine() if machine is None else machine]
+    column = architecture.column
+    code = [
+        _step(_LOAD, _ARCHITECTURE),
+        _step(_EQUAL, architecture.audit, otherwise=0, then=1),
+        _step(_RETURN, _KILL),
+        _step(_LOAD, _NUMBER),
+    ]
+    if architecture is ARCHITECTURES["x86_64"]:
+        code += [_step(_AT_LEAST, _X32, otherwise=1), _step(_RETURN, _ERROR | errno.ENOSYS)]
+    for error, calls in REFUSED.items():
+        for numbers in calls.values():
+            if (number := numbers[column]) is not None:
+                code += [_step(_EQUAL, number, otherwise=1), _step(_RETURN, _ERROR | error)]
+    for call in (_SOCKET, _SOCKETPAIR):
+        code += _only_for(call[column], _families())
+    code += _only_for(_CLONE[column], _clone())
+    return b"".join([*code, _step(_RETURN, _ALLOW)])
+
+
+@contextlib.contextmanager
+def descriptor() -> Iterator[int]:
+    """An open file that holds the filter, as bubblewrap wants it."""
+    reading, writing = os.pipe()
+    try:
+        with open(writing, "wb") as pipe:
+            pipe.write(program())
+        yield reading
+    finally:
+        os.close(reading)
+
+
+@cache
+def count() -> int:
+    """How many system calls the filter refuses or restricts here."""
+    column = ARCHITECTURES[platform.machine()].column
+    return sum(numbers[column] is not None for calls in REFUSED.values() for numbers in calls.values()) + 3
+
+
+def _families() -> list[bytes]:
+    """Sockets on this machine and of the (empty) network namespace; all other families seem not to exist."""
+    families = list(_FAMILIES.values())
+    tests = [_step(_EQUAL, family, then=len(families) - place) for place, family in enumerate(families)]
+    return [_step(_LOAD, _FIRST_ARGUMENT), *tests, _step(_RETURN, _ERROR | errno.EAFNOSUPPORT), _step(_RETURN, _ALLOW)]
+
+
+def _clone() -> list[bytes]:
+    """Processes and threads, but no namespaces and no threads with open files of their own."""
+    return [
+        _step(_LOAD, _FIRST_ARGUMENT),
+        _step(_ANY_BIT, _NAMESPACES, then=2),
+        _step(_AND, _THREAD | _SHARED_FILES),
+        _step(_EQUAL, _THREAD, otherwise=1),
+        _step(_RETURN, _ERROR | errno.EPERM),
+        _step(_RETURN, _ALLOW),
+    ]
+
+
+def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
+    return [_step(_EQUAL, number, otherwise=len(steps)), *steps]
+
+
+def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
+    """One instruction; the jumps say how many of the next ones are left out where the test holds, and where not."""
+    return struct.pack("=HBBI", opcode, then, otherwise, value)
+
+
+def _names() -> str:
+    return ", ".join(ARCHITECTURES)

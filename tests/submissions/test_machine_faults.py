@@ -1,0 +1,384 @@
+"""A fault of the operator's machine is never the submitter's: it is queued again, the operator reads what to do."""
+
+import errno
+import json
+import os
+import signal
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+from typer.testing import CliRunner
+
+from podeval import sandbox
+from podeval.cli import app
+from podeval.cli.worker import _stopped_by_signals
+from podeval.errors import BadInput, ModelMissing
+from podeval.sandbox import Ended, NoIsolation
+from podeval.store.database import Database
+from podeval.store.files import DiskFull, writing
+from podeval.store.run_folder import RunFolder
+from podeval.submissions import machine, shown
+from podeval.submissions.admission import Policy
+from podeval.submissions.document import Submission
+from podeval.submissions.entries import Entry
+from podeval.submissions.gate import Gate
+from podeval.submissions.generation import Making, generate_command
+from podeval.submissions.queue import OURS, WAITS, Queue, waits_for_operator
+from podeval.submissions.service import Desk
+
+NO_BOX = "bwrap not found; install bubblewrap"
+Usage = namedtuple("Usage", "total used free")
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Database(tmp_path / "store.db") as database:
+        yield Queue(database, Policy(pause_seconds=0.0))
+
+
+@pytest.fixture
+def no_box(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine on which nothing can be isolated."""
+    monkeypatch.setattr(sandbox, "missing", lambda: NO_BOX)
+
+
+@pytest.fixture
+def work(tiny: ModuleType, queue: Queue, tmp_path: Path) -> Callable[..., Any]:
+    """Have a worker try the next submission; the worker, and what it told its operator."""
+
+    def once(**choices: Any) -> tuple[Any, str]:
+        told: list[str] = []
+        making = choices.pop("making", None)
+        worker = tiny.worker(queue, tmp_path, log=told.append, **choices)
+        worker.making = making or worker.making
+        worker.once()
+        return worker, "\n".join(told)
+
+    return once
+
+
+def outputs_of(tiny: ModuleType, folder: Path) -> Submission:
+    """A submission of outputs in a folder of the operator's: ten tones, each its own."""
+    (folder / "made").mkdir(parents=True)
+    time = np.arange(4_000) / 8_000
+    for number, item in enumerate(tiny.ITEMS):
+        soundfile.write(folder / "made" / f"{item}.wav", 0.3 * np.sin(2 * np.pi * (200 + 9 * number) * time), 8_000)
+    plain = tiny.document("tones") | {"source": {"kind": "outputs", "folder": "made"}}
+    (folder / "submission.yaml").write_text(yaml.safe_dump(plain))
+    return Submission.model_validate(plain)
+
+
+def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room(
+    tiny: ModuleType, queue: Queue, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = tiny.enqueue(queue, "singer")
+    with monkeypatch.context() as full:
+        full.setattr("podeval.submissions.machine.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20))
+        worker, told = work()
+    sentence = "the disk of the work folder is full: 3 MiB are left"
+    found = queue.get(row.id)
+    assert (found.state, found.failures) == ("queued", 0)
+    assert found.reason.startswith(f"{WAITS}: {sentence}")
+    assert waits_for_operator(found)
+    assert sentence in told
+    assert queue.history(row.id)[-1].reason == found.reason, "everybody reads it in the history"
+    assert worker.once() is None, "it does not spin while its machine can do nothing"
+    assert queue.get(row.id).attempt == 1
+    assert work()[0].fault is None
+    assert queue.get(row.id).state == "published", "a worker that is started anew tries at once"
+
+
+def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    def refresh(board: Path) -> None:
+        raise DiskFull("the disk is full while writing the board")
+
+    row, now = tiny.enqueue(queue, "singer"), [0.0]
+    worker = tiny.worker(queue, tmp_path, refresh=refresh)
+    worker.rests = machine.Rests(first=60.0, longest=600.0, clock=lambda: now[0])
+    tried = []
+    for minute in range(60):
+        now[0] = 60.0 * minute
+        if worker.once() is not None:
+            tried.append(minute)
+    assert tried == [0, 1, 3, 7, 15, 25, 35, 45, 55]
+    found = queue.get(row.id)
+    assert (found.state, found.failures) == ("queued", 0), "nine attempts, three times as many as failures may be"
+    assert found.reason == f"{WAITS}: the disk is full while writing the board"
+
+
+@pytest.mark.parametrize(
+    ("error", "everything"),
+    [
+        (NoIsolation("no box"), False),
+        (ModelMissing("the weights of X are not installed; run `podeval models install`"), False),
+        (DiskFull("full"), True),
+        (OSError(errno.EROFS, "Read-only file system", "/work"), True),
+        (OSError(errno.ENOSPC, "No space left on device"), True),
+        (MemoryError(), True),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everything: bool) -> None:
+    fault = machine.machine_fault(error)
+    assert fault
+    assert fault.everything is everything
+
+
+@pytest.mark.parametrize(
+    "error", [BadInput("its list of outputs is damaged"), OSError(errno.ENAMETOOLONG, "File name too long"), KeyError()]
+)
+def test_what_strangers_hand_in_is_not_the_machines(error: BaseException) -> None:
+    assert machine.machine_fault(error) is None
+
+
+def test_a_folder_that_cannot_be_written_is_the_machines() -> None:
+    with pytest.raises(BadInput) as refused, writing(Path("/work/x")):
+        raise OSError(errno.EROFS, "Read-only file system")
+    fault = machine.machine_fault(refused.value)
+    assert fault
+    assert str(fault) == "cannot write /work/x: Read-only file system; choose a folder that you can write to"
+
+
+def test_a_work_folder_that_cannot_be_made_waits_for_the_operator(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    row = tiny.enqueue(queue, "singer")
+    worker = tiny.worker(queue, tmp_path)
+    worker.folder = Path("/sys/podeval-work")  # where nobody can make a folder, not even root
+    worker.once()
+    found = queue.get(row.id)
+    assert (found.state, found.failures) == ("queued", 0)
+    assert found.reason.startswith(f"{WAITS}: cannot write /sys/podeval-work/{row.id}: ")
+
+
+def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType, queue: Queue, work: Any) -> None:
+    row = tiny.enqueue(queue, "singer")
+    making = Making(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)
+    told = [work(making=making)[1] for _ in range(3)]
+    reason = f"{OURS}: the program that runs models did not get to the model: there is no job file …/gone.json"
+    states = [(step.after, step.reason) for step in queue.history(row.id)][3:]
+    assert states[1] == ("queued", reason)
+    assert reason in told[0]
+    # What a program in a box says is not believed for ever.
+    assert states[-1] == ("failed", f"given up after 3 attempts without a finished item; the last: {reason}")
+
+
+def test_a_library_that_is_not_installed_waits_for_the_operator(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from podeval.systems.adapters.text_to_speech import ADAPTER
+
+    refusal = '{"reason": "transformers is not installed", "cause": "ours"}'
+    folder = tmp_path / "models/singer"
+    folder.mkdir(parents=True)
+    code = f"(out / 'refused.json').write_text({refusal!r}); raise SystemExit(2)"
+    (folder / "behaviour.json").write_text(json.dumps({"items": {"item_0": code}}))
+    row = tiny.enqueue(queue, "singer")
+    told = "text-to-speech needs transformers; run `pip install 'podeval[reference]'`"
+    with monkeypatch.context() as bare:
+        bare.setattr(type(ADAPTER), "available", lambda self: told)
+        tiny.worker(queue, tmp_path).once()
+    assert (queue.get(row.id).failures, queue.get(row.id).reason) == (0, f"{WAITS}: {told}")
+    # The library is there: whoever says otherwise from inside the box is not believed for ever.
+    tiny.worker(queue, tmp_path).once()
+    assert (queue.get(row.id).failures, queue.get(row.id).reason) == (1, f"{OURS}: transformers is not installed")
+
+
+def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "models/singer"
+    folder.mkdir(parents=True)
+    code = "import os; os.kill(os.getpid(), 9)"
+    (folder / "behaviour.json").write_text(json.dumps({"items": {"item_4": code}}))
+    kills = iter(range(100))
+    row = tiny.enqueue(queue, "singer")
+    with monkeypatch.context() as short:
+        short.setattr("podeval.submissions.generation.memory_kills", lambda: next(kills))
+        short.setattr(machine, "memory_kills", lambda: next(kills))
+        tiny.worker(queue, tmp_path).once()
+    found = queue.get(row.id)
+    assert found.state == "queued"
+    assert found.reason.startswith(f"{OURS}: the machine ran out of memory")
+    tiny.worker(queue, tmp_path).once()
+    failed = RunFolder(tmp_path / "board", "ten", "demo", "singer").output("item_4")
+    assert failed
+    assert "it was ended by SIGKILL" in str(failed.failed), "one that ends itself is"
+
+
+def test_a_box_that_does_not_open_any_more_is_the_machines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_box: None
+) -> None:
+    ended = Ended(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
+    with pytest.raises(machine.MachineFault, match="boxes do not open any more: bwrap not found"):
+        machine.require_no_fault(ended, tmp_path, 0)
+    monkeypatch.setattr(sandbox, "missing", lambda: None)
+    with pytest.raises(machine.OursFailed, match="its box did not open"):
+        machine.require_no_fault(ended, tmp_path, 0)
+
+
+def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("podeval.submissions.machine.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20))
+    ended = Ended(1, "it left too little of the disk free", "", 0.1)
+    with pytest.raises(machine.MachineFault):
+        machine.require_no_fault(ended, tmp_path, 0)
+    monkeypatch.setattr(machine, "disk_use", lambda folder: machine.LEAST_FREE)
+    machine.require_no_fault(ended, tmp_path, 0)
+
+
+def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
+    tiny: ModuleType, queue: Queue, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from podeval.audio.transcode import Transcoded
+    from podeval.submissions.intake import Intake
+
+    row = tiny.enqueue(queue, "singer")
+    usages = iter([Usage(10**9, 0, 10**9)])
+    box = Intake._box
+
+    def without_room(self: Any, files: Any, clean: Path) -> Any:
+        monkeypatch.setattr(sandbox, "missing", lambda: None)
+        return box(self, files, clean)
+
+    def refuse(*_: Any) -> Transcoded:
+        return Transcoded(next(iter(tiny.ITEMS)), refused="item_0.wav cannot be transcoded (No space left on device)")
+
+    monkeypatch.setattr(Intake, "_box", without_room)
+    monkeypatch.setattr("podeval.submissions.intake.Transcoded", refuse)
+    monkeypatch.setattr(
+        "podeval.submissions.machine.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
+    )
+    work()
+    assert queue.get(row.id).reason.startswith(f"{WAITS}: the disk of the work folder is full")
+
+
+def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    from podeval.models.card import ModelCard
+
+    entry = Entry("real_pod", "topics", "voice")
+    monkeypatch.setattr(ModelCard, "missing", lambda self: f"the weights of {self.title} are not installed; run `X`")
+    with pytest.raises(machine.MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
+        machine.require_weights(entry, "embedded")
+    monkeypatch.setattr(ModelCard, "missing", lambda self: None if self.job == "transcriber" else "absent")
+    machine.require_weights(entry, "embedded")
+
+
+def test_a_dataset_that_is_not_built_here_waits_for_the_operator(
+    tiny: ModuleType, queue: Queue, work: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = tiny.enqueue(queue, "singer")
+
+    def not_here(self: Entry, data: Path | None = None) -> None:
+        raise BadInput("run `podeval data build ten`, then name its folder with --data")
+
+    monkeypatch.setattr(Entry, "items", not_here)
+    work()
+    assert queue.get(row.id).reason == f"{WAITS}: run `podeval data build ten`, then name its folder with --data"
+
+
+def test_outputs_of_the_operators_own_wait_for_no_box(
+    tiny: ModuleType, tmp_path: Path, no_box: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine without bubblewrap: a model that came first waits, the outputs behind it are published."""
+    monkeypatch.chdir(tmp_path)
+    outputs_of(tiny, tmp_path / "mine")
+    with Database("runs/podeval.db") as database:
+        model = tiny.enqueue(Queue(database), "singer").id
+    runner = CliRunner()
+    submitted = runner.invoke(app, ["submit", "mine"], catch_exceptions=False).output
+    done = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
+    outputs = submitted.partition(":")[0]
+    assert done.exit_code == 0, done.output
+    assert f"{outputs}: published" in done.output
+    told = [line for line in done.output.splitlines() if "isolation" in line]
+    assert len(told) == 1
+    assert told[0].startswith(f"{model}: {WAITS}: untrusted models are not run without isolation: {NO_BOX}")
+    before = signal.getsignal(signal.SIGTERM)
+    alone = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
+    assert signal.getsignal(signal.SIGTERM) is before
+    assert alone.exit_code == 1
+    assert f"{model}: queued, waits for this machine to be mended" in alone.output
+    listed = runner.invoke(app, ["queue"], catch_exceptions=False).output
+    assert "number 1 in the queue" in listed
+    assert f": {WAITS}: untrusted models" in listed
+
+
+def test_recordings_of_strangers_are_not_opened_without_a_box(
+    tiny: ModuleType, queue: Queue, work: Any, no_box: None
+) -> None:
+    source = {"kind": "outputs", "repo": "x/tones", "revision": "a" * 40}
+    row = queue.receive(tiny.document("tones") | {"source": source}, owner="alice", quotas=False)
+    queue.move(row.id, "received", "checked", by="gate", pinned={"passed": True})
+    queue.move(row.id, "checked", "queued", by="gate")
+    work(trusted=False)
+    assert queue.get(row.id).reason == f"{WAITS}: recordings from the Hub are not opened without isolation: {NO_BOX}"
+
+
+def test_everybody_reads_that_it_waits_for_the_board_and_not_where(tiny: ModuleType, queue: Queue, work: Any) -> None:
+    row = tiny.enqueue(queue, "singer")
+
+    def refresh(board: Path) -> None:
+        raise DiskFull("the disk is full while writing /srv/secret/board/table.parquet")
+
+    work(refresh=refresh)
+    about = shown.public(queue.get(row.id))
+    assert about["waits_for_operator"] is True
+    assert about["reason"] == f"{WAITS}: the disk is full while writing …/table.parquet"
+    assert shown.steps(queue.history(row.id))[-1]["reason"] == about["reason"]
+
+
+def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    from podeval.submissions.fetching import fetch
+
+    document = outputs_of(tiny, tmp_path / "mine")
+    row = Desk(queue, Gate()).submit(document, place=tmp_path / "mine")
+    (tmp_path / "mine").rename(tmp_path / "moved")
+    worker = tiny.worker(queue, tmp_path)
+    worker.fetch = fetch
+    worker.once()
+    assert queue.get(row.id).reason.startswith(f"{WAITS}: there is no folder {tmp_path}/mine/made here any more")
+
+
+def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from podeval.submissions.fetching import fetch
+
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "work").symlink_to("elsewhere")
+    row = Desk(queue, Gate()).submit(outputs_of(tiny, tmp_path / "mine"), place=tmp_path / "mine")
+    monkeypatch.chdir(tmp_path)
+    worker = tiny.worker(queue, Path())
+    worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.missing() is not None)
+    assert worker.folder == tmp_path / "elsewhere"
+    worker.once()
+    assert queue.get(row.id).state == "published", queue.get(row.id).reason
+
+
+def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worker = tiny.worker(queue, tmp_path)
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with _stopped_by_signals(worker) as stopped:
+        assert not stopped()
+        worker.at_work = "s0123456789ab"
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stopped()
+        assert capsys.readouterr().err == (
+            "finishes s0123456789ab, then stops; Ctrl-C or SIGTERM once more stops at once and queues it again\n"
+        )
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
