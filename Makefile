@@ -11,11 +11,15 @@ TOOLS := $(VENV)/share/podeval/release-tools
 TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
 DEPLOYED := embedded space postgres
 
-.PHONY: demo test lint types environment test-environment reference-packages bench docs lock sbom audit release-check clean help
+# Tests share what they have computed, and no other run's.
+TESTS = PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 2 --dist loadfile
+
+.PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check clean help
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
-	@echo "make test                        make the environment, run lint, types and every test"
+	@echo "make test                        make the environment, run lint, types and the tests, in 6 minutes"
+	@echo "make test-all                    every test, the long ones too, the audit and the release checks"
 	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
 	@echo "make docs                        build the pages of docs/ as a site in site/"
 	@echo "make lock                        resolve what a deployment installs anew, with hashes"
@@ -28,11 +32,14 @@ demo: environment
 
 test: test-environment reference-packages
 	@tests/debian-packages
-	@tests/packaging/audit $(TOOLS)/bin/pip-audit space/requirements.lock space/build.lock
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 2 --dist loadfile
+	$(TESTS)
+
+test-all: test-environment reference-packages audit release-check
+	@tests/debian-packages
+	$(TESTS) -m "long or not long"
 
 environment: $(VENV)/.made
 test-environment: $(VENV)/.made-for-tests
