@@ -86,15 +86,31 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
     return run
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A folder that the first of the tests' processes fills, for all of them."""
+    from filelock import FileLock
+
+    base = factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, done = shared / name, shared / f"{name}.done"
+    with FileLock(shared / f"{name}.lock"):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def offline_modules(tmp_path_factory: pytest.TempPathFactory, run_python: RunPython) -> dict[str, str]:
     """The environment of a machine without network on which `podeval metrics install` was run."""
-    home = tmp_path_factory.mktemp("hf-home")
-    environment = {"HF_HOME": str(home), "HF_MODULES_CACHE": str(home / "modules"), "HF_EVALUATE_OFFLINE": "1"}
-    run_python(
-        "import sys; sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()", **environment
-    )
-    return environment
+
+    def environment(home: Path) -> dict[str, str]:
+        return {"HF_HOME": str(home), "HF_MODULES_CACHE": str(home / "modules"), "HF_EVALUATE_OFFLINE": "1"}
+
+    program = "import sys; sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()"
+    return environment(made_once(tmp_path_factory, "hf-home", lambda home: run_python(program, **environment(home))))
 
 
 @pytest.fixture
@@ -130,13 +146,15 @@ def reference_packages() -> Path:
 @pytest.fixture(scope="session")
 def tiny_msclap(run_python: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/tiny_msclap.py."""
-    folder = tmp_path_factory.mktemp("tiny-msclap")
     script = Path(__file__).parent / "tiny_msclap.py"
-    run_python(
-        f"import runpy, sys; sys.argv = ['tiny', {str(reference_packages)!r}, {str(folder)!r}]\n"
-        f"runpy.run_path({str(script)!r}, run_name='__main__')"
+    return made_once(
+        tmp_path_factory,
+        "tiny-msclap",
+        lambda folder: run_python(
+            f"import runpy, sys; sys.argv = ['tiny', {str(reference_packages)!r}, {str(folder)!r}]\n"
+            f"runpy.run_path({str(script)!r}, run_name='__main__')"
+        ),
     )
-    return folder
 
 
 LoadReference = Callable[..., Any]

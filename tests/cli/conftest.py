@@ -27,10 +27,16 @@ Podeval = Callable[..., Said]
 
 
 @pytest.fixture
-def podeval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Podeval:
+def cache(tmp_path: Path) -> Cache:
+    """What commands have computed about recordings; of one test's commands, where a module does not say otherwise."""
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def podeval(cache: Cache, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Podeval:
     """Run a command; whatever it is, it must not end in a traceback."""
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "cache"))
+    monkeypatch.setattr(recording, "default_cache", lambda: cache)
 
     def run(*arguments: object) -> Said:
         monkeypatch.setattr(sys, "argv", ["podeval", *map(str, arguments)])

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from podeval.analysis import recording
+from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.models import registry
 from podeval.models.jobs import SpeakerTurn
@@ -48,7 +50,18 @@ NO_SPEECH = {
     "timbre_consistency": "no speaker is found in the recording; is there speech in it?",
     "smr": "no music is heard under speech",
 }
-ONLY_MUSIC = ("wer", "dnsmos", "reverb_consistency", "sim", "smr")
+ONLY_MUSIC = (
+    *("wer", "dnsmos", "smr"),
+    pytest.param("reverb_consistency", marks=pytest.mark.long),
+    pytest.param("sim", marks=pytest.mark.long),
+)
+"""A metric that reads words, one of windows, one of stems; the long ones come by the same way as dnsmos."""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
+    """All metrics are asked about the same few files, in which voices and music are looked for once."""
+    return Cache(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +143,11 @@ def test_music_only(podeval: Podeval, files: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("found", [0, 1])
-def test_one_speaker_only(podeval: Podeval, files: Path, monkeypatch: pytest.MonkeyPatch, found: int) -> None:
+def test_one_speaker_only(
+    podeval: Podeval, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: int
+) -> None:
+    # What a stand-in hears is not kept for the other tests.
+    monkeypatch.setattr(recording, "default_cache", lambda: Cache(tmp_path / "cache"))
     turns = (SpeakerTurn("SPEAKER_01", 0.0, 6.0),)[:found]
     load = registry.load
     diarizer = SimpleNamespace(diarize=lambda samples: turns)

@@ -105,6 +105,7 @@ class Feeds(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Feeds
 
     def do_GET(self) -> None:

@@ -114,6 +114,7 @@ def completion(answer: Answer) -> str:
 def _handler(server: ScriptedServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
             sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))

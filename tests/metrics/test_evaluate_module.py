@@ -229,8 +229,10 @@ def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: An
     ],
 )
 def test_wrong_options_are_refused_with_a_sentence(
-    loudness: Any, wav: Path, options: dict[str, Any], sentence: str
+    loudness: Any, wav: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sentence: str
 ) -> None:
+    # How many seconds `evaluate` waits for the file that the refused call has locked, before it takes another.
+    monkeypatch.setattr(evaluate.EvaluationModule._create_cache_file, "__defaults__", (0.01,))
     with pytest.raises(BadInput, match=sentence):
         loudness.compute(predictions=[str(wav)], **options)
     # The module can be used again after that.

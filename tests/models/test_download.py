@@ -45,7 +45,7 @@ class Publisher(BaseHTTPRequestHandler):
 def publisher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Publisher)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

@@ -89,5 +89,6 @@ def test_a_hub_out_of_reach_is_a_sentence(hub_client: Any, monkeypatch: pytest.M
             raising=False,
         )
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     with pytest.raises(BadInput, match="cannot be reached"):
         install(REPO)

@@ -67,7 +67,7 @@ Install = Callable[[str], Any]
 def install(reference: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Fetch a file from its address on loopback and load the reference profile's model from it."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(reference)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     monkeypatch.setenv("PODEVAL_MODELS", str(tmp_path / "models"))
     pinned = weights.lock()["squim-objective"]

@@ -21,17 +21,22 @@ def test_silence_has_no_words() -> None:
 
 
 @pytest.mark.models
+@pytest.mark.parametrize(("seconds", "words"), [(20, 25), pytest.param(40, 60, marks=pytest.mark.long)])
 def test_the_words_do_not_depend_on_the_threads(
-    shared_data: Path, weights_folder: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    shared_data: Path,
+    weights_folder: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: int,
+    words: int,
 ) -> None:
     weights_folder("whisper-base")
     samples, rate = soundfile.read(shared_data / "samples" / "dialogue_espeak.flac", dtype="float32", always_2d=True)
-    speech = resample(mono(samples), rate, RATE)[: 40 * RATE]
+    speech = resample(mono(samples), rate, RATE)[: seconds * RATE]
     card = registry.card("transcriber", "embedded")
     heard = []
     for threads in ("1", "2"):
         monkeypatch.setenv("PODEVAL_THREADS", threads)
         heard.append(WhisperCT2(card.checked_files(), **card.options).transcribe(speech, "en"))
     assert heard[0] == heard[1]
-    assert len(heard[0].words) > 60
+    assert len(heard[0].words) > words
     assert all(a.start <= b.start for a, b in zip(heard[0].words, heard[0].words[1:], strict=False))

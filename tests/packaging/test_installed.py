@@ -35,6 +35,7 @@ def test_the_files_hold_what_is_needed_and_nothing_of_this_machine(
     packaging.look(*built)
 
 
+@pytest.mark.long
 def test_podeval_works_from_its_wheel_without_a_checkout(
     packaging: ModuleType, built: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_every_extra_is_pinned_by_the_constraints(packaging: ModuleType) -> None
     assert not [name for name in missing if not name.startswith("pyannote:")]
 
 
+@pytest.mark.long
 def test_every_extra_can_be_installed_beside_the_pinned_torch(
     packaging: ModuleType, built: tuple[Path, Path], tmp_path: Path
 ) -> None:

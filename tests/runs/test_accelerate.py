@@ -94,6 +94,7 @@ def test_two_processes_share_the_items_and_leave_what_one_leaves(
     assert records(tmp_path / "together") == records(tmp_path / "alone")
 
 
+@pytest.mark.long
 def test_when_one_process_is_killed_the_rest_end_and_the_command_goes_on_with_any_number(
     launch: Launch, command: Command, tmp_path: Path
 ) -> None:
@@ -143,6 +144,28 @@ def test_the_first_process_measures_what_the_others_spoke_as_it_comes(
 
     spread = replace(request, speaking=WithAnother(first))
     summary = run_system(tiny.Singer(), "The Singer", spread)
+    assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
+    assert counted("spoken") == 3
+
+
+def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
+    tiny: ModuleType, counted: Callable[[str], int], tmp_path: Path
+) -> None:
+    request = Request(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
+
+    class Killed(BaseException):
+        """The first process ends here."""
+
+    class Dying(Shares):
+        def speak(self, *asked: Any) -> Any:
+            yield next(super().speak(*asked))
+            speak_share(tiny.Singer(), request, Group(1, 2, Here()))
+            raise Killed
+
+    with pytest.raises(Killed):
+        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(Group(0, 2, Here()))))
+    assert counted("spoken") == 2
+    summary = run_system(tiny.Singer(), "The Singer", request)
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
     assert counted("spoken") == 3
 

@@ -45,6 +45,7 @@ def alive(pid: int) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_an_item_whose_worker_dies_once_is_measured_alone(command: Command, counted: Counted, tmp_path: Path) -> None:
     code, out, err = finish(command(tmp_path / "runs", "--workers", "2", TINY_KILL="two:once"))
     assert code == 0, err

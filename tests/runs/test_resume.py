@@ -64,12 +64,19 @@ def test_an_undisturbed_run_speaks_measures_and_sums_up_once(
     assert (counted("spoken"), counted("measured"), len(lines(tmp_path / "runs"))) == (3, 3, 6)
 
 
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path
+    run: Callable[..., Summary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    whole = run("whole")
+    """At every third: files and their names are written in turn, so that each kind meets a kill."""
+    sync, written = os.fsync, list[int]()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: (written.append(file), sync(file)))
+        whole = run("whole")
     spoken = counted("spoken")
-    sync = os.fsync
+    # The plan, the items, three outputs of two files, the content of the protocols and the summary, each with its name;
+    # three items' results, with their file's name once.
+    assert len(written) == 2 * (1 + 1 + 6 + 1 + 1) + 3 + 1
 
     def killed_at(number: int, folder: str) -> Child:
         def work() -> None:
@@ -85,21 +92,18 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
 
         return work
 
-    for number in itertools.count(1):
+    for number in range(1, len(written) + 1, step):
         folder, before = f"at {number}", counted("spoken")
-        if in_a_child(killed_at(number, folder)) == 0:
-            break
+        assert in_a_child(killed_at(number, folder)) == -signal.SIGKILL
         assert numbers(run(folder)) == numbers(whole), f"killed at write {number}"
         results = [(line["item"], line["protocol"]) for line in lines(tmp_path / folder)]
         assert len(results) == len(set(results)) == 6
         assert counted("spoken") - before <= 4, "only what was being written may be spoken again"
         assert not list((tmp_path / folder).rglob("*.partial"))
-    # The plan, the items, three outputs of two files, the content of the protocols and the summary, each with its name;
-    # three items' results, with their file's name once.
-    assert number - 1 == 2 * (1 + 1 + 6 + 1 + 1) + 3 + 1
     assert spoken == 3
 
 
+@pytest.mark.long
 def test_killed_again_and_again_at_random_moments_a_run_ends_like_an_undisturbed_one(
     run: Callable[..., Summary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ def main() -> None:
         item = json.loads(line)["id"]
         time.sleep(about.get("seconds", 0.0))
         if code := about.get("items", {}).get(item):
-            exec(code, {"out": out, "item": item, "finish": finish, "tone": tone, "model": model})
+            exec(code, {"out": out, "item": item, "finish": finish, "tone": tone, "model": model, "job": job})
             continue
         loudness = about.get("loudness", 1.0) * (1 + about.get("jitter", 0.0) * random.Random(f"{SEED}/{item}").gauss())
         tone(out / f"{item}.wav", 200 + 10 * len(item) + sum(map(ord, item)) % 50, loudness=loudness)

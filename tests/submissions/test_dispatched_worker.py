@@ -48,7 +48,7 @@ def start(database: str, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Po
 
     def begin() -> "subprocess.Popen[str]":
         folder = str(Path(__file__).parent)
-        env = os.environ | {"TALLY_SECONDS": "0.4"}
+        env = os.environ | {"TALLY_SECONDS": "0.2"}
         program = COMMAND.format(folder=folder, place=str(tmp_path), database=database)
         with (tmp_path / f"worker-{len(running)}.log").open("w") as log:
             running.append(
@@ -113,4 +113,4 @@ def wait_for(there: Callable[[], bool], place: Path, seconds: float = 90.0) -> N
     while not there():
         logs = "".join(path.read_text() for path in place.glob("worker-*.log"))
         assert time.monotonic() < until, logs[-3_000:]
-        time.sleep(0.1)
+        time.sleep(0.02)

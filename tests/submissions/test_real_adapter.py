@@ -29,6 +29,7 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
         yield Queue(database)
 
 
+@pytest.mark.long
 def test_a_submitted_model_repo_becomes_a_row_of_the_board(
     tiny: ModuleType, queue: Queue, hub_client: Any, tmp_path: Path
 ) -> None:

@@ -1,6 +1,9 @@
 """Reference voices reach models that take them: a tiny Dia with random weights, through the sandbox."""
 
 import importlib.util
+import json
+import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -44,6 +47,7 @@ def adapters_tests(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.long
 def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, voices: Path) -> None:
     pytest.importorskip("transformers")
     model = adapters_tests("tiny_submissions").dia(tmp_path / "dia", steps=24)
@@ -62,6 +66,35 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     assert output.details["preset"]["reference_voices"] is True
     assert output.audio
     assert soundfile.info(folder.outputs / output.audio).samplerate == 24_000
+
+
+def test_what_generates_can_read_the_voices_and_nothing_beside_them(tmp_path: Path, voices: Path, beside: Any) -> None:
+    """In the sandbox, where there is one; by a stand-in for a model."""
+    fake = beside("tiny_worker").FAKE
+    (tmp_path / "model").mkdir()
+    behaviour = """
+from pathlib import Path
+tone(out / 'salt.wav', 300)
+folder = Path(job['voices_folder'])
+sizes = {name: (folder / name).stat().st_size for name in ('09.wav', '10.txt')}
+finish(out, item=item, audio='salt.wav', details=sizes)
+"""
+    (tmp_path / "model/behaviour.json").write_text(json.dumps({"items": {"salt": behaviour}}))
+    shutil.copyfile(fake, tmp_path / "model" / fake.name)
+    making = Making(
+        command=lambda job: [sys.executable, "-S", "-E", str(tmp_path / "model" / fake.name), str(job)],
+        limits=Limits(wall_seconds=60, memory_bytes=500 * 2**20, output_bytes=200 * 2**20),
+        trusted=sandbox.missing() is not None,
+        voices=voices,
+    )
+    folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "fake")
+    entry = Entry("lfs_bench", "sample", "voice")
+    rounds = Boxed(entry, tmp_path / "work", tmp_path / "model", "text-to-speech", making, lambda: None)
+    assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
+    output = folder.output("salt")
+    assert output
+    assert output.failed is None
+    assert output.details == {"09.wav": (voices / "09.wav").stat().st_size, "10.txt": 11}
 
 
 def test_only_recordings_of_the_voices_and_their_words_are_shown_to_a_model(tmp_path: Path, voices: Path) -> None:

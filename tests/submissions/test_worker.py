@@ -64,8 +64,19 @@ def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, 
     assert len(looks) == 2
 
 
+@pytest.mark.parametrize(
+    ("kills", "submissions", "item_seconds", "longest"),
+    [(6, 2, 0.2, 0.5), pytest.param(50, 4, 1.0, 1.0, marks=pytest.mark.long)],
+)
 def test_killed_workers_lose_nothing_and_double_nothing(
-    tiny: ModuleType, ordeal: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType,
+    ordeal: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kills: int,
+    submissions: int,
+    item_seconds: float,
+    longest: float,
 ) -> None:
     monkeypatch.setenv("TALLY_SECONDS", "0.05")
     place = str(tmp_path / "store.db")
@@ -73,13 +84,13 @@ def test_killed_workers_lose_nothing_and_double_nothing(
         tiny,
         place,
         tmp_path,
-        kills=50,
-        submissions=4,
+        kills=kills,
+        submissions=submissions,
         workers=2,
         seed=5,
-        lease=1.5,
-        item_seconds=1.0,
-        between=(0.05, 1.0),
+        lease=1.0,
+        item_seconds=item_seconds,
+        between=(0.05, longest),
     )
-    assert outcome.kills == 50
-    assert outcome.attempts > 8
+    assert outcome.kills == kills
+    assert outcome.attempts > (8 if kills == 50 else submissions)

@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,15 +67,13 @@ def test_a_killed_process_goes_on_where_it_was(job: Any, fetched: Any, environme
     written = {line["audio"]: (file.parent / "out" / line["audio"]).stat().st_mtime_ns for line in before}
     with (file.parent / "out" / "generated.jsonl").open("a") as log:
         log.write('{"item": "ep3')  # what a kill in the middle of a line leaves
-    done = subprocess.run(
-        [sys.executable, "-m", MODULE, str(file)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    assert generate.run(Job.read(file), file) == 0
     assert [line["item"] for line in lines(file)] == [ask["id"] for ask in asks(16)]
     assert lines(file)[: len(before)] == before
     assert {name: (file.parent / "out" / name).stat().st_mtime_ns for name in written} == written
 
 
+@pytest.mark.long
 def test_two_copies_share_the_work(job: Any, fetched: Any, environment: dict[str, str]) -> None:
     file = job("text-to-speech", fetched("vits"), asks(5), processes=2, seeds=[0, 1])
     done = subprocess.run(
@@ -91,6 +90,7 @@ def test_two_copies_share_the_work(job: Any, fetched: Any, environment: dict[str
     assert (file.parent / "alone" / "ep0.0.flac").read_bytes() == (file.parent / "out" / "ep0.0.flac").read_bytes()
 
 
+@pytest.mark.long
 def test_a_model_speaks_in_a_sandbox(job: Any, fetched: Any, tmp_path: Path) -> None:
     """No network, another user, read-only files, one folder to write to."""
     if why := sandbox.missing():
@@ -196,6 +196,33 @@ def injected(monkeypatch: pytest.MonkeyPatch) -> Model:
     monkeypatch.setattr(type(text_to_speech.ADAPTER), "check", lambda *_: None)
     monkeypatch.setattr(type(text_to_speech.ADAPTER), "open", lambda *_: model)
     return model
+
+
+def test_a_copy_makes_its_share_and_ends_with_its_launcher(
+    job: Any, injected: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accelerate, called = pytest.importorskip("accelerate"), []
+
+    class Second:
+        """The second of two copies, as accelerate tells it to a process."""
+
+        def __init__(self, cpu: bool) -> None:
+            called.append("began")
+
+        @contextmanager
+        def split_between_processes(self, work: Sequence[Any]) -> Iterator[Sequence[Any]]:
+            yield work[1::2]
+
+        def destroy_process_group(self) -> None:
+            called.append("ended")
+
+    monkeypatch.setenv(generate._COPY, "1")
+    monkeypatch.setattr(accelerate, "PartialState", Second)
+    monkeypatch.setattr(generate, "_die_with_parent", lambda: called.append("bound"))
+    file = job("text-to-speech", tmp_path, asks(5))
+    assert generate.run(Job.read(file), file) == 0
+    assert [line["item"] for line in lines(file)] == ["ep1", "ep3"]
+    assert called == ["bound", "began", "ended"]
 
 
 def test_a_batch_that_does_not_fit_is_halved_and_stays_so(run: Any, injected: Model, tmp_path: Path) -> None:

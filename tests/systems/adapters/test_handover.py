@@ -6,6 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podeval.systems.adapters import handover
 from podeval.systems.adapters.job import Generated
 
@@ -65,6 +67,7 @@ def test_a_model_that_cannot_be_used_is_not_started_again(tmp_path: Path) -> Non
     assert json.loads((tmp_path / "results/ended.json").read_text())["refused"] == "it has no tokenizer"
 
 
+@pytest.mark.long
 def test_a_real_model_hands_over_what_it_says(fetched: Any, job: Any, tmp_path: Path) -> None:
     asks = [{"id": name, "script": [{"speaker": "Ann", "text": "Salt and water."}]} for name in ("ep_01", "ep_02")]
     file = job("text-to-speech", fetched("vits"), asks)
