@@ -42,7 +42,7 @@ class LoopbackHub:
         """What goes wrong with a request: a status instead of an answer; `unheard`: done, and the connection closed
         before the answer; `dropped`: closed at once; `half`: closed in the middle of the upload, or of the answer."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self, spaces, owner))
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:

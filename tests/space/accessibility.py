@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,3 +13,9 @@ def violations(page: Any) -> list[str]:
     """What is wrong with the page as it is shown now."""
     found: list[str] = page.evaluate(_CHECK)
     return found
+
+
+def picture(page: Any, name: str) -> None:
+    """A picture of the whole page in the folder that PODEVAL_SCREENSHOTS names; without it, none."""
+    if folder := os.environ.get("PODEVAL_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

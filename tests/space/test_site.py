@@ -71,9 +71,10 @@ def test_a_forged_state_or_code_signs_nobody_in(signed: TestClient, provider: Lo
     assert "alice" not in who(signed)
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"])
-def test_nobody_is_sent_elsewhere_after_signing_in(signed: TestClient, provider: LoopbackProvider, target: str) -> None:
-    assert signing_in(signed, provider, target).headers["location"] == "/"
+def test_nobody_is_sent_elsewhere_after_signing_in(signed: TestClient, provider: LoopbackProvider) -> None:
+    for target in ("//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"):
+        signed.cookies.clear()
+        assert signing_in(signed, provider, target).headers["location"] == "/", target
 
 
 def test_a_cookie_that_was_changed_is_worth_nothing(signed: TestClient, provider: LoopbackProvider) -> None:

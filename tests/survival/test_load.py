@@ -23,12 +23,18 @@ def script() -> Any:
     return module
 
 
-def test_votes_of_many_who_signed_in_are_all_there_once(script: Any, tmp_path: Path) -> None:
-    found = script.load(tmp_path, str(tmp_path / "podeval.db"), listeners=12, seconds=10, period=3, sound=1)
+@pytest.mark.parametrize(
+    ("listeners", "seconds", "period"), [(5, 4.5, 2.2), pytest.param(12, 10, 3, marks=pytest.mark.long)]
+)
+def test_votes_of_many_who_signed_in_are_all_there_once(
+    script: Any, tmp_path: Path, listeners: int, seconds: float, period: float
+) -> None:
+    place = str(tmp_path / "podeval.db")
+    found = script.load(tmp_path, place, listeners=listeners, seconds=seconds, period=period, sound=1)
     assert found["lost"] == []
     assert found["doubled"] == 0
     assert found["not_told"] == 0
-    assert found["acknowledged"] == found["battles"] >= 12
+    assert found["acknowledged"] == found["battles"] >= listeners
     assert found["statuses"].keys() <= {"200", "302", "303"}, found["trouble"]
     for kind in ("POST /arena/votes", "POST /arena/battles", "GET audio", "GET peaks", "GET /", "GET /api/v1/board"):
         assert found["at_server"][kind]["count"] > 0
