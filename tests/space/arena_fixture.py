@@ -96,6 +96,18 @@ def _output(folder: Path, system: str, item: str, samples: np.ndarray) -> Output
     return OutputEntry(system=system, item=item, audio=str(file))
 
 
+def quick(times: float) -> str:
+    """A script for a page whose recordings then play so many times as fast."""
+    return f"""
+      const Made = window.Audio;
+      window.Audio = function (...content) {{
+        const made = new Made(...content);
+        made.defaultPlaybackRate = made.playbackRate = {times};
+        return made;
+      }};
+    """
+
+
 @dataclass
 class Site:
     """The program `space/app.py` in a process of its own, local mode, on a database that outlives it.

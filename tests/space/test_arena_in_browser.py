@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from accessibility import picture, violations
-from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, site_without_board
+from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 from podeval.arena import Arena, Settings
 from podeval.store.database import Database
@@ -40,6 +40,7 @@ class Voter:
 
     def __init__(self, chromium: Any, width: int, scheme: str, **more: Any) -> None:
         self.context = chromium.new_context(viewport={"width": width, "height": 780}, color_scheme=scheme, **more)
+        self.context.add_init_script(quick(Settings().fastest_playback))
         self.wrong: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.page = self.tab()
@@ -232,8 +233,10 @@ def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     second.wait_for_selector("#battle:not([hidden])")
     assert kept(first)["token"] == kept(second)["token"]
     before = len(votes(site))
-    hear(first)
-    hear(second)
+    for tab in (first, second):
+        tab.click("#side-a .play")
+    for tab in (first, second):
+        tab.wait_for_selector(".vote-a:enabled")
     first.click(".vote-a")
     state(first, "revealed")
     second.click(".vote-b")
@@ -305,7 +308,8 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     picture(page, "arena-heard-1280-dark")
     before = votes(site)
     battles = [_post(f"{site.address}/arena/battles", {}) for _ in range(4)]
-    time.sleep(1.5)
+    heard = sum(battles[0][side]["seconds"] for side in "ab")
+    time.sleep(heard / Settings().fastest_playback)
     ballots = [
         {
             "id": f"kill-{number}-{battle['token'][:16]}",

@@ -25,8 +25,12 @@ PAGE = {"accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    runs = filled(tmp_path_factory.mktemp("compare") / "runs")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("compare") / "runs")
+
+
+@pytest.fixture(scope="module")
+def client(runs: Path) -> Iterator[TestClient]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
         with TestClient(own_pages(runs)) as client:
@@ -97,7 +101,9 @@ def test_sound_comes_by_ranges_as_a_copy_with_its_peaks(client: TestClient) -> N
     assert [turn["speaker"] for turn in side["turns"]] == ["Host"] * 10
 
 
-def test_who_asks_for_many_sounds_at_once_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Copies take a while to make: here until they are let go."""
     empty = playback.Playback(tmp_path / "copies")
     monkeypatch.setattr(playback.Playback, "default", lambda: empty)
@@ -114,11 +120,12 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(tmp_path: Path, monkey
         for item in ("arts-1", "arts-2", "news-1", "news-2", "health-1", "health-2")
         for system in ("hibari", "piper")
     ] * 2
-    with served(own_pages(filled(tmp_path / "runs"))) as address:
+    many = httpx.Client(timeout=90, limits=httpx.Limits(max_connections=None))
+    with many, served(own_pages(runs)) as address:
         answers: list[httpx.Response] = []
 
         def ask(path: str) -> None:
-            answers.append(httpx.get(address + path, timeout=90))
+            answers.append(many.get(address + path))
 
         threads = [threading.Thread(target=ask, args=(path,)) for path in addresses]
         for thread in threads:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from accessibility import picture, violations
-from arena_fixture import HOSTILE, Site
+from accessibility import looks, picture, violations
+from arena_fixture import HOSTILE, Site, quick
 from listening_fixture import SYSTEMS, fill, saved
 
 from podeval.listening import results
@@ -41,12 +41,11 @@ def context(chromium: Any) -> Iterator[Any]:
 
 def shot(page: Any, name: str, *, widths: tuple[int, ...] = WIDTHS) -> None:
     """Nothing is wrong with the page at any of its widths, light and dark; a picture of each, if they are wanted."""
-    for width in widths:
-        for scheme in ("light", "dark"):
-            page.set_viewport_size({"width": width, "height": 780})
-            page.emulate_media(color_scheme=scheme)
-            picture(page, f"listening-{name}-{width}-{scheme}")
-            assert violations(page) == [], (name, width, scheme)
+    for width, scheme in looks(*widths):
+        page.set_viewport_size({"width": width, "height": 780})
+        page.emulate_media(color_scheme=scheme)
+        picture(page, f"listening-{name}-{width}-{scheme}")
+        assert violations(page) == [], (name, width, scheme)
     page.set_viewport_size({"width": 360, "height": 780})
     page.emulate_media(color_scheme="light")
 
@@ -123,6 +122,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
         page.locator(f'article[aria-label="{letter}"] input[type=range]').fill(str(marks[letter]))
     page.locator('article[aria-label="C"] input[type=range]').press("Enter")
     assert page.get_attribute('article[aria-label="C"] input', "aria-valuetext") == "50, Fair"
+    context.add_init_script(quick(4))
     page.reload()
     state(page, "page")
     sliders = page.locator("input[type=range]")
@@ -177,6 +177,7 @@ def test_a_whole_mushra_test_with_a_reload_and_a_killed_program(site: Site, cont
 
 
 def test_questions_of_every_kind_are_answered_on_a_phone_and_texts_stay_texts(site: Site, context: Any) -> None:
+    context.add_init_script(quick(4))
     page = context.new_page()
     wrong = watched(page)
     _questionnaire(page, site)
