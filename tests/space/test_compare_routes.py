@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -161,9 +162,11 @@ def test_same_loudness_is_that_of_both_copies(client: TestClient, tmp_path: Path
     assert levels[0] == pytest.approx(levels[1], abs=0.1)
 
 
-def test_missing_audio_is_said_and_the_other_side_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_audio_is_said_and_the_other_side_plays(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    runs = filled(tmp_path / "runs")
+    runs = Path(shutil.copytree(runs, tmp_path / "runs"))
     (runs / "hibari" / "outputs" / "arts-1.flac").unlink()
     (runs / "piper" / "outputs" / "arts-2.json").write_text("{not json")
     (runs / "piper" / "outputs" / "arts-2.flac").unlink()
@@ -183,9 +186,11 @@ def test_missing_audio_is_said_and_the_other_side_plays(tmp_path: Path, monkeypa
         assert "该输出没有音频" not in client.get(compared(item="arts-1", lang="zh"), headers=PAGE).text
 
 
-def test_answers_of_a_dialogue_are_heard_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_a_dialogue_are_heard_one_by_one(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    runs = filled(tmp_path / "runs")
+    runs = Path(shutil.copytree(runs, tmp_path / "runs"))
     for system in ("hibari", "piper"):
         answers = [{"audio": "arts-1.flac", "words": f"{system} answers"}, {"audio": "arts-2.flac", "words": "again"}]
         (runs / system / "outputs" / "arts-1.json").write_text(
