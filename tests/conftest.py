@@ -201,6 +201,16 @@ def _beside(name: str) -> Any:
 
 
 @pytest.fixture(scope="session")
+def warm_python() -> Iterator[Any]:
+    """Starts programs that find the site's and the store's libraries imported: see tests/warm_python.py."""
+    folders = [REPOSITORY / "benchmark", REPOSITORY / "space", REPOSITORY / "tests/space", REPOSITORY / "tests"]
+    modules = ["app", "uvicorn", "arena_fixture", "small_arena", "podeval.store.backup", "podeval.arena"]
+    made = _beside("warm_python").WarmPython(folders, modules)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A PostgreSQL server of the tests' own; the address, without a database's name."""
     server = _beside("postgresql_server")

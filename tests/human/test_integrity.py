@@ -77,9 +77,10 @@ def test_each_rule_says_what_it_means() -> None:
 def test_what_one_vote_shows(columns: dict[str, Any], rule: str) -> None:
     table = votes()
     table.loc[5:8, list(columns)] = list(columns.values())
-    assert seen(table) == {rule: {"v5", "v6", "v7", "v8"}}
-    assert set(judge(table).excluded) == {"v5", "v6", "v7", "v8"}
-    assert all(reason.startswith(rule) for reason in judge(table).excluded.values())
+    result = judge(table)
+    assert result.signals.groupby("rule")["vote"].agg(set).to_dict() == {rule: {"v5", "v6", "v7", "v8"}}
+    assert set(result.excluded) == {"v5", "v6", "v7", "v8"}
+    assert all(reason.startswith(rule) for reason in result.excluded.values())
 
 
 def test_an_unknown_time_is_not_too_fast() -> None:

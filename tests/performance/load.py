@@ -374,9 +374,11 @@ def load(
     profile: str = "",
     sites: int = 1,
     rehearsed: bool = False,
+    systems: int = 12,
+    items: int = 10,
 ) -> dict[str, Any]:
     """Let listeners vote and compare what they were told with what is there; figures by name."""
-    prepare(folder / "runs", database, systems=12, items=10, seconds=sound)
+    prepare(folder / "runs", database, systems, items, sound)
     provider_module = beside("loopback_provider", TESTS / "space")
     with ExitStack() as open_:
         provider = open_.enter_context(provider_module.LoopbackProvider())

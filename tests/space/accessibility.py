@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,3 +13,19 @@ def violations(page: Any) -> list[str]:
     """What is wrong with the page as it is shown now."""
     found: list[str] = page.evaluate(_CHECK)
     return found
+
+
+def looks(*widths: int) -> list[tuple[int, str]]:
+    """Widths and colour schemes that a page is looked at in: each of both; all there are where pictures are wanted.
+
+    What is too wide depends on the width and what has too little contrast on the scheme, not on both at once.
+    """
+    if os.environ.get("PODEVAL_SCREENSHOTS") or len(widths) == 1:
+        return [(width, scheme) for width in widths for scheme in ("light", "dark")]
+    return [(width, ("light", "dark")[number % 2]) for number, width in enumerate(widths)]
+
+
+def picture(page: Any, name: str) -> None:
+    """A picture of the whole page in the folder that PODEVAL_SCREENSHOTS names; without it, none."""
+    if folder := os.environ.get("PODEVAL_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from dataclasses import dataclass, field
@@ -85,7 +82,8 @@ def _speech(lines: int) -> list[np.ndarray]:
     speech = system.speak(Script.parse([{"speaker": "A", "text": line} for line in LINES[:lines]]))
     assert speech.rate == RATE
     sound = speech.samples.mean(axis=1)
-    return [sound[round(turn.start * RATE) : round(turn.end * RATE)] for turn in speech.turns]
+    # A battle lasts whole seconds: what is a little longer than one would be heard for two.
+    return [sound[round(turn.start * RATE) : round(min(turn.end, turn.start + 0.95) * RATE)] for turn in speech.turns]
 
 
 def _output(folder: Path, system: str, item: str, samples: np.ndarray) -> OutputEntry:
@@ -98,13 +96,29 @@ def _output(folder: Path, system: str, item: str, samples: np.ndarray) -> Output
     return OutputEntry(system=system, item=item, audio=str(file))
 
 
+def quick(times: float) -> str:
+    """A script for a page whose recordings then play so many times as fast."""
+    return f"""
+      const Made = window.Audio;
+      window.Audio = function (...content) {{
+        const made = new Made(...content);
+        made.defaultPlaybackRate = made.playbackRate = {times};
+        return made;
+      }};
+    """
+
+
 @dataclass
 class Site:
-    """The program `space/app.py` in a process of its own, local mode, on a database that outlives it."""
+    """The program `space/app.py` in a process of its own, local mode, on a database that outlives it.
+
+    `python` starts it: see tests/warm_python.py.
+    """
 
     runs: Path
+    python: Any
     port: int = 0
-    process: subprocess.Popen[bytes] | None = None
+    process: Any = None
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -121,18 +135,15 @@ class Site:
             with socket.socket() as free:
                 free.bind(("127.0.0.1", 0))
                 self.port = free.getsockname()[1]
-        said = (self.runs / "site.log").open("ab")
         environment = {
-            **os.environ,
             "PODEVAL_RUNS": str(self.runs),
             "GRADIO_SERVER_NAME": "127.0.0.1",
             "GRADIO_SERVER_PORT": str(self.port),
+            "DATABASE_URL": "",
             **self.environment,
         }
-        environment.pop("DATABASE_URL", None)
-        self.process = subprocess.Popen(
-            [sys.executable, str(SPACE / "app.py")], env=environment, stdout=said, stderr=said
-        )
+        program = f"import runpy; runpy.run_path({str(SPACE / 'app.py')!r}, run_name='__main__')"
+        self.process = self.python.start(program, self.runs / "site.log", environment=environment)
         deadline = time.monotonic() + 240
         while time.monotonic() < deadline:
             try:
@@ -140,13 +151,13 @@ class Site:
                 return self
             except OSError:
                 assert self.process.poll() is None, (self.runs / "site.log").read_text()
-                time.sleep(0.1)
+                time.sleep(0.02)
         raise AssertionError((self.runs / "site.log").read_text())
 
     def kill(self) -> None:
         """As a power cut would."""
         assert self.process is not None
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:

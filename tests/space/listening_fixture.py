@@ -95,6 +95,6 @@ def _clips(folder: Path) -> list[str]:
     names = []
     for number, turn in enumerate(speech.turns):
         names.append(f"{number}.wav")
-        cut = sound[round(turn.start * speech.rate) : round((turn.start + 2.0) * speech.rate)]
+        cut = sound[round(turn.start * speech.rate) : round((turn.start + 1.0) * speech.rate)]
         sf.write(folder / names[-1], 0.5 * cut / np.abs(cut).max(), speech.rate)
     return names

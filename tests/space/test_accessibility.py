@@ -25,6 +25,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.space]
 AXE = (Path(axe_package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 SERIOUS = ("serious", "critical")
 WIDTHS = {"phone": (360, 740), "desktop": (1280, 900)}
+Look = tuple[str, str, tuple[str, ...]]
+# The rest of what axe-core asks does not see colours.
+LOOKS: list[Look] = [("phone", "light", ()), ("desktop", "dark", ("color-contrast",))]
+ALL_LOOKS: list[Look] = [(width, *look) for width in WIDTHS for look in (("light", ()), ("dark", ("color-contrast",)))]
 OWN = (
     "/",
     "/arena",
@@ -74,10 +78,32 @@ def filled(tmp_path_factory: pytest.TempPathFactory, serving: Callable[[Path], s
 
 
 @pytest.fixture(scope="module")
-def context(chromium: Any) -> Iterator[Any]:
-    made = chromium.new_context(locale="en")
+def page(chromium: Any) -> Iterator[Any]:
+    """One page for all addresses; `open_requests` counts what it waits for."""
+    context = chromium.new_context(locale="en", reduced_motion="reduce")
+    made = context.new_page()
+    made.open_requests = 0
+
+    def count(by: int) -> Callable[[Any], None]:
+        return lambda request: setattr(made, "open_requests", made.open_requests + by)
+
+    made.on("request", count(1))
+    for event in ("requestfinished", "requestfailed"):
+        made.on(event, count(-1))
     yield made
-    made.close()
+    context.close()
+
+
+def settle(page: Any) -> None:
+    """Until the page waits for no answer any more, and has drawn what it was answered."""
+    drawn = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)))"
+    quiet = 0
+    for _ in range(1000):
+        page.evaluate(drawn)
+        quiet = 0 if page.open_requests > 0 else quiet + 1
+        if quiet == 3:
+            return
+    raise AssertionError(f"{page.url} goes on asking")
 
 
 def found(page: Any, *rules: str) -> list[str]:
@@ -92,16 +118,15 @@ def found(page: Any, *rules: str) -> list[str]:
     ]
 
 
-def looked_over(page: Any) -> dict[str, list[str]]:
-    """The same at every width, light and dark; and whether the page is wider than its reader's screen."""
+def looked_over(page: Any, looks: list[Look]) -> dict[str, list[str]]:
+    """The same at these widths and colours; and whether the page is wider than its reader's screen at any width."""
     # Of the many that are alike under one heading, one.
     page.evaluate("for (const closed of document.querySelectorAll('details:first-of-type')) closed.open = true;")
     page.evaluate(AXE)
     wrong = {}
     for name, (wide, high) in WIDTHS.items():
         page.set_viewport_size({"width": wide, "height": high})
-        # The rest of what axe-core asks does not see colours.
-        for scheme, rules in (("light", ()), ("dark", ("color-contrast",))):
+        for scheme, rules in [(scheme, rules) for width, scheme, rules in looks if width == name]:
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
             if lines := found(page, *rules):
                 wrong[f"{name}, {scheme}"] = lines
@@ -110,22 +135,21 @@ def looked_over(page: Any) -> dict[str, list[str]]:
     return wrong
 
 
+@pytest.mark.parametrize("looks", [LOOKS, pytest.param(ALL_LOOKS, marks=pytest.mark.long)], ids=["two", "all"])
 @pytest.mark.parametrize("address", OWN)
-def test_own_pages_have_no_serious_violation(context: Any, filled: str, address: str) -> None:
-    page = context.new_page()
+def test_own_pages_have_no_serious_violation(page: Any, filled: str, address: str, looks: list[Look]) -> None:
+    page.open_requests = 0
     page.goto(f"{filled}{address}")
-    page.wait_for_load_state("networkidle")
-    wrong = looked_over(page)
-    page.close()
+    settle(page)
+    wrong = looked_over(page, looks)
     assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
 
 
-def test_what_is_wrong_is_found(context: Any) -> None:
-    page = context.new_page()
+def test_what_is_wrong_is_found(page: Any) -> None:
+    page.goto("about:blank")
     page.set_content(
         "<html lang=en><title>x</title><p style='color: #ccc'>hardly seen</p><img src='x'><button></button>"
     )
     page.evaluate(AXE)
     assert {line.partition(" ")[0] for line in found(page)} == {"color-contrast", "image-alt", "button-name"}
     assert [line.partition(" ")[0] for line in found(page, "color-contrast")] == ["color-contrast"]
-    page.close()

@@ -16,13 +16,16 @@ from fixture_runs import write_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
 
+
+@pytest.fixture(scope="module")
+def site(serving: Callable[[Path], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    return serving(write_runs(tmp_path_factory.mktemp("admin") / "runs")).rstrip("/")
+
+
 HOSTILE = """<img src=x onerror=window.hacked=1>"""
 
 
-def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawed(
-    phone_visit: Any, serving: Callable[[Path], str], tmp_path: Path
-) -> None:
-    site = serving(write_runs(tmp_path / "runs")).rstrip("/")
+def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawed(phone_visit: Any, site: str) -> None:
     page = phone_visit.page
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
@@ -49,8 +52,7 @@ def test_a_freeze_is_read_by_everybody_and_stands_on_the_trail_until_it_is_thawe
     assert phone_visit.abroad == []
 
 
-def test_a_refused_decision_is_said_beside_the_form(visit: Any, serving: Callable[[Path], str], tmp_path: Path) -> None:
-    site = serving(write_runs(tmp_path / "runs")).rstrip("/")
+def test_a_refused_decision_is_said_beside_the_form(visit: Any, site: str) -> None:
     page = visit.page
     page.goto(f"{site}/admin")
     page.get_by_label("Votes wanted on each dimension", exact=True).fill("99999999")

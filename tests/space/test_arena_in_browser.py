@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import threading
 import time
@@ -14,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accessibility import violations
-from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, site_without_board
+from accessibility import picture, violations
+from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
 from podeval.arena import Arena, Settings
 from podeval.store.database import Database
@@ -26,21 +25,14 @@ PATIENCE = 30_000
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory, warm_python: Any) -> Iterator[Site]:
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
     runs = tmp_path_factory.mktemp("arena") / "runs"
     runs.mkdir()
     fill(runs / "podeval.db", runs / "audio")
-    served = Site(runs, environment={"PODEVAL_CACHE": str(runs / "cache")}).start()
+    served = Site(runs, warm_python, environment={"PODEVAL_CACHE": str(runs / "cache")}).start()
     yield served
     served.stop()
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = Path(os.environ.get("PODEVAL_SCREENSHOTS") or tmp_path_factory.mktemp("screenshots"))
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 class Voter:
@@ -48,6 +40,7 @@ class Voter:
 
     def __init__(self, chromium: Any, width: int, scheme: str, **more: Any) -> None:
         self.context = chromium.new_context(viewport={"width": width, "height": 780}, color_scheme=scheme, **more)
+        self.context.add_init_script(quick(Settings().fastest_playback))
         self.wrong: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.page = self.tab()
@@ -107,14 +100,14 @@ def kept(page: Any) -> dict[str, Any]:
 
 
 def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorded(
-    site: Site, voter: Callable[..., Voter], pictures: Path
+    site: Site, voter: Callable[..., Voter]
 ) -> None:
     here = voter(360, "dark", has_touch=True)
     before = len(votes(site))
     page = here.open(site.address)
     assert page.locator(".vote:enabled").all_inner_texts() == ["Skip"]
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-360-dark.png", full_page=True)
+    picture(page, "arena-360-dark")
     hear(page)
     shown = page.inner_text("body")
     assert not any(system.title in shown for system in SYSTEMS.values()), "blind until the vote"
@@ -129,7 +122,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     page.wait_for_selector("#mine:has-text('Pairs you judged')")
     page.wait_for_selector("#names .quiet")
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-revealed-360-dark.png", full_page=True)
+    picture(page, "arena-revealed-360-dark")
     assert page.evaluate("window.hacked") is None
     page.reload()
     state(page, "revealed")
@@ -142,7 +135,7 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     assert sum(system.title in shown for system in SYSTEMS.values()) == 2
     assert page.locator("img[src=x], main script").count() == 0
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-ratings-360-dark.png", full_page=True)
+    picture(page, "arena-ratings-360-dark")
     assert page.evaluate("window.hacked") is None
     page.go_back()
     state(page, "revealed")
@@ -152,14 +145,14 @@ def test_two_actions_at_360_pixels_lead_to_a_vote_that_is_told_only_when_recorde
     assert here.wrong == []
 
 
-def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter], pictures: Path) -> None:
+def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter(768, "light")
     before = len(votes(site))
     page = here.open(site.address)
     page.keyboard.press("1")
     page.keyboard.press("t")
     assert len(here.sent) == 0, "nothing was heard"
-    page.screenshot(path=pictures / "arena-768-light.png", full_page=True)
+    picture(page, "arena-768-light")
     page.keyboard.press(" ")
     page.wait_for_selector("#side-a.playing, #side-b.playing, .vote-a:enabled")
     page.wait_for_selector(".vote-a:enabled")
@@ -178,7 +171,7 @@ def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter
     state(page, "revealed")
     assert votes(site)[-1][1:] == ("b", "A, b, x and 2 are letters here, s too")
     assert page.evaluate("document.activeElement.id") == "revealed", "a screen reader goes on there"
-    page.screenshot(path=pictures / "arena-revealed-768-light.png")
+    picture(page, "arena-revealed-768-light")
     page.keyboard.press("n")
     state(page, "battle")
     assert page.input_value("#comment") == ""
@@ -203,13 +196,13 @@ def test_everything_is_done_by_keys_alone(site: Site, voter: Callable[..., Voter
     assert here.wrong == []
 
 
-def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callable[..., Voter], pictures: Path) -> None:
+def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter()
     page = here.open(site.address)
     token = kept(page)["token"]
     hear(page)
     page.fill("#comment", "half a thought")
-    page.screenshot(path=pictures / "arena-heard-1280-light.png", full_page=True)
+    picture(page, "arena-heard-1280-light")
     page.reload()
     state(page, "battle")
     assert kept(page)["token"] == token
@@ -240,8 +233,10 @@ def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     second.wait_for_selector("#battle:not([hidden])")
     assert kept(first)["token"] == kept(second)["token"]
     before = len(votes(site))
-    hear(first)
-    hear(second)
+    for tab in (first, second):
+        tab.click("#side-a .play")
+    for tab in (first, second):
+        tab.wait_for_selector(".vote-a:enabled")
     first.click(".vote-a")
     state(first, "revealed")
     second.click(".vote-b")
@@ -253,9 +248,7 @@ def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     state(second, "battle")
 
 
-def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(
-    site: Site, voter: Callable[..., Voter], pictures: Path
-) -> None:
+def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter(360)
     page = here.open(site.address)
     hear(page)
@@ -267,7 +260,7 @@ def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(
     state(page, "ended", "expired")
     assert len(votes(site)) == before
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-expired-360-light.png")
+    picture(page, "arena-expired-360-light")
     page.reload()
     state(page, "battle")
 
@@ -306,16 +299,17 @@ def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_nothing_twice(
-    site: Site, voter: Callable[..., Voter], pictures: Path
+    site: Site, voter: Callable[..., Voter]
 ) -> None:
     here = voter(1280, "dark")
     page = here.open(site.address)
     hear(page)
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-heard-1280-dark.png", full_page=True)
+    picture(page, "arena-heard-1280-dark")
     before = votes(site)
     battles = [_post(f"{site.address}/arena/battles", {}) for _ in range(4)]
-    time.sleep(1.5)
+    heard = sum(battles[0][side]["seconds"] for side in "ab")
+    time.sleep(heard / Settings().fastest_playback)
     ballots = [
         {
             "id": f"kill-{number}-{battle['token'][:16]}",
@@ -345,7 +339,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     page.click(".vote-a")
     state(page, "sending", "offline")
     assert "kept in this tab" in page.inner_text("#status")
-    page.screenshot(path=pictures / "arena-offline-1280-dark.png")
+    picture(page, "arena-offline-1280-dark")
     there = {row[0] for row in votes(site)}
     assert acknowledged.keys() <= there, "what was acknowledged is there"
     site.start()
@@ -360,7 +354,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     page.goto(f"{site.address}/arena/ratings?lang=zh")
     assert "竞技场评分" in page.inner_text("h1")
     assert violations(page) == []
-    page.screenshot(path=pictures / "arena-ratings-1280-dark-zh.png", full_page=True)
+    picture(page, "arena-ratings-1280-dark-zh")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -25,8 +26,12 @@ PAGE = {"accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
-    runs = filled(tmp_path_factory.mktemp("compare") / "runs")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return filled(tmp_path_factory.mktemp("compare") / "runs")
+
+
+@pytest.fixture(scope="module")
+def client(runs: Path) -> Iterator[TestClient]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PODEVAL_CACHE", str(runs.parent / "cache"))
         with TestClient(own_pages(runs)) as client:
@@ -97,7 +102,9 @@ def test_sound_comes_by_ranges_as_a_copy_with_its_peaks(client: TestClient) -> N
     assert [turn["speaker"] for turn in side["turns"]] == ["Host"] * 10
 
 
-def test_who_asks_for_many_sounds_at_once_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Copies take a while to make: here until they are let go."""
     empty = playback.Playback(tmp_path / "copies")
     monkeypatch.setattr(playback.Playback, "default", lambda: empty)
@@ -114,11 +121,12 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(tmp_path: Path, monkey
         for item in ("arts-1", "arts-2", "news-1", "news-2", "health-1", "health-2")
         for system in ("hibari", "piper")
     ] * 2
-    with served(own_pages(filled(tmp_path / "runs"))) as address:
+    many = httpx.Client(timeout=90, limits=httpx.Limits(max_connections=None))
+    with many, served(own_pages(runs)) as address:
         answers: list[httpx.Response] = []
 
         def ask(path: str) -> None:
-            answers.append(httpx.get(address + path, timeout=90))
+            answers.append(many.get(address + path))
 
         threads = [threading.Thread(target=ask, args=(path,)) for path in addresses]
         for thread in threads:
@@ -154,9 +162,11 @@ def test_same_loudness_is_that_of_both_copies(client: TestClient, tmp_path: Path
     assert levels[0] == pytest.approx(levels[1], abs=0.1)
 
 
-def test_missing_audio_is_said_and_the_other_side_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_audio_is_said_and_the_other_side_plays(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    runs = filled(tmp_path / "runs")
+    runs = Path(shutil.copytree(runs, tmp_path / "runs"))
     (runs / "hibari" / "outputs" / "arts-1.flac").unlink()
     (runs / "piper" / "outputs" / "arts-2.json").write_text("{not json")
     (runs / "piper" / "outputs" / "arts-2.flac").unlink()
@@ -176,9 +186,11 @@ def test_missing_audio_is_said_and_the_other_side_plays(tmp_path: Path, monkeypa
         assert "该输出没有音频" not in client.get(compared(item="arts-1", lang="zh"), headers=PAGE).text
 
 
-def test_answers_of_a_dialogue_are_heard_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_a_dialogue_are_heard_one_by_one(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    runs = filled(tmp_path / "runs")
+    runs = Path(shutil.copytree(runs, tmp_path / "runs"))
     for system in ("hibari", "piper"):
         answers = [{"audio": "arts-1.flac", "words": f"{system} answers"}, {"audio": "arts-2.flac", "words": "again"}]
         (runs / system / "outputs" / "arts-1.json").write_text(

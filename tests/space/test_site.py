@@ -157,9 +157,10 @@ def test_a_signed_session_of_odd_content_is_none(board_app: ModuleType, content:
     assert seen == [None]
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"])
-def test_nobody_is_sent_elsewhere_after_signing_in(signed: TestClient, provider: LoopbackProvider, target: str) -> None:
-    assert signing_in(signed, provider, target).headers["location"] == "/"
+def test_nobody_is_sent_elsewhere_after_signing_in(signed: TestClient, provider: LoopbackProvider) -> None:
+    for target in ("//evil.example", "https://evil.example", "/\\evil.example", "javascript:x"):
+        signed.cookies.clear()
+        assert signing_in(signed, provider, target).headers["location"] == "/", target
 
 
 def test_a_cookie_that_was_changed_is_worth_nothing(signed: TestClient, provider: LoopbackProvider) -> None:

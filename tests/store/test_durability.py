@@ -2,8 +2,6 @@
 
 import importlib.util
 import random
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,27 +31,28 @@ for number in itertools.count():
 """
 
 
-def acknowledged_until_killed(place: str, round_: int, after: float) -> list[str]:
+def acknowledged_until_killed(python: Any, output: Path, place: str, round_: int, after: float) -> list[str]:
     """Votes that a process acknowledged before it was killed."""
     small = Path(__file__).parents[1] / "small_arena.py"
-    process = subprocess.Popen(
-        [sys.executable, "-c", VOTES_UNTIL_KILLED, str(small), place, str(round_)], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
+    process = python.start(VOTES_UNTIL_KILLED, output, str(small), place, str(round_))
+    while not (output.exists() and output.read_text().startswith("ready\n")):
+        assert process.poll() is None, output.read_text()
+        time.sleep(0.005)
     time.sleep(after)
-    process.send_signal(signal.SIGKILL)
-    said = process.stdout.read()
+    process.kill()
     process.wait()
-    whole = said[: said.rfind("\n") + 1]
-    return whole.split()
+    whole = output.read_text().removeprefix("ready\n")
+    return whole[: whole.rfind("\n") + 1].split()
 
 
-def test_acknowledged_votes_survive_kills_at_random_moments(database_place: str) -> None:
+def test_acknowledged_votes_survive_kills_at_random_moments(
+    database_place: str, warm_python: Any, tmp_path: Path
+) -> None:
     chance = random.Random(6)
     acknowledged: list[str] = []
     for round_ in range(3 if database_place.endswith(".db") else 1):
-        acknowledged += acknowledged_until_killed(database_place, round_, chance.uniform(0.15, 0.7))
+        output = tmp_path / f"told-{round_}"
+        acknowledged += acknowledged_until_killed(warm_python, output, database_place, round_, chance.uniform(0.1, 0.5))
     assert len(acknowledged) >= 3, "the machine was too slow for the test to say anything"
     with Database(database_place) as database:
         with database.reading() as session:

@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tarfile
 import threading
 from collections.abc import Callable
@@ -92,7 +90,16 @@ def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     assert not [path for path in restored.iterdir() if path.name.startswith(".restoring")]
 
 
-@pytest.mark.parametrize("to", ["sqlite", "postgresql"])
+@pytest.mark.parametrize(
+    ("database_place", "to"),
+    [
+        ("sqlite", "postgresql"),
+        ("postgresql", "sqlite"),
+        pytest.param("sqlite", "sqlite", marks=pytest.mark.long),
+        pytest.param("postgresql", "postgresql", marks=pytest.mark.long),
+    ],
+    indirect=["database_place"],
+)
 def test_a_backup_goes_back_into_either_kind_of_database(
     small_arena: Make, database_place: str, postgresql: str, tmp_path: Path, to: str
 ) -> None:
@@ -327,7 +334,9 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_place: str, tmp_path: Path) -> None:
+def test_a_backup_that_finds_no_room_leaves_nothing(
+    small_arena: Make, database_place: str, tmp_path: Path, warm_python: Any
+) -> None:
     """RLIMIT_FSIZE stands for the full disk: a write beyond 400 kB fails as one on a full disk does."""
     small_arena()
     runs = tmp_path / "runs"
@@ -346,11 +355,10 @@ def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_
     for name in ("backup", "backup.tar.gz"):
         place = tmp_path / "backups" / name
         place.parent.mkdir(exist_ok=True)
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(place), database_place, str(runs)],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert done.stdout.startswith(f"the disk is full: there is no backup {place}"), done.stderr
+        output = tmp_path / f"{name}.log"
+        done = warm_python.start(program, output, str(place), database_place, str(runs))
+        assert done.wait() == 0, output.read_text()
+        assert f"the disk is full: there is no backup {place}" in output.read_text().splitlines()[-1]
         assert list(place.parent.iterdir()) == []
 
 

@@ -112,7 +112,7 @@ def free_port() -> int:
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_twice(
-    small_arena: Make, database_place: str, tmp_path: Path
+    small_arena: Make, database_place: str, tmp_path: Path, warm_python: Any
 ) -> None:
     pytest.importorskip("fastapi")
     small_arena(systems=12, items=8).close()
@@ -129,10 +129,10 @@ def test_a_site_that_is_killed_while_people_vote_loses_no_vote_and_counts_none_t
     try:
         for kill in range(kills + 1):
             before = len(voters.acknowledged)
-            site = subprocess.Popen([sys.executable, "-c", program])
+            site = warm_python.start(program, tmp_path / "site.log")
             deadline = time.monotonic() + 60
             while len(voters.acknowledged) < before + 3:
-                assert site.poll() is None
+                assert site.poll() is None, (tmp_path / "site.log").read_text()
                 assert time.monotonic() < deadline, voters.refused[:3]
                 time.sleep(0.01)
             if kill < kills:
