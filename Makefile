@@ -11,8 +11,8 @@ TOOLS := $(VENV)/share/podeval/release-tools
 TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
 DEPLOYED := embedded space postgres
 
-# Tests share what they have computed, and no other run's.
-TESTS = PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 2 --dist loadfile
+# Tests share what they have computed, and no other run's. Many start a Python, which compiles podeval once and not each time.
+TESTS = PYTHONDONTWRITEBYTECODE= PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/test-cache $(BIN)/pytest -n 2 --dist loadfile
 
 .PHONY: demo test test-all lint types environment test-environment reference-packages bench docs lock sbom audit release-check clean help
 

@@ -358,6 +358,7 @@ TARGETS |= {
     "listening_test": _of_text(
         text_readers.listening_test, _MUSHRA, "s,trial_a,x_a,50\n", words="pages: - : trial_ & * { [", seconds=6.0
     ),
+    "languages": _of_text(text_readers.languages, _ENGLISH, _CHINESE, words="le la der die и の 。 . ?", seconds=4.0),
     "link": _of_text(text_readers.link, "a-title/id1?i=2", "http://[::1/", words="/ ? i= & @ [ ] id"),
 }
 # Measures that cut a text by NLTK and jieba, and normalisers of other projects, are no targets: they take longer than a

@@ -33,12 +33,26 @@ def tokens(text: str) -> None:
 
 def compared(text: str) -> None:
     """A text in the forms that transcripts are compared in."""
-    from podeval.text.normalise import normalise, simplified
+    from podeval.text.normalise import bracketed_share, normalise
+    from podeval.text.simplifying import mainland, simplified
 
     for language in ("en", "zh"):
         for normaliser in ("whisper", "basic", "lfs", "none"):
             normalise(text, language, normaliser)
-    simplified(text)
+    bracketed_share(text)
+    mainland(simplified(text))
+
+
+def languages(text: str) -> None:
+    """The language that a text is in, and how it is read."""
+    from podeval.text.language import identify_language, read_as
+    from podeval.text.script_format import rate_of
+    from podeval.text.tokens import is_japanese
+
+    identify_language(text)
+    read_as(text)
+    is_japanese(text)
+    rate_of(text)
 
 
 def diarised(text: str) -> None:

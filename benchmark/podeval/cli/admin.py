@@ -238,6 +238,20 @@ def _count(
     print(f"{vote or voter or listener} {told}")
 
 
+@admin.command("new-secret")
+def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
+    """Take another secret for pseudonyms: everybody becomes a new voter, whose votes count again. Stop the site first.
+
+    Example: podeval admin new-secret --reason "The disk with the secret is gone."
+    """
+    from podeval.store.database import Database
+    from podeval.store.secret import renew
+
+    with Database(existing_place(database, runs)) as opened:
+        people = renew(opened, reason, by)
+    print(f"a new secret is taken; {people} people who were known before are new voters from now on")
+
+
 @contextmanager
 def _open(database: str, runs: Path) -> Iterator["Moderation"]:
     from podeval.arena import Arena
