@@ -124,6 +124,8 @@ def phone(chromium: Any) -> Any:
 
 @pytest.fixture
 def visit(desktop: Any) -> Iterator[Visit]:
+    # A language that was chosen is a cookie, of all ports.
+    desktop.clear_cookies()
     here = Visit(desktop)
     yield here
     here.page.close()
@@ -131,6 +133,7 @@ def visit(desktop: Any) -> Iterator[Visit]:
 
 @pytest.fixture
 def phone_visit(phone: Any) -> Iterator[Visit]:
+    phone.clear_cookies()
     here = Visit(phone)
     yield here
     here.page.close()
