@@ -74,7 +74,7 @@ class Track {
       this.before = this.heard();
       this.sound.load();
     }
-    if (at !== undefined) this.sound.currentTime = at < this.length - 0.05 ? at : 0;
+    if (at !== undefined) this.sound.currentTime = at < this.length - 0.25 ? at : 0;
     else if (this.sound.ended) this.sound.currentTime = 0;
     try {
       await this.sound.play();
@@ -84,7 +84,7 @@ class Track {
   }
 
   seek(seconds) {
-    this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - 0.05));
+    this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - 0.25)); // Chromium waits for ever after a seek to less before the end of FLAC.
     this.show();
   }
 
