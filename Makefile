@@ -18,7 +18,7 @@ TESTS = PYTHONDONTWRITEBYTECODE= PODEVAL_CACHE=$(CURDIR)/$(VENV)/share/podeval/t
 
 help:
 	@echo "make demo [SERVE=0] [PORT=7860]  make the environment, evaluate two systems, serve the board"
-	@echo "make test                        make the environment, run lint, types and the tests, in 6 minutes"
+	@echo "make test                        make the environment, run lint, types and the tests"
 	@echo "make test-all                    every test, the long ones too, the audit and the release checks"
 	@echo "make bench [LONG=3]              print side-by-side speed ratios; a podcast, memory and time of so many hours too"
 	@echo "make docs                        build the pages of docs/ as a site in site/"
