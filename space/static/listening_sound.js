@@ -84,7 +84,8 @@ class Track {
   }
 
   seek(seconds) {
-    this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - 0.25)); // Chromium waits for ever after a seek to less before the end of FLAC.
+    // Chromium waits for ever after a seek to less before the end of FLAC.
+    this.sound.currentTime = Math.min(Math.max(0, seconds), Math.max(0, this.length - 0.25));
     this.show();
   }
 
