@@ -70,6 +70,7 @@ def test_a_paired_difference_of_few_items_holds_the_truth(study: Any, items: int
         "the same, 3 of 10 zero",
         "gamma of shape 2 from 0",
         "lognormal, sigma 0.5",
+        "lognormal, sigma 1",
     ],
 )
 @pytest.mark.parametrize("items", [6, 20, 51])

@@ -17,6 +17,12 @@ Bounds = tuple[float | None, float | None]
 _CROWDED = 3.0
 """Standard deviations from a bound within which a mean's values are taken to be skewed by it."""
 
+_LONG_TAIL = 3.0
+"""How many values a long tail is assumed to be worth; `long_tail_reach` says how it was chosen."""
+
+_LONGEST_TAIL = 3.0
+"""Logarithm of how many times the mean the limit of a long tail may be: one value far off is no proof of more."""
+
 
 def wilson_bounds(share: float, n: float, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval (1927) of a share of n independent draws; n need not be whole."""
@@ -87,3 +93,27 @@ def skewed_reach(pulls: Array, quantile: float) -> tuple[float, float]:
 
     deviation, at = error * math.sqrt(count), quantile / math.sqrt(count)
     return max(half, deviation * untransformed(at)), max(half, -deviation * untransformed(-at))
+
+
+def long_tail_reach(distances: Array, quantile: float) -> float:
+    """How far the mean's interval reaches towards a tail that no bound ends, seen as a lognormal's.
+
+    A few values of a long tail rarely hold one from its end, so that their own spread and skewness are too small. The
+    upper limit of a lognormal mean (Olsson 2005, Confidence Intervals for the Mean of a Log-Normal Distribution) knows
+    of that end, but is too far out for shorter tails. With n values it counts for 3 / n: at six one half, and
+    nothing is left of it where n values show their skewness themselves. The factor is the least that holds the truth
+    in 93 of 100 cases for lognormal values with sigma 1 at six.
+
+    Args:
+        distances: of each value from the bound on the other side; 0 where one of them is not positive.
+        quantile: of Student's distribution.
+    """
+    count = len(distances)
+    if not (distances > 0).all():
+        return 0.0
+    logs = np.log(distances)
+    variance = float(logs.var(ddof=1))
+    error = math.sqrt(variance / count + variance**2 / (2 * (count - 1)))
+    mean = float(distances.mean())
+    limit = math.exp(min(float(logs.mean()) + variance / 2 + quantile * error, math.log(mean) + _LONGEST_TAIL))
+    return (limit - mean) * min(1.0, _LONG_TAIL / count)

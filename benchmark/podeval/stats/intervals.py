@@ -17,13 +17,16 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from podeval.errors import BadInput
-from podeval.stats.bounded import Bounds, is_crowded, is_share, share_interval, skewed_reach
+from podeval.stats.bounded import Bounds, is_crowded, is_share, long_tail_reach, share_interval, skewed_reach
 from podeval.stats.multiple import holm_pairs
 
 Array = NDArray[np.float64]
 
-METHOD = "2"
-"""Version of how intervals and ranks are made, told in the provenance of results; 1 was Student's t alone."""
+METHOD = "3"
+"""Version of how intervals and ranks are made, kept in the provenance of results.
+
+1 was Student's t alone; 2 had no allowance for long tails.
+"""
 
 _DRAWN_AT_ONCE = 20_000_000
 """Numbers of a bootstrap that are drawn at once, and kept."""
@@ -63,8 +66,8 @@ def mean_ci(
 
     Three things follow from bounds. Values that are all one bound or the other are yes and no: the interval is
     Wilson's, with the number of draws that the clusters amount to. Where a bound lies within three standard deviations
-    of the mean the values are skewed: each side reaches as far as the wider of Student's and Hall's interval. No
-    interval passes a bound.
+    of the mean the values are skewed: each side reaches as far as the wider of Student's and Hall's interval, and
+    further towards a tail without a bound where values are few. No interval passes a bound.
 
     Args:
         values: n finite numbers.
@@ -101,6 +104,11 @@ def mean_ci(
     quantile = _student_quantile(count - 1, level)
     if is_crowded(mean, float(y.std(ddof=1)), bounds):
         below, above = skewed_reach(pulls, quantile)
+        if count == y.size and weights is None:
+            if low is not None and high is None:
+                above = max(above, long_tail_reach(y - low, quantile))
+            elif high is not None and low is None:
+                below = max(below, long_tail_reach(high - y, quantile))
     else:
         below = above = quantile * math.sqrt(float(pulls @ pulls) / (count * (count - 1)))
     # A value may lie beyond a declared bound by rounding; the interval holds the mean all the same.
