@@ -1,0 +1,89 @@
+"""Putting a backup back without what was taken down since it was made.
+
+What was taken down is known from the database that is replaced, from the file beside the backup, and from the backup's
+own database. It is deleted from what was unpacked, before anything is moved into place.
+"""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from podeval.audio.container import AUDIO_ENDINGS
+from podeval.audio.decode import content_hash
+from podeval.errors import PodevalError
+from podeval.store.backup import RUNS
+from podeval.store.backup_restoring import Restored, restore
+from podeval.store.copies import FILE, folder_of_list, keep_lines
+from podeval.store.database import Database, address
+from podeval.store.files import read_lines
+from podeval.store.results import BOARD, ITEMS, SYSTEMS
+from podeval.submissions.content_marks import sound_mark
+from podeval.submissions.queue import Queue
+from podeval.submissions.takedown import take_down_again
+from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, together
+
+_LOG = logging.getLogger("podeval.submissions")
+
+
+@dataclass(frozen=True)
+class RestoredBoard:
+    """What was put back, and the submissions of which nothing was, as they had been taken down."""
+
+    restored: Restored
+    taken_down: list[str]
+
+
+def restore_board(place: Path, database: str | Path, runs: Path, *, force: bool = False) -> RestoredBoard:
+    """Put a backup back; see `store.backup_restoring.restore`.
+
+    Raises:
+        BadInput: also where the file beside the backup is damaged. Nothing was changed.
+        StoreUnusable: the database is in use, or cannot be opened.
+        DiskFull: nothing was changed.
+    """
+    decisions = [beside(place), _replaced(database)]
+    lists = _lines_of_copies(database, runs)
+    taken: list[TakenDown] = []
+
+    def settle(copy: Path, unpacked: Path) -> None:
+        with Database(copy) as opened:
+            taken.extend(together(taken_down_in(opened), *decisions))
+            for each in taken:
+                take_down_again(Queue(opened), _with_other_sounds(each, unpacked), unpacked / RUNS)
+        for name in (BOARD, ITEMS, SYSTEMS) if taken else ():
+            (unpacked / RUNS / name).unlink(missing_ok=True)
+
+    restored = restore(place, database, runs, force=force, settle=settle)
+    if (folder := folder_of_list(database, runs)) is not None:
+        keep_lines(lists, folder)
+    return RestoredBoard(restored, sorted(each.submission for each in taken))
+
+
+def _replaced(database: str | Path) -> list[TakenDown]:
+    """What is known from the database that is replaced, as far as it can still be read."""
+    url = address(database)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        return []
+    try:
+        with Database(database) as opened:
+            return taken_down_in(opened)
+    except PodevalError as error:
+        _LOG.warning("what was taken down is not known from the database that is replaced: %s", error)
+        return []
+
+
+def _lines_of_copies(database: str | Path, runs: Path) -> list[object]:
+    folder = folder_of_list(database, runs)
+    return [] if folder is None else read_lines(folder / FILE)
+
+
+def _with_other_sounds(taken: TakenDown, unpacked: Path) -> TakenDown:
+    """Delete its recordings among those that are no run's; the decision with what their files are known by."""
+    contents = set(taken.contents)
+    for path in sorted(unpacked.rglob("*")):
+        if path.suffix[1:] not in AUDIO_ENDINGS or path.parent.name == "outputs" or not path.is_file():
+            continue
+        if path.stat().st_size and (content_hash(path) in contents or sound_mark(path) in set(taken.marks) - {""}):
+            contents.add(content_hash(path))
+            path.unlink()
+    return TakenDown(taken.submission, taken.reason, taken.by, taken.at, taken.marks, tuple(sorted(contents)))
