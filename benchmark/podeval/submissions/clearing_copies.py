@@ -6,6 +6,7 @@ Each copy is a step of its own: one that fails is told with what is left to do, 
 import html
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
 from podeval.audio.container import AUDIO_ENDINGS
+from podeval.audio.decode import content_hash
 from podeval.errors import PodevalError
 from podeval.judges.records import Records
 from podeval.store.copies import Copy
@@ -103,6 +105,10 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
 
     Answers and figures stay, and with them the digest of the design under which they were given.
     """
+    with database.reading() as session:
+        designs = list(session.scalars(select(ListeningTest.design)))
+    recordings = {board / name for design in designs for name in _recordings_in(design)}
+    same = {path for path in recordings if _heard_in(path, content)}
     played: list[tuple[Path, str]] = []
 
     def work(session: Session) -> None:
@@ -110,8 +116,9 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
         if database.is_sqlite:
             session.execute(sql("PRAGMA secure_delete = ON"))
         for test in session.scalars(select(ListeningTest)):
-            design = _design_without(test.design, content, board, test.id, played)
+            design = _design_without(test.design, content, board, same)
             if design != test.design:
+                played.extend((board / name, test.id) for name in _recordings_in(test.design) if board / name in same)
                 test.design = design
         for vote in session.scalars(select(Vote).where(Vote.comment != "")):
             vote.comment = "" if content.quoted_in(vote.comment) else vote.comment
@@ -126,22 +133,36 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
                 connection.exec_driver_sql("ROLLBACK")
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
                 connection.exec_driver_sql("BEGIN")
-    yield from filter(None, (delete_recording(path, board, where) for path, where in dict.fromkeys(played)))
+    yield from (_left(path, f"the test {test}") for path, test in dict.fromkeys(played) if not _inside(path, board))
 
 
-def played_in_battles(database: Database, content: SpokenContent) -> list[Path]:
-    """Recordings of the arena that are the same, wherever they lie."""
+def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
+    """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
     wanted = select(Output.audio).where(Output.audio != "", Output.sha256.in_(content.contents))
     with database.reading() as session:
-        return [Path(audio) for audio in session.scalars(wanted)]
+        paths = [Path(audio) for audio in session.scalars(wanted)]
+    return [_left(path, "the arena") for path in paths if not _inside(path, board)]
 
 
-def delete_recording(path: Path, board: Path, played: str) -> str:
-    """Delete a recording in the folder of runs; a sentence on what is left to do where it lies elsewhere."""
-    if not path.resolve().is_relative_to(board.resolve()):
-        return f"{path}, which {played} played, is a copy that podeval did not make: delete it"
-    path.unlink(missing_ok=True)
-    return ""
+def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
+    """Delete the recordings below a folder that are the same and no run's output; adds what their files are known by.
+
+    Runs' outputs are deleted with their runs.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "outputs"]
+        for path in (Path(place) / name for name in names):
+            if path.suffix[1:].lower() in AUDIO_ENDINGS and _heard_in(path, content):
+                content.contents.add(content_hash(path))
+                path.unlink()
+
+
+def _inside(path: Path, board: Path) -> bool:
+    return path.resolve().is_relative_to(board.resolve())
+
+
+def _left(path: Path, where: str) -> str:
+    return f"{path}, which {where} played, is a copy that podeval did not make: delete it"
 
 
 def _clear(copy: Copy, path: Path, content: SpokenContent, places: Collection[str]) -> str:
@@ -154,7 +175,7 @@ def _clear(copy: Copy, path: Path, content: SpokenContent, places: Collection[st
 
 
 def _design_without(
-    design: dict[str, Any], content: SpokenContent, board: Path, test: str, played: list[tuple[Path, str]]
+    design: dict[str, Any], content: SpokenContent, board: Path, same: Collection[Path]
 ) -> dict[str, Any]:
     def changed(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
@@ -164,14 +185,22 @@ def _design_without(
         if not isinstance(value, str):
             return value
         if name == "audio":
-            path = board / value
-            if not _heard_in(path, content):
-                return value
-            played.append((path, f"the test {test}"))
-            return SILENT
+            return SILENT if board / value in same else value
         return EMPTIED if name in _SHOWN and content.quoted_in(value) else value
 
     return {key: changed(value, key) for key, value in design.items()}
+
+
+def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
+    """Every recording that a design names."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _recordings_in(part, key)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _recordings_in(part, name)
+    elif isinstance(value, str) and name == "audio":
+        yield value
 
 
 def _heard_in(path: Path, content: SpokenContent) -> bool:

@@ -8,8 +8,6 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from podeval.audio.container import AUDIO_ENDINGS
-from podeval.audio.decode import content_hash
 from podeval.errors import PodevalError
 from podeval.store.backup import RUNS
 from podeval.store.backup_restoring import Restored, restore
@@ -17,7 +15,6 @@ from podeval.store.copies import FILE, folder_of_list, keep_lines
 from podeval.store.database import Database, address
 from podeval.store.files import read_lines
 from podeval.store.results import BOARD, ITEMS, SYSTEMS
-from podeval.submissions.content_marks import sound_mark
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
 from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, together
@@ -49,7 +46,7 @@ def restore_board(place: Path, database: str | Path, runs: Path, *, force: bool 
         with Database(copy) as opened:
             taken.extend(together(taken_down_in(opened), *decisions))
             for each in taken:
-                take_down_again(Queue(opened), _with_other_sounds(each, unpacked), unpacked / RUNS)
+                take_down_again(Queue(opened), each, unpacked / RUNS)
         for name in (BOARD, ITEMS, SYSTEMS) if taken else ():
             (unpacked / RUNS / name).unlink(missing_ok=True)
 
@@ -75,15 +72,3 @@ def _replaced(database: str | Path) -> list[TakenDown]:
 def _lines_of_copies(database: str | Path, runs: Path) -> list[object]:
     folder = folder_of_list(database, runs)
     return [] if folder is None else read_lines(folder / FILE)
-
-
-def _with_other_sounds(taken: TakenDown, unpacked: Path) -> TakenDown:
-    """Delete its recordings among those that are no run's; the decision with what their files are known by."""
-    contents = set(taken.contents)
-    for path in sorted(unpacked.rglob("*")):
-        if path.suffix[1:] not in AUDIO_ENDINGS or path.parent.name == "outputs" or not path.is_file():
-            continue
-        if path.stat().st_size and (content_hash(path) in contents or sound_mark(path) in set(taken.marks) - {""}):
-            contents.add(content_hash(path))
-            path.unlink()
-    return TakenDown(taken.submission, taken.reason, taken.by, taken.at, taken.marks, tuple(sorted(contents)))

@@ -85,6 +85,8 @@ class SpokenContent:
 
     def heard_in(self, path: Path) -> bool:
         """Whether a file is one of the recordings, or has its samples."""
+        if not self.contents and not self.marks:
+            return False
         return content_hash(path) in self.contents or sound_mark(path) in self.marks - {""}
 
     @cached_property

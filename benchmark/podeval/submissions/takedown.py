@@ -35,12 +35,18 @@ from podeval.store.run_folder import SUPERSEDED, RunFolder
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import Output
 from podeval.submissions.admission import OPEN
-from podeval.submissions.clearing_copies import clear_copies, delete_recording, empty_quotes, played_in_battles
-from podeval.submissions.content_marks import marks_of_run
+from podeval.submissions.clearing_copies import (
+    clear_copies,
+    delete_other_recordings,
+    empty_quotes,
+    played_in_battles,
+)
+from podeval.submissions.content_marks import marks_of_run, taken_down_marks
 from podeval.submissions.document import Submission
 from podeval.submissions.entries import everywhere
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
+from podeval.submissions.spending import EMPTIED
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, keep_takedown
 
@@ -74,19 +80,18 @@ def take_down(
     Raises:
         BadInput: there is none.
     """
-    row, taken = queue.get(id), TakenDown(id, reason, by, now.isoformat())
+    row = queue.get(id)
+    marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
+    taken = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
     content = _content_of(row, taken, board)
-    played = played_in_battles(queue.database, content)
+    battles = played_in_battles(queue.database, content, board)
     _decide(queue, row, taken, content, board)
     taken = replace(taken, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
     places = {path.relative_to(board).as_posix() for path in _places(row, board)}
     listed = copies([_folder_of_list(queue, board), board])
-    for sentence in (*clear_copies(listed, content, taken, places), *_out_of_reach(queue, id, board)):
+    for sentence in (*clear_copies(listed, content, taken, places), *_out_of_reach(queue, id, board), *battles):
         tell(sentence)
-    deleted = _delete(queue, row, content, board, tell)
-    for sentence in filter(None, (delete_recording(path, board, "the arena") for path in played)):
-        tell(sentence)
-    return deleted
+    return _delete(queue, row, content, board, tell)
 
 
 def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
@@ -95,7 +100,7 @@ def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
     Args:
         queue: of the restored database.
         taken: the decision.
-        board: the restored folder of runs.
+        board: the restored folder of runs, in the folder of the unpacked backup.
     """
     try:
         row = queue.get(taken.submission)
@@ -104,6 +109,7 @@ def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
         queue.database.write(lambda session: keep_takedown(session, taken))
         return
     content = _content_of(row, taken, board)
+    delete_other_recordings(board.parent, content)
     _decide(queue, row, taken, content, board)
     _delete(queue, row, content, board, _LOG.warning)
 
@@ -140,9 +146,10 @@ def _decide(queue: Queue, row: SubmissionRow, taken: TakenDown, content: SpokenC
 
 def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
     """Delete what was said from the cache, judges' records, tables and runs; how many runs held some."""
-    delete_facts(content.contents)
     for sentence in empty_quotes(queue.database, content, board):
         tell(sentence)
+    delete_other_recordings(board, content)
+    delete_facts(content.contents)
     deleted = 0
     for folder in _boards(board):
         _delete_judged(content, folder)
@@ -158,12 +165,14 @@ def _folder_of_list(queue: Queue, board: Path) -> Path | None:
 
 def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
     """What a takedown does not change: databases that were replaced, and the Hub."""
-    folder = _folder_of_list(queue, board)
-    for path in sorted(folder.glob("*.db.[bd][ea]*-*")) if folder else ():
+    file = Path(str(queue.database.url.database))
+    replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
+    for path in sorted(replaced) if queue.database.is_sqlite else ():
         if not path.name.endswith(("-wal", "-shm")):
             yield f"{path} is a database that was replaced, with what was written in it: delete it"
     with queue.database.reading() as session:
-        namespaces = sorted(set(session.scalars(select(HubJob.namespace).where(HubJob.submission == id))))
+        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
+        namespaces = sorted(set(session.scalars(left)))
     for namespace in namespaces:
         yield (
             f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "

@@ -85,7 +85,9 @@ def beside(backup: Path) -> list[TakenDown]:
     file = _file_beside(backup)
     try:
         lines = read_lines(file)
-        return [TakenDown(**{**x, "marks": tuple(x["marks"]), "contents": tuple(x["contents"])}) for x in lines]
+        return [
+            TakenDown(**{**line, "marks": tuple(line["marks"]), "contents": tuple(line["contents"])}) for line in lines
+        ]
     except (TypeError, KeyError) as error:
         raise BadInput(f"{file} is damaged ({error}); it says what was taken down since {backup} was made") from None
 
