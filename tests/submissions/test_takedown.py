@@ -435,6 +435,7 @@ def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
     command(monkeypatch, "backup", tmp_path / "backup.tar", "--runs", board)
     queue.database.close()
     assert command(monkeypatch, "restore", tmp_path / "backup.tar", "--runs", board, "--force") == 0
+    assert [copy.kind for copy in copies([board])] == ["backup"], "the list outlives a restore of what is older"
     (replaced,) = board.glob(".before-restore-*")
     assert where_it_is(replaced)
     sentences: list[str] = []

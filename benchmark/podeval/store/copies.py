@@ -82,17 +82,29 @@ def copies(folders: Iterable[Path | None]) -> list[Copy]:
         try:
             for copy in _copies_in(file):
                 kept[copy.kind, copy.place, copy.about] = copy
-        except PodevalError as error:
+        except (PodevalError, KeyError, TypeError) as error:
             _LOG.warning("some copies of what is taken down are not known: %s", error)
     return list(kept.values())
 
 
-def keep_lines(lines: Iterable[object], folder: Path) -> None:
-    """Add the lines of another list that are not in the one of a folder."""
-    there = read_lines(folder / FILE)
-    for line in lines:
-        if line not in there:
-            append_line(folder / FILE, line)
+def lines_of_list(folder: Path | None) -> list[object]:
+    """The lines of the list in a folder; none where they cannot be read, which is logged."""
+    try:
+        return [] if folder is None else read_lines(folder / FILE)
+    except PodevalError as error:
+        _LOG.warning("some copies will not be known to a takedown: %s", error)
+        return []
+
+
+def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
+    """Add the lines of another list that are not in the one of a folder; what goes wrong is logged."""
+    there = lines_of_list(folder)
+    try:
+        for line in lines:
+            if folder is not None and line not in there:
+                append_line(folder / FILE, line)
+    except PodevalError as error:
+        _LOG.warning("some copies will not be known to a takedown: %s", error)
 
 
 def _copies_in(file: Path) -> list[Copy]:

@@ -8,12 +8,13 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from sqlalchemy.exc import DBAPIError
+
 from podeval.errors import PodevalError
 from podeval.store.backup import RUNS
 from podeval.store.backup_restoring import Restored, restore
-from podeval.store.copies import FILE, folder_of_list, keep_lines
+from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
 from podeval.store.database import Database, address
-from podeval.store.files import read_lines
 from podeval.store.results import BOARD, ITEMS, SYSTEMS
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
@@ -39,7 +40,7 @@ def restore_board(place: Path, database: str | Path, runs: Path, *, force: bool 
         DiskFull: nothing was changed.
     """
     decisions = [beside(place), _replaced(database)]
-    lists = _lines_of_copies(database, runs)
+    listed = lines_of_list(folder_of_list(database, runs))
     taken: list[TakenDown] = []
 
     def settle(copy: Path, unpacked: Path) -> None:
@@ -51,8 +52,7 @@ def restore_board(place: Path, database: str | Path, runs: Path, *, force: bool 
             (unpacked / RUNS / name).unlink(missing_ok=True)
 
     restored = restore(place, database, runs, force=force, settle=settle)
-    if (folder := folder_of_list(database, runs)) is not None:
-        keep_lines(lists, folder)
+    keep_lines(listed, folder_of_list(database, runs))
     return RestoredBoard(restored, sorted(each.submission for each in taken))
 
 
@@ -64,11 +64,6 @@ def _replaced(database: str | Path) -> list[TakenDown]:
     try:
         with Database(database) as opened:
             return taken_down_in(opened)
-    except PodevalError as error:
+    except (PodevalError, DBAPIError) as error:
         _LOG.warning("what was taken down is not known from the database that is replaced: %s", error)
         return []
-
-
-def _lines_of_copies(database: str | Path, runs: Path) -> list[object]:
-    folder = folder_of_list(database, runs)
-    return [] if folder is None else read_lines(folder / FILE)
