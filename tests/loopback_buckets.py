@@ -1,4 +1,4 @@
-"""Storage buckets of a Hub on loopback: made, listed and read as the real client does where it has no Xet."""
+"""Storage buckets of a Hub on loopback: made, listed, read and emptied as the real client does where it has no Xet."""
 
 import json
 from dataclasses import dataclass, field
@@ -36,6 +36,12 @@ class LoopbackBuckets:
             case "GET", ["tree", *path]:
                 prefix = "/".join(path)
                 return _json([_entry(key, files[key]) for key in sorted(files) if key.startswith(f"{prefix}/")])
+            case "POST", ["batch"]:
+                for line in body.splitlines():
+                    operation = json.loads(line)
+                    assert operation["type"] == "deleteFile", "the real client uploads by Xet, which is not played"
+                    del files[operation["path"]]
+                return _json({"success": True, "processed": len(body.splitlines()), "failed": []})
             case "POST", ["paths-info"]:
                 return _json([_entry(key, files[key]) for key in json.loads(body)["paths"] if key in files])
             case (("GET" | "HEAD"), ["resolve", *path]) if "/".join(path) in files:

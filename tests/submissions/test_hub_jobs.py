@@ -7,6 +7,7 @@ import threading
 import time
 import wave
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +21,7 @@ from podeval.submissions.admission import Policy
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.queue import Queue
 from podeval.submissions.spending import Ledger
+from podeval.submissions.takedown import take_down
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
 SECRET = "hf_abcdefghijklmnopqrstuv"
@@ -98,6 +100,43 @@ def test_a_model_runs_as_a_job_and_is_measured_here(
     assert (kept.job, kept.stage, kept.round, kept.reserved) == ("job0", "COMPLETED", 1, pytest.approx(1.5))
     assert kept.spent == pytest.approx(0.025), "one minute of sixty"
     assert worker.hub.ledger.committed() == pytest.approx(0.025)
+
+
+def test_what_jobs_left_of_what_was_taken_down_goes_from_the_bucket_and_from_what_was_asked(
+    tiny: ModuleType, queue: Queue, hub_client: Any, tmp_path: Path
+) -> None:
+    marker = b"Quokkas of the northern shore"
+
+    def speaks(job: Any) -> None:
+        job.write("/results", "files/notes.txt", marker)
+        speak(job)
+
+    hub_client.repos.jobs.plays = speaks
+    gone, kept = tiny.enqueue(queue, "singer").id, tiny.enqueue(queue, "other").id
+    worker = tiny.worker(queue, tmp_path, hub=on_the_hub(queue))
+    worker.once()
+    worker.once()
+    bucket = hub_client.repos.buckets.buckets["podeval/podeval-results"]
+    asked_repo = hub_client.repos.repos["datasets", "podeval/podeval-asked"]
+    assert {path.split("/")[0] for path, data in bucket.items() if marker in data} == {gone, kept}
+    assert {path.split("/")[0] for path in asked_repo.at("main")[1]} >= {gone, kept}
+
+    sentences: list[str] = []
+    take_down(queue, gone, "ada", tmp_path / "board", "stolen", datetime.now(UTC), sentences.append)
+    assert sentences[0].startswith(f"jobs of podeval left {gone}/ on the Hub")
+    hub_client.trouble = lambda method, path: 403 if path.endswith("/batch") else None
+    worker.catch_up()
+    assert any(path.startswith(gone) for path in bucket), "refused, it is tried again"
+    hub_client.trouble = lambda method, path: None
+    worker.catch_up()
+    assert {path.split("/")[0] for path in bucket} == {kept}
+    everywhere = {path for files in asked_repo.commits.values() for path in files}
+    assert not any(path.startswith(gone) for path in everywhere), "in its history too"
+    assert any(path.startswith(kept) for path in everywhere)
+    assert [job.stage for job in worker.hub.ledger.of(gone)] == ["TAKEN DOWN"]
+    count = len(hub_client.requests)
+    worker.catch_up()
+    assert hub_client.requests[count:] == [], "done once"
 
 
 def test_a_killed_worker_finds_its_job_again_and_starts_no_second(

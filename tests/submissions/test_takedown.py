@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import socket
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,19 +13,27 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
+from sqlalchemy import select
 
 from podeval.analysis.cache import Cache, default_cache
 from podeval.analysis.playback import Playback, Stretch
 from podeval.analysis.recording import Recording
 from podeval.analysis.speech_track import through
 from podeval.audio.decode import content_hash
+from podeval.cli import main
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
+from podeval.human.designs import read_design
 from podeval.judges.records import Exchange, Records
 from podeval.leaderboard.build import build
+from podeval.listening import Listening
+from podeval.listening.results import overview
 from podeval.models.chat import ChatAnswer
+from podeval.store.copies import copies, register
 from podeval.store.database import Database
+from podeval.store.files import append_line
 from podeval.store.run_folder import Output, OutputTurn, RunFolder
+from podeval.store.tables import ListeningAnswer, ListeningTest
 from podeval.submissions.content_marks import marks_of, refuse_taken_down, taken_down_marks
 from podeval.submissions.leftovers import clear
 from podeval.submissions.mirror import Mirror
@@ -256,3 +266,182 @@ def test_a_takedown_that_is_said_again_keeps_what_is_known(tiny: ModuleType, que
     assert len(taken_down_marks(queue.database)) == 10
     with pytest.raises(Refused, match="took the same down"):
         queue.receive(tiny.document("singer"), owner="bob")
+
+
+def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    """Run a command of podeval in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["podeval", *map(str, arguments)])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    return int(leaving.value.code or 0)
+
+
+def a_listening_test(queue: Queue, run: RunFolder, copied: Path) -> None:
+    """Tests that show and play what is planted, with an answer and a vote's comment that quote it."""
+    shutil.copy(run.outputs / "item_0.flac", copied)
+    texts = {"kind": "text_preference", "id": "texts", "title": "Texts", "systems": ["aria", "basso"], "items": [
+        {"id": "news", "prompt": "Which?", "stimuli": {"aria": {"text": TRANSCRIPT}, "basso": {"text": "Hi."}}}
+    ]}  # fmt: skip
+    heard = {"audio": str(copied), "seconds": 0.5}
+    sounds = {"kind": "mos", "id": "sounds", "title": "Sounds", "systems": ["aria"], "scales": ["timbre"],
+              "items": [{"id": "news", "stimuli": {"aria": heard}}]}  # fmt: skip
+    listening = Listening(queue.database)
+    for design in (texts, sounds):
+        listening.create(read_design(design))
+    sitting = listening.start("texts", "prolific:someone").session
+    with queue.database.writing() as session:
+        row = ListeningAnswer(
+            session=sitting, page="p", question="why", reason=f"“{TRANSCRIPT}”, it says", saved_at=NOW
+        )
+        session.add(row)
+
+
+def test_copies_that_commands_of_ours_made_lose_the_words(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, exports = tmp_path / "board", tmp_path / "exports"
+    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
+    plant(run)
+    a_listening_test(queue, run, tmp_path / "played.flac")
+    for form in ("jsonl", "parquet"):
+        command(monkeypatch, "arena", "export", exports, "--comments", "--format", form, "--runs", board)
+    command(monkeypatch, "report", "system", run.path, "--out", tmp_path / "report.html")
+    records = Records(tmp_path / "elsewhere")
+    records.add(exchange("1" * 64, f"A: {TRANSCRIPT}"))
+    records.add(exchange("2" * 64, "somebody else's"))
+    script = tmp_path / "script.json"
+    script.write_text('[{"speaker": "A", "text": "Hello."}]')
+    judged = ("script_quality", script, "--judge", f"records:{tmp_path / 'none'}", "--records", tmp_path / "elsewhere")
+    command(monkeypatch, "measure", *judged)
+    planted = {path.split("/")[0] for path in where_it_is(tmp_path)}
+    assert planted == {"board", "exports", "report.html", "elsewhere"}
+
+    sentences: list[str] = []
+    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
+    build(board)
+    queue.database.close()
+    assert where_it_is(tmp_path) == []
+    assert not (tmp_path / "report.html").exists()
+    assert len((exports / "answers.jsonl").read_text().splitlines()) == 1, "the answer stays without its words"
+    assert [each.key for each in Records(tmp_path / "elsewhere").all_exchanges()] == ["2" * 64]
+    assert sentences == [
+        f"{exports / 'answers.jsonl'}: the words are emptied",
+        f"{exports / 'answers.parquet'}: the words are emptied",
+        f"{tmp_path / 'report.html'} is deleted",
+        f"{tmp_path / 'elsewhere'}: 1 exchanges with a judge are removed",
+        f"{tmp_path / 'played.flac'}, which the test sounds played, is a copy that podeval did not make: delete it",
+    ]
+    sentences.clear()
+    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
+    (report,) = [copy for copy in copies([board]) if copy.kind == "report"]
+    assert sentences == [
+        f"{tmp_path / 'report.html'} (report, made on {socket.gethostname()} at {report.made_at}) is not there: where "
+        "it was moved, or lies on that machine, delete it there"
+    ], "said again, it does nothing again"
+
+
+def test_a_listening_test_shows_and_plays_nothing_of_it_and_keeps_its_answers(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    board = tmp_path / "board"
+    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
+    plant(run)
+    a_listening_test(queue, run, board / "played.flac")
+    digest = read_design(overview(queue.database, "texts").design.model_dump(mode="json")).digest
+    take_down(queue, id, "ada", board, "stolen", NOW)
+    texts = overview(queue.database, "texts")
+    assert texts.design.items[0].stimuli["aria"].text == "[taken down]"
+    assert texts.design.items[0].stimuli["basso"].text == "Hi."
+    assert overview(queue.database, "sounds").design.recordings == ["/taken-down"]
+    assert not (board / "played.flac").exists()
+    with queue.database.reading() as session:
+        assert session.get_one(ListeningTest, "texts").digest == digest, "answers are pooled as before"
+        assert session.scalars(select(ListeningAnswer.reason)).all() == [""]
+
+
+def test_a_copy_that_cannot_be_cleared_is_named_and_stops_nothing(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    board = tmp_path / "board"
+    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
+    plant(run)
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged/records.jsonl").write_text("no record\n")
+    elsewhere = {"kind": "export", "place": "/there/votes.jsonl", "host": "other", "made_at": "2026", "about": []}
+    append_line(board / "copies.jsonl", elsewhere)
+    register("records", [tmp_path / "damaged"], board)
+    register("dialogues", [tmp_path / "answers.json"], board)
+    (tmp_path / "answers.json").write_text(json.dumps({"turns": [{"answer": TRANSCRIPT}], "id": "a-1"}))
+    sentences: list[str] = []
+    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
+    assert [sentence.partition(" (")[0] for sentence in sentences] == [
+        "/there/votes.jsonl",
+        str(tmp_path / "damaged"),
+        f"{tmp_path / 'answers.json'}: the words are emptied",
+    ]
+    assert "made on other at 2026) is not there" in sentences[0]
+    assert "could not be cleared" in sentences[1]
+    assert json.loads((tmp_path / "answers.json").read_text()) == {"turns": [{"answer": ""}], "id": "a-1"}
+    assert where_it_is(board) == []
+
+
+def test_a_copy_that_cannot_be_listed_is_made_all_the_same(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "copies.jsonl").mkdir()
+    register("report", [tmp_path / "report.html"], tmp_path)
+    assert f"a takedown will not know of the copy in {tmp_path / 'report.html'}" in caplog.text
+
+
+@pytest.mark.parametrize(("where", "name"), [("over the board", "backup.tar.gz"), ("on a new machine", "backup")])
+def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
+) -> None:
+    board, backups = tmp_path / "board", tmp_path / "backups"
+    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
+    other = published(tiny, queue, tmp_path, quieter(tmp_path, "other"))
+    plant(run)
+    a_listening_test(queue, run, board / "played.flac")
+    build(board)
+    backups.mkdir()
+    assert command(monkeypatch, "backup", backups / name, "--runs", board) == 0
+    sentences: list[str] = []
+    take_down(queue, id, "ada", board, "stolen", NOW, sentences.append)
+    assert [sentence.partition(":")[0] for sentence in sentences] == [f"{backups / name} is a backup and may hold it"]
+    queue.database.close()
+
+    restored = board
+    if where == "on a new machine":
+        restored = tmp_path / "restored"
+        shutil.rmtree(board)
+    assert command(monkeypatch, "restore", backups / name, "--runs", restored, "--force") == 0
+    kept = [place for place in where_it_is(tmp_path) if not place.startswith("backups/")]
+    assert kept == []
+    assert not list(restored.rglob("*singer*/**/*.flac")) + list(restored.rglob("played.flac"))
+    assert len(list((restored / "ten/demo/other/outputs").glob("*.flac"))) == 10, "the rest is as it was"
+    with Database(restored / "podeval.db") as database:
+        again = Queue(database)
+        assert (again.get(id).state, again.get(other).state) == ("withdrawn", "published")
+        assert len(taken_down_marks(database)) == 10
+        with pytest.raises(Refused, match="took the same down: stolen"):
+            again.receive(tiny.document("singer"), owner="mallory")
+
+
+def test_what_a_restore_replaced_is_reached_by_a_later_takedown(
+    tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = tmp_path / "board"
+    id, run = published(tiny, queue, tmp_path), RunFolder(board, "ten", "demo", "singer")
+    plant(run)
+    build(board)
+    command(monkeypatch, "backup", tmp_path / "backup.tar", "--runs", board)
+    queue.database.close()
+    assert command(monkeypatch, "restore", tmp_path / "backup.tar", "--runs", board, "--force") == 0
+    assert [copy.kind for copy in copies([board])] == ["backup"], "the list outlives a restore of what is older"
+    (replaced,) = board.glob(".before-restore-*")
+    assert where_it_is(replaced)
+    sentences: list[str] = []
+    with Database(board / "podeval.db") as database:
+        take_down(Queue(database), id, "ada", board, "stolen", NOW, sentences.append)
+    build(board)
+    assert where_it_is(board) == []
+    (kept,) = [path for path in board.glob("podeval.db.before-*") if not path.name.endswith(("-wal", "-shm"))]
+    assert f"{kept} is a database that was replaced, with what was written in it: delete it" in sentences

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -154,10 +155,14 @@ def withdraw(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = RUNS) -> None:
     """Take a submission off the board and delete what it said, for good; the same is not taken in again.
 
+    Copies that podeval made elsewhere are cleared too; what is left for you to do is said of each, and said again when
+    the command is.
+
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
     with _open(database, runs) as decisions:
-        print(f"{id}: {decisions.take_down(id, reason, by).state}, what it said is deleted")
+        done = decisions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
+    print(f"{id}: {done.state}, what it said is deleted")
 
 
 @admin.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_to_make
+from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, place_of, place_to_make
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -312,12 +312,16 @@ def export(
 
     Example: podeval arena export ./votes --format jsonl
     """
+    from podeval.store.copies import folder_of_list, register
     from podeval.store.export import FORMATS
     from podeval.store.export import export as write
 
     chosen = next((known for known in FORMATS if known == form), None)
     if chosen is None:
         raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
+    if comments:
+        files = [folder / f"{name}.{chosen}" for name in ("votes", "answers")]
+        register("export", files, folder_of_list(place_of(database, runs), runs))
     with _open(database, runs) as opened:
         counts = write(opened.database, folder, chosen, comments=comments)
     print(f"{folder}: " + ", ".join(f"{count} {name}" for name, count in counts.items()))

@@ -36,6 +36,7 @@ def backup(
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.store import backup as backups
+    from podeval.store.copies import folder_of_list, register
 
     if verify:
         found = backups.verify(place)
@@ -45,6 +46,7 @@ def backup(
     found = backups.back_up(
         place, place_of(database, runs), there, with_secret=with_secret, with_audio=not without_audio
     )
+    register("backup", [place], folder_of_list(place_of(database, runs), runs))
     _print(place, found, as_json, "is made")
     for path in found.absent:
         _say(f"a recording of the arena is not there any more and so not in the backup: {path}")
@@ -74,8 +76,9 @@ def restore(
 
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
+    from podeval.leaderboard.build import build
     from podeval.store.backup_database import salvage as salvaged
-    from podeval.store.backup_restoring import restore as put_back
+    from podeval.submissions.restoring import restore_board
 
     if salvage == (place is not None):
         raise BadInput("name a backup, or say --salvage where there is none")
@@ -86,13 +89,17 @@ def restore(
             _say(f"the damaged file is kept as {path}")
         _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
         return
-    done = put_back(place, place_of(database, runs), runs, force=force)
+    board = restore_board(place, place_of(database, runs), runs, force=force)
+    done = board.restored
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(
         f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
     )
     if done.forgotten:
         _say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
+    if board.taken_down:
+        build(runs)
+        _say(f"left out, as it was taken down: what {', '.join(board.taken_down)} said")
     for path in done.kept:
         _say(f"what was there is kept in {path}")
     if lost := _why_lost(place_of(database, runs)):

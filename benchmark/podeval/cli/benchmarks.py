@@ -57,9 +57,12 @@ def run(
     from podeval.metrics.judged import Bench
     from podeval.runs.accelerated import group, speak_share
     from podeval.runs.run import Request
+    from podeval.store.copies import register
 
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
+    if records:
+        register("records", [records], out)
     bench = Bench(judge, records, refresh=refresh.value if refresh else "")
     plain = Request(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
     together = group()

@@ -51,6 +51,7 @@ def dialogues(
     from podeval.data.mtalk_answers import read_answers
     from podeval.data.mtalk_turns import Taxonomy
     from podeval.hub_sources import hub_source
+    from podeval.store.copies import register
 
     read = read_answers(answers)
     scenarios = Taxonomy(hub_source("dataset_builders") / "mtalk_bench" / "taxonomy.json").scenarios
@@ -77,6 +78,7 @@ def dialogues(
     to.mkdir(parents=True, exist_ok=True)
     for (name, model), content in found.items():
         path = to / f"{name}_{''.join(sign if sign.isalnum() or sign in '-.' else '_' for sign in model)}.json"
+        register("dialogues", [path], None)
         path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
     for sentence in read.missing:
@@ -97,6 +99,7 @@ def rubrics(
     """
     from podeval.judges.writing import WRITE, Review, save_review, write_criteria
     from podeval.metrics.judged import Asks
+    from podeval.store.copies import register
 
     _require_absent(to)
     wanted = {one.id: one for one in _dialogues(files)}.values()
@@ -104,6 +107,7 @@ def rubrics(
     asks = Asks(prompts=lambda _: (WRITE,))
     found, judge_id = _asked([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
     if written := [item for item in found if not isinstance(item, PodevalError)]:
+        register("review", [to], None)
         save_review(Review(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
     _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], found, to)
 
@@ -117,6 +121,7 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     from podeval.judges.instruction import DERIVE
     from podeval.judges.writing import Review, save_review, write_checklist
     from podeval.metrics.judged import Asks
+    from podeval.store.copies import register
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
 
@@ -125,6 +130,7 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     asks = Asks(prompts=lambda _: (DERIVE,))
     found, judge_id = _asked([write_checklist(*request) for request in requests], asks, name, records)
     if written := [item for item in found if not isinstance(item, PodevalError)]:
+        register("review", [to], None)
         save_review(Review(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
     _end([request for request, _ in requests], found, to)
 
@@ -140,6 +146,7 @@ def apply(
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
     from podeval.judges.writing import load_review
+    from podeval.store.copies import register
     from podeval.text.text_file import read_text
 
     decided = load_review(review)
@@ -164,6 +171,7 @@ def apply(
                 data["turn_criteria"] = written
         made.append((to / f"{path.stem}.json", data))
     to.mkdir(parents=True, exist_ok=True)
+    register("dialogues", [path for path, _ in made], None)
     for path, data in made:
         path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(path)
@@ -241,7 +249,10 @@ def _asked(
     from podeval.cli.console import listening
     from podeval.judges.conversation import hold
     from podeval.metrics.judged import Bench
+    from podeval.store.copies import register
 
+    if records:
+        register("records", [records], None)
     judging = Bench(name, records).judging(asks, {})
     if judging is None:
         raise BadInput("name a judge with --judge")

@@ -39,6 +39,7 @@ def audit(
     from podeval.judges.audit_page import page as as_page
     from podeval.judges.audit_page import plain
     from podeval.judges.people import agreement_with_people, read_people, read_scores
+    from podeval.store.copies import register
 
     if (scores is None) != (human is None):
         raise BadInput("--scores and --human go together: the judge's scores, and people's of the same items")
@@ -47,6 +48,7 @@ def audit(
     alike = auditing.between_judges(judges)
     people = agreement_with_people(read_scores(scores, key), read_people(human, key)) if scores and human else None
     if page:
+        register("report", [page], None)
         try:
             page.write_text(as_page(audits, alike, people), encoding="utf-8")
         except OSError as error:

@@ -70,11 +70,14 @@ def measure(
     from podeval.metrics.judged import Bench
     from podeval.metrics.score import Unscored
     from podeval.models import registry
+    from podeval.store.copies import register
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
     parameters = metric.read_parameters(_settings(settings or []))
     bench = _bench(metric, Bench(judge, records, refresh=refresh.value if refresh else ""))
+    if records:
+        register("records", [records], None)
     asked = bench.judging(metric.asks, parameters) if metric.asks else None
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
     voices = _voices(metric, reference or [], options)

@@ -28,8 +28,11 @@ def system(
     """
     from podeval.leaderboard.report_page import document
     from podeval.leaderboard.report_runs import reports_of_runs
+    from podeval.store.copies import register
 
     text = document(reports_of_runs(folders, profile), language)
+    runs = [folder.resolve() for folder in folders]
+    register("report", [out], runs[0].parents[2], ["/".join(run.parts[-3:]) for run in runs])
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -78,6 +78,26 @@ class BucketFolder:
             target.unlink()
             raise BadInput(f"{name} in the bucket {self.bucket} is not as it was listed")
 
+    def delete(self) -> int:
+        """Delete every file of the folder; returns how many were there. A bucket keeps no history.
+
+        Raises:
+            BadInput: the token may not.
+            HubUnavailable: the Hub does not answer; doing it again ends it.
+        """
+        from huggingface_hub.errors import BucketNotFoundError, HfHubHTTPError
+
+        try:
+            patiently(lambda: self._api.bucket_info(self.bucket))
+            paths = [f"{self.path}/{name}" for name in self.files()]
+            if paths:
+                patiently(lambda: self._api.batch_bucket_files(self.bucket, delete=paths))
+        except BucketNotFoundError:
+            return 0
+        except HfHubHTTPError as error:
+            raise BadInput(f"the Hub deletes nothing in the bucket {self.bucket} ({error}); check the token") from None
+        return len(paths)
+
     def make_bucket(self) -> None:
         """Make the bucket where it is not there, private.
 

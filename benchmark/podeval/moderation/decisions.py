@@ -3,6 +3,7 @@
 Nothing is deleted but what is taken down; ratings and the board follow at once.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ from podeval.submissions import service, takedown
 from podeval.submissions.queue import Queue
 
 Clock = Callable[[], datetime]
+
+_LOG = logging.getLogger("podeval.moderation")
 
 LONGEST_REASON = 1_000
 IN_HISTORY = service.OPERATOR.name
@@ -146,13 +149,15 @@ class Moderation:
         self.settle()
         return self._queue.get(id)
 
-    def take_down(self, id: str, reason: str, by: str) -> SubmissionRow:
+    def take_down(self, id: str, reason: str, by: str, tell: Callable[[str], None] = _LOG.warning) -> SubmissionRow:
         """Take a submission off the board and delete what it said; figures and history stay, it is not taken again.
+
+        `tell` is given a sentence for each copy elsewhere that was cleared, or that a person has to look after.
 
         Raises:
             BadInput: there is no such submission.
         """
-        takedown.take_down(self._queue, id, by, self._board, _checked(reason), self._clock())
+        takedown.take_down(self._queue, id, by, self._board, _checked(reason), self._clock(), tell)
         self._arena.changed()
         self.settle()
         return self._queue.get(id)

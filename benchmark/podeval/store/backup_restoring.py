@@ -8,6 +8,7 @@ import contextlib
 import os
 import secrets
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,11 @@ from podeval.store.backup_places import Reader
 from podeval.store.database import Database, address
 from podeval.store.files import write_whole
 from podeval.store.tables import Item, Output
+
+REPLACED = ".before-restore-"
+"""What the folder in the runs begins with that holds what was replaced."""
+
+Settle = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,9 @@ class Restored:
     kept: list[Path]
 
 
-def restore(place: Path, database: str | Path, runs: Path, *, force: bool = False) -> Restored:
+def restore(
+    place: Path, database: str | Path, runs: Path, *, force: bool = False, settle: Settle = lambda copy, unpacked: None
+) -> Restored:
     """Put a backup back.
 
     Args:
@@ -51,6 +59,7 @@ def restore(place: Path, database: str | Path, runs: Path, *, force: bool = Fals
         database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
         runs: the folder of runs; made where it is not there.
         force: replace what is there. Files are kept under other names, the rows of a server are not.
+        settle: is given the unpacked database and the unpacked backup's folder before anything is moved into place.
 
     Raises:
         BadInput: the backup is damaged, or something is there and it is not forced. Nothing was changed.
@@ -70,6 +79,8 @@ def restore(place: Path, database: str | Path, runs: Path, *, force: bool = Fals
         try:
             for name in sorted(reader.manifest["files"]):
                 reader.unpack(name, unpacked / name)
+            settle(unpacked / DATABASE, unpacked)
+            (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
             done = put_back(unpacked / DATABASE, database, force=force)
             kept = [done.kept] if done.kept else []
@@ -88,7 +99,7 @@ def _in_the_way(reader: Reader, runs: Path) -> list[str]:
 
 def _move_in(unpacked: Path, runs: Path) -> Path | None:
     """Put runs and recordings into place; the folder with what was there, if anything was."""
-    old = runs / f".before-restore-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    old = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     moved = sorted((unpacked / RUNS).iterdir()) if (unpacked / RUNS).is_dir() else []
     if (unpacked / SOUNDS).is_dir():
         moved.append(unpacked / SOUNDS)

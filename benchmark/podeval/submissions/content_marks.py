@@ -32,7 +32,7 @@ def marks_of(run: RunFolder, output: Output) -> set[str]:
     """Digests of what a system made for one item."""
     files = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in files if name]
-    marks = {_sound_mark(path) for path in paths if path.is_file()}
+    marks = {sound_mark(path) for path in paths if path.is_file()}
     if run.plan().track == "write":
         # Elsewhere the script is the benchmark's, not the system's.
         marks.add(_text_mark(" ".join(turn.get("text", "") for turn in output.script)))
@@ -100,7 +100,7 @@ def _reason(database: Database, submission: str) -> str:
         return session.scalars(wanted.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
 
 
-def _sound_mark(path: Path) -> str:
+def sound_mark(path: Path) -> str:
     """The digest of decoded samples with their rate and channels; empty for silence and for what cannot be decoded."""
     import soundfile
 

@@ -82,6 +82,21 @@ class OnTheHub:
             self.ledger.ended(row, job)
         return stopped
 
+    def delete_taken_down(self) -> list[str]:
+        """Delete what jobs made of what was taken down, and what they were asked; ids of the submissions.
+
+        Raises:
+            HubUnavailable: the Hub does not answer; the next call ends it.
+            BadInput: the token may not.
+        """
+        deleted = []
+        for id in self.ledger.taken_down(self.jobs.namespace):
+            BucketFolder(self.jobs.bucket, id, api=self.jobs.client).delete()
+            AppendOnly(self.jobs.asked, api=self.jobs.client, private=True).delete({id})
+            self.ledger.emptied(id)
+            deleted.append(id)
+        return deleted
+
     def _job_of(self, row: HubJob) -> "JobInfo | None":
         if row.job:
             return self.jobs.look(row.job)

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import PodevalError
 from podeval.runs.hf_jobs import HfJobs
 from podeval.store.database import Database
+from podeval.store.moderation import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import HubJob
 from podeval.submissions.document import Model, Submission
 from podeval.submissions.entries import entries
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Select
 
 Clock = Callable[[], datetime]
+
+EMPTIED = "TAKEN DOWN"
+"""Stage of a job whose results were deleted, as its submission was taken down."""
 
 _IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.run, HubJob.round)
 
@@ -114,6 +118,18 @@ class Ledger:
     def under_way(self) -> list[HubJob]:
         """Jobs that have not been settled."""
         return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
+
+    def taken_down(self, namespace: str) -> list[str]:
+        """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
+        decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        wanted = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        under_way = {row.submission for row in self.under_way()}
+        return sorted({row.submission for row in self._read(select(HubJob).where(*wanted))} - under_way)
+
+    def emptied(self, submission: str) -> None:
+        """Keep that nothing is left of what its jobs made, nor of what they printed last."""
+        for row in self.of(submission):
+            self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
         """US dollars that are spent, or set aside for what is running."""

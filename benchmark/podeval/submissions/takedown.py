@@ -1,18 +1,18 @@
 """Taking a submission down: off the board like a withdrawal, and what it said is deleted, its words too.
 
-On the board, aside, in the arena, in this machine's cache and in judges' records at once; on the disk and in the cache
-of every worker as soon as that worker looks (`leftovers`); in the Hub's mirror with the next one (`mirror`). Figures,
-history and votes stay, as does the decision with its reason. What was said is known again by its content
-(`content_marks`), and not taken in again. What is beyond reach: the bucket of jobs, backups, readers' copies.
+On the board, aside, in the arena, in the tables, in this machine's cache, in judges' records and in the copies that
+commands of ours made (`clearing_copies`) at once; on the disk and in the cache of every worker, and where jobs of it
+ran, as soon as a worker looks (`leftovers`, `hub_generation`); in the Hub's mirror with the next one (`mirror`); in a
+backup when it is restored (`restoring`). Figures, history and votes stay, as does the decision with its reason. What
+was said is known again by its content (`content_marks`), and not taken in again. Readers' copies are beyond reach.
 """
 
 import json
 import logging
 import os
-import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,70 +22,48 @@ from sqlalchemy.orm import Session
 
 from podeval.analysis.cache import default_cache
 from podeval.analysis.playback import Playback
-from podeval.audio.decode import content_hash
-from podeval.errors import PodevalError
+from podeval.errors import BadInput, PodevalError
 from podeval.judges.records import FILE as JUDGE_RECORDS
 from podeval.judges.records import Records
 from podeval.metrics.judged import default_records
 from podeval.store import spot_checks
+from podeval.store.backup_restoring import REPLACED
+from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
-from podeval.store.moderation import TAKEN_DOWN, note
+from podeval.store.results import BOARD, ITEMS, SYSTEMS
 from podeval.store.run_folder import SUPERSEDED, RunFolder
-from podeval.store.submission_tables import SubmissionRow
+from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import Output
 from podeval.submissions.admission import OPEN
-from podeval.submissions.content_marks import keep_marks, marks_of_run, outputs_of
+from podeval.submissions.clearing_copies import (
+    clear_copies,
+    delete_other_recordings,
+    empty_quotes,
+    played_in_battles,
+)
+from podeval.submissions.content_marks import marks_of_run, taken_down_marks
 from podeval.submissions.document import Submission
 from podeval.submissions.entries import everywhere
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import OPERATOR, withdraw
+from podeval.submissions.spending import EMPTIED
+from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.taken_down import TakenDown, keep_takedown
 
 REASON = "taken down"
 """What stands in the place of a reason that may quote what was said."""
+
+Tell = Callable[[str], None]
 
 _LOG = logging.getLogger("podeval.submissions")
 
 _KEPT = ("run.json", "items.json", "submission.json", spot_checks.FILE)
 _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
-_RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
-_LEAST_QUOTED = 30
-"""Characters of a text by which an exchange with a judge is known to be about it."""
 
 
-@dataclass
-class _Said:
-    """What a submission's runs hold of what it said, looked up before it is deleted.
-
-    Attributes:
-        marks: digests by which it is known again.
-        contents: SHA-256 of its recordings' files, which cached facts are found by.
-        texts: passages that judges may have been shown.
-        records: keys of exchanges with judges, as far as results name them.
-    """
-
-    marks: set[str] = field(default_factory=set)
-    contents: set[str] = field(default_factory=set)
-    texts: set[str] = field(default_factory=set)
-    records: set[str] = field(default_factory=set)
-
-    def add(self, run: RunFolder) -> None:
-        """Look up what a run holds."""
-        self.marks |= marks_of_run(run)
-        for path in run.outputs.glob("*"):
-            if path.suffix != ".json" and path.is_file() and path.stat().st_size:
-                self.contents.add(content_hash(path))
-        if run.plan().track == "write":
-            self.texts |= {turn.get("text", "") for output in outputs_of(run) for turn in output.script}
-        self.texts |= {answer.words for output in outputs_of(run) for answer in output.answers}
-        for path in run.path.glob("*/results.jsonl"):
-            for line in read_lines(path):
-                notes = line["result"].get("notes", {})
-                self.records.update(_RECORD.findall(json.dumps(notes)))
-                self.texts.update(text for text in [notes.get("transcript")] if isinstance(text, str))
-        self.texts = {text for text in self.texts if len(text) >= _LEAST_QUOTED}
-
-
-def take_down(queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime) -> int:
+def take_down(
+    queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
+) -> int:
     """Take a submission down, in whatever state it is; how many runs lost what was said in them.
 
     Killed in between, the same call again ends it.
@@ -97,29 +75,109 @@ def take_down(queue: Queue, id: str, by: str, board: Path, reason: str, now: dat
         board: folder of runs.
         reason: shown with it.
         now: the time.
+        tell: is given a sentence for each copy outside the board: what became of it, or what is left to do.
 
     Raises:
         BadInput: there is none.
     """
-    row, told = queue.get(id), f"{REASON}: {reason}"
-    said = _Said()
-    for run in _own_runs(row, board):
-        said.add(run)
+    row = queue.get(id)
+    marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
+    taken = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
+    content = _content_of(row, taken, board)
+    battles = played_in_battles(queue.database, content, board)
+    _decide(queue, row, taken, content, board)
+    taken = replace(taken, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
+    places = {path.relative_to(board).as_posix() for path in _places(row, board)}
+    listed = copies([_folder_of_list(queue, board), board])
+    for sentence in (*clear_copies(listed, content, taken, places), *_out_of_reach(queue, id, board), *battles):
+        tell(sentence)
+    return _delete(queue, row, content, board, tell)
+
+
+def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
+    """Carry out in a board that was restored what was decided after its backup was made.
+
+    Args:
+        queue: of the restored database.
+        taken: the decision.
+        board: the restored folder of runs, in the folder of the unpacked backup.
+    """
+    try:
+        row = queue.get(taken.submission)
+    except BadInput:
+        # It was submitted after the backup was made; its content is known again all the same.
+        queue.database.write(lambda session: keep_takedown(session, taken))
+        return
+    content = _content_of(row, taken, board)
+    delete_other_recordings(board.parent, content)
+    _decide(queue, row, taken, content, board)
+    _delete(queue, row, content, board, _LOG.warning)
+
+
+def _content_of(row: SubmissionRow, taken: TakenDown, board: Path) -> SpokenContent:
+    """What its runs say, where anything of it is left, and what is known of it already."""
+    content = SpokenContent(set(taken.marks), set(taken.contents))
+    for folder in _boards(board):
+        for run in _own_runs(row, folder):
+            content.add(run)
+    return content
+
+
+def _boards(board: Path) -> list[Path]:
+    """The folder of runs, and those in it that a restore replaced."""
+    return [board, *sorted(board.glob(REPLACED + "*"))]
+
+
+def _decide(queue: Queue, row: SubmissionRow, taken: TakenDown, content: SpokenContent, board: Path) -> None:
+    """Note the decision, end the submission, silence it."""
+    reason = f"{REASON}: {taken.reason}"
 
     def also(session: Session) -> None:
-        note(session, TAKEN_DOWN, id, reason, by, now)
-        keep_marks(session, id, said.marks, by, now)
-        _silence_battles(session, _places(row, board))
+        keep_takedown(session, replace(taken, marks=tuple(sorted(content.marks))))
+        _silence_battles(session, _places(row, board), content.contents)
 
     if row.state == "published":
-        withdraw(queue, id, OPERATOR.name, board, reason=told, also=also)
+        withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
     elif row.state in OPEN:
-        queue.cancel(id, OPERATOR.name, reason=told, also=also)
+        queue.cancel(row.id, OPERATOR.name, reason=reason, also=also)
     else:
         queue.database.write(also)
-    delete_facts(said.contents)
-    _delete_judged(said, board)
-    return _delete_said(row, board, said.marks)
+
+
+def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
+    """Delete what was said from the cache, judges' records, tables and runs; how many runs held some."""
+    for sentence in empty_quotes(queue.database, content, board):
+        tell(sentence)
+    delete_other_recordings(board, content)
+    delete_facts(content.contents)
+    deleted = 0
+    for folder in _boards(board):
+        _delete_judged(content, folder)
+        deleted += _delete_runs(row, folder, content.marks)
+        for name in (BOARD, ITEMS, SYSTEMS) if folder != board else ():
+            (folder / name).unlink(missing_ok=True)
+    return deleted
+
+
+def _folder_of_list(queue: Queue, board: Path) -> Path | None:
+    return folder_of_list(queue.database.url.render_as_string(hide_password=False), board)
+
+
+def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
+    """What a takedown does not change: databases that were replaced, and the Hub."""
+    file = Path(str(queue.database.url.database))
+    replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
+    for path in sorted(replaced) if queue.database.is_sqlite else ():
+        if not path.name.endswith(("-wal", "-shm")):
+            yield f"{path} is a database that was replaced, with what was written in it: delete it"
+    with queue.database.reading() as session:
+        left = select(HubJob.namespace).where(HubJob.submission == id, HubJob.stage != EMPTIED)
+        namespaces = sorted(set(session.scalars(left)))
+    for namespace in namespaces:
+        yield (
+            f"jobs of {namespace} left {id}/ on the Hub, in the bucket and in the dataset of what was asked: the next "
+            "`podeval worker --executor hf-jobs` deletes both"
+        )
 
 
 def delete_facts(contents: Iterable[str]) -> None:
@@ -131,13 +189,13 @@ def delete_facts(contents: Iterable[str]) -> None:
 
 def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
     """SHA-256 of the recordings' files of runs, and the digests by which what they say is known again."""
-    said = _Said()
+    content = SpokenContent()
     for run in runs:
-        said.add(run)
-    return said.contents, said.marks
+        content.add(run)
+    return content.contents, content.marks
 
 
-def _delete_said(row: SubmissionRow, board: Path, marks: set[str]) -> int:
+def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
     """Delete sound, scripts and words of a submission's runs, on the board and set aside; how many runs held some.
 
     An earlier run of the same system that is set aside loses them too, where any of it is the same.
@@ -195,35 +253,17 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _delete_judged(said: _Said, board: Path) -> None:
+def _delete_judged(content: SpokenContent, board: Path) -> None:
     """Delete what judges were shown and answered, from the records of this machine and those that the board shows."""
-
-    def unwanted(line: Mapping[str, Any]) -> bool:
-        if line["key"][:16] in said.records:
-            return True
-        shown = "\n".join(_texts(line.get("messages", ())))
-        return any(text in shown for text in said.texts)
-
-    if not said.records and not said.texts:
+    if not content.records and not content.texts:
         return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
     files = {path for place in published for path in (place / JUDGE_RECORDS, *place.glob(f"*/{JUDGE_RECORDS}"))}
     for folder in (default_records(), *(path.parent for path in sorted(files))):
         try:
-            Records(folder).remove(unwanted)
+            Records(folder).remove(content.shown_in)
         except PodevalError as error:
             _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in plain data."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _texts(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for part in value:
-            yield from _texts(part)
 
 
 def _own_runs(row: SubmissionRow, board: Path) -> list[RunFolder]:
@@ -250,9 +290,10 @@ def _places(row: SubmissionRow, board: Path) -> list[Path]:
     return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in found]
 
 
-def _silence_battles(session: Session, places: list[Path]) -> None:
-    """No battle plays what was made of these runs any more; votes on it stay."""
+def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
+    """No battle plays what was made of these runs any more, wherever it lies; votes on it stay."""
     folders = {str(place.resolve()) + "/" for place in places}
     for output in session.scalars(select(Output).where(Output.audio != "")):
-        if any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders):
+        inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
+        if inside or output.sha256 in contents:
             output.active, output.audio = False, ""

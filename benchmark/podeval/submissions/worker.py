@@ -198,8 +198,12 @@ class Worker:
             try:
                 for job in self.hub.end_strays(lambda id: self.queue.get(id).state in OPEN):
                     self.log(f"job {job} was stopped: its submission is not under way any more")
+                for id in self.hub.delete_taken_down():
+                    self.log(f"{id}: what its jobs left on the Hub is deleted, as it was taken down")
             except HubUnavailable as error:
-                self.log(f"whether jobs have to be stopped cannot be told now: {error}")
+                self.log(f"whether jobs have to be stopped or results deleted cannot be told now: {error}")
+            except BadInput as error:
+                self.log(f"what jobs left of what was taken down is still on the Hub: {error}")
         if self.proposals is not None:
             self.proposals.settle_all()
 

@@ -1,0 +1,115 @@
+"""Where operators have copies of what submissions said: exports, reports, judges' records, backups, outside the board.
+
+A command that writes such a copy appends a line to `copies.jsonl` beside the database, or in the user's own cache where
+it names no board. A takedown goes through these lists. A copy that cannot be listed is made all the same.
+"""
+
+import logging
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from podeval.errors import PodevalError
+from podeval.metrics.judged import default_records
+from podeval.store.files import append_line, read_lines
+
+FILE = "copies.jsonl"
+
+Kind = Literal["backup", "records", "export", "report", "dialogues", "review"]
+
+_LOG = logging.getLogger("podeval.store")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One copy.
+
+    Attributes:
+        kind: what made it.
+        place: absolute path of a file, or of a folder of records or a backup.
+        host: the machine that it was made on.
+        made_at: when, UTC, ISO 8601.
+        about: runs that all of it is about, as `benchmark/split/system`; empty where it is about more.
+    """
+
+    kind: Kind
+    place: str
+    host: str
+    made_at: str
+    about: tuple[str, ...] = ()
+
+
+def folder_of_list(database: str | Path, runs: Path) -> Path | None:
+    """Where the list of a board lies: beside a file of SQLite, else with the runs; None where neither is there."""
+    from podeval.store.database import address
+
+    url = address(database)
+    file = Path(str(url.database)) if url.get_backend_name() == "sqlite" else None
+    if file is not None and file.is_file():
+        return file.parent
+    return runs if runs.is_dir() else None
+
+
+def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Iterable[str] = ()) -> None:
+    """Note copies that were made, or will be; each once. What goes wrong is logged and stops nobody.
+
+    Args:
+        kind: what made them.
+        places: files, or a folder of records.
+        folder: with the list; None for the one of this user.
+        about: see `Copy`.
+    """
+    try:
+        file = (folder or default_records().parent) / FILE
+        listed = {(copy.kind, copy.place, copy.about) for copy in _copies_in(file)}
+        runs = tuple(sorted(about))
+        for place in places:
+            copy = Copy(kind, str(place.absolute()), socket.gethostname(), _now(), runs)
+            if (copy.kind, copy.place, copy.about) not in listed:
+                append_line(file, asdict(copy))
+    except Exception as error:
+        _LOG.warning("a takedown will not know of the copy in %s: %s", ", ".join(map(str, places)), error)
+
+
+def copies(folders: Iterable[Path | None]) -> list[Copy]:
+    """All copies that are listed in some folders and in this user's own list, each once."""
+    files = [folder / FILE for folder in folders if folder is not None] + [default_records().parent / FILE]
+    kept: dict[tuple[str, str, tuple[str, ...]], Copy] = {}
+    for file in dict.fromkeys(path.resolve() for path in files):
+        try:
+            for copy in _copies_in(file):
+                kept[copy.kind, copy.place, copy.about] = copy
+        except (PodevalError, KeyError, TypeError) as error:
+            _LOG.warning("some copies of what is taken down are not known: %s", error)
+    return list(kept.values())
+
+
+def lines_of_list(folder: Path | None) -> list[object]:
+    """The lines of the list in a folder; none where they cannot be read, which is logged."""
+    try:
+        return [] if folder is None else read_lines(folder / FILE)
+    except PodevalError as error:
+        _LOG.warning("some copies will not be known to a takedown: %s", error)
+        return []
+
+
+def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
+    """Add the lines of another list that are not in the one of a folder; what goes wrong is logged."""
+    there = lines_of_list(folder)
+    try:
+        for line in lines:
+            if folder is not None and line not in there:
+                append_line(folder / FILE, line)
+    except PodevalError as error:
+        _LOG.warning("some copies will not be known to a takedown: %s", error)
+
+
+def _copies_in(file: Path) -> list[Copy]:
+    return [Copy(**{**line, "about": tuple(line["about"])}) for line in read_lines(file)]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

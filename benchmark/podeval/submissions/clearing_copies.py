@@ -1,0 +1,257 @@
+"""Taking what was taken down out of copies: files that commands of ours wrote elsewhere, and words in the tables.
+
+Each copy is a step of its own: one that fails is told with what is left to do, and the others go on.
+"""
+
+import html
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy import text as sql
+from sqlalchemy.orm import Session
+
+from podeval.audio.container import AUDIO_ENDINGS
+from podeval.audio.decode import content_hash
+from podeval.errors import PodevalError
+from podeval.judges.records import Records
+from podeval.store.copies import Copy
+from podeval.store.database import Database
+from podeval.store.files import write_whole
+from podeval.store.tables import ListeningAnswer, ListeningTest, Output, Vote
+from podeval.submissions.spoken_content import SpokenContent
+from podeval.submissions.taken_down import TakenDown, write_beside
+
+EMPTIED = "[taken down]"
+"""What stands in a listening test in the place of a text."""
+
+SILENT = "/taken-down"
+"""Path of no recording, in a listening test in the place of one."""
+
+_SHOWN = ("text", "prompt", "criteria", "instructions", "aspect", "consent")
+"""What a design shows in words; ids, which answers refer to, stay."""
+
+Words = Callable[[str], str]
+
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def clear_copies(
+    copies: Iterable[Copy], content: SpokenContent, taken: TakenDown, places: Collection[str]
+) -> Iterator[str]:
+    """Clear every copy that lies here; a sentence for each that held something, or that a person has to look after.
+
+    Args:
+        copies: what is listed.
+        content: what was said.
+        taken: the decision.
+        places: where its runs are, or were, as `benchmark/split/system`.
+    """
+    for copy in copies:
+        path = Path(copy.place)
+        try:
+            if not path.exists():
+                yield (
+                    f"{copy.place} ({copy.kind}, made on {copy.host} at {copy.made_at}) is not there: where it was "
+                    "moved, or lies on that machine, delete it there"
+                )
+            elif copy.kind == "backup":
+                write_beside(path, taken)
+                yield (
+                    f"{path} is a backup and may hold it: `podeval restore` leaves it out, as {path}.taken-down.jsonl "
+                    "says; keep that file beside it, or delete the backup and make another one"
+                )
+            elif cleared := _clear(copy, path, content, places):
+                yield cleared
+        except Exception as error:
+            yield f"{path} ({copy.kind}) could not be cleared ({error}): look into it, or delete it"
+
+
+def clear_file(path: Path, content: SpokenContent) -> str:
+    """Empty the words of a file that quote what was said, or delete it where it has no words of its own to keep.
+
+    Returns:
+        What was done; empty where it holds nothing of it.
+    """
+    kind = path.suffix.lower()
+    if kind[1:] in AUDIO_ENDINGS:
+        return _deleted(path) if content.heard_in(path) else ""
+
+    def words(text: str) -> str:
+        return "" if content.quoted_in(text) else text
+
+    if kind == ".parquet":
+        return _emptied(path, _parquet_without(path, words))
+    text = path.read_bytes().decode("utf-8", "replace")
+    match kind:
+        case ".jsonl":
+            changed = "".join(_line_without(line, words) for line in text.splitlines(True))
+        case ".json":
+            data = json.loads(text)
+            cleared = _without(data, words)
+            changed = text if cleared == data else json.dumps(cleared, ensure_ascii=False, indent=1) + "\n"
+        case _:
+            return _deleted(path) if content.quoted_in(html.unescape(_TAG.sub("", text))) else ""
+    return _emptied(path, changed.encode() if changed != text else None)
+
+
+def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Iterator[str]:
+    """Empty what listening tests show and what people wrote that quote what was said; sentences on what is left.
+
+    Answers and figures stay, and with them the digest of the design under which they were given.
+    """
+    with database.reading() as session:
+        designs = list(session.scalars(select(ListeningTest.design)))
+    recordings = {board / name for design in designs for name in _recordings_in(design)}
+    same = {path for path in recordings if _heard_in(path, content)}
+    played: list[tuple[Path, str]] = []
+
+    def work(session: Session) -> None:
+        played.clear()
+        if database.is_sqlite:
+            session.execute(sql("PRAGMA secure_delete = ON"))
+        for test in session.scalars(select(ListeningTest)):
+            design = _design_without(test.design, content, board, same)
+            if design != test.design:
+                played.extend((board / name, test.id) for name in _recordings_in(test.design) if board / name in same)
+                test.design = design
+        for vote in session.scalars(select(Vote).where(Vote.comment != "")):
+            vote.comment = "" if content.quoted_in(vote.comment) else vote.comment
+        for answer in session.scalars(select(ListeningAnswer).where(ListeningAnswer.reason != "")):
+            answer.reason = "" if content.quoted_in(answer.reason) else answer.reason
+
+    if content.texts or content.marks:
+        database.write(work)
+        if database.is_sqlite:
+            # What was overwritten lies in the log until it is written into the file; who reads just now keeps it there.
+            with database.engine.connect() as connection:
+                connection.exec_driver_sql("ROLLBACK")
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+                connection.exec_driver_sql("BEGIN")
+    yield from (_left(path, f"the test {test}") for path, test in dict.fromkeys(played) if not _inside(path, board))
+
+
+def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
+    """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
+    wanted = select(Output.audio).where(Output.audio != "", Output.sha256.in_(content.contents))
+    with database.reading() as session:
+        paths = [Path(audio) for audio in session.scalars(wanted)]
+    return [_left(path, "the arena") for path in paths if not _inside(path, board)]
+
+
+def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
+    """Delete the recordings below a folder that are the same and no run's output; adds what their files are known by.
+
+    Runs' outputs are deleted with their runs.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "outputs"]
+        for path in (Path(place) / name for name in names):
+            if path.suffix[1:].lower() in AUDIO_ENDINGS and _heard_in(path, content):
+                content.contents.add(content_hash(path))
+                path.unlink()
+
+
+def _inside(path: Path, board: Path) -> bool:
+    return path.resolve().is_relative_to(board.resolve())
+
+
+def _left(path: Path, where: str) -> str:
+    return f"{path}, which {where} played, is a copy that podeval did not make: delete it"
+
+
+def _clear(copy: Copy, path: Path, content: SpokenContent, places: Collection[str]) -> str:
+    if copy.kind == "records":
+        removed = Records(path).remove(content.shown_in)
+        return f"{path}: {removed} exchanges with a judge are removed" if removed else ""
+    if copy.about and not set(copy.about).isdisjoint(places):
+        return _deleted(path)
+    return clear_file(path, content)
+
+
+def _design_without(
+    design: dict[str, Any], content: SpokenContent, board: Path, same: Collection[Path]
+) -> dict[str, Any]:
+    def changed(value: Any, name: str = "") -> Any:
+        if isinstance(value, dict):
+            return {key: changed(part, key) for key, part in value.items()}
+        if isinstance(value, list | tuple):
+            return [changed(part, name) for part in value]
+        if not isinstance(value, str):
+            return value
+        if name == "audio":
+            return SILENT if board / value in same else value
+        return EMPTIED if name in _SHOWN and content.quoted_in(value) else value
+
+    return {key: changed(value, key) for key, value in design.items()}
+
+
+def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
+    """Every recording that a design names."""
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _recordings_in(part, key)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _recordings_in(part, name)
+    elif isinstance(value, str) and name == "audio":
+        yield value
+
+
+def _heard_in(path: Path, content: SpokenContent) -> bool:
+    try:
+        return content.heard_in(path)
+    except (PodevalError, OSError):
+        return False
+
+
+def _without(value: Any, words: Words) -> Any:
+    if isinstance(value, str):
+        return words(value)
+    if isinstance(value, dict):
+        return {key: _without(part, words) for key, part in value.items()}
+    return [_without(part, words) for part in value] if isinstance(value, list) else value
+
+
+def _line_without(line: str, words: Words) -> str:
+    """A line of JSON with its words; what is none is left out where it quotes."""
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return words(line)
+    changed = _without(data, words)
+    return line if changed == data else json.dumps(changed, ensure_ascii=False) + "\n"
+
+
+def _parquet_without(path: Path, words: Words) -> bytes | None:
+    """A table with its words; None where they all stay."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table, some = pq.read_table(path), False
+    for place, column in enumerate(table.schema):
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            values = table.column(place).to_pylist()
+            kept = [words(value) if value else value for value in values]
+            if kept != values:
+                table, some = table.set_column(place, column, pa.array(kept, column.type)), True
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue() if some else None
+
+
+def _emptied(path: Path, data: bytes | None) -> str:
+    if data is None:
+        return ""
+    write_whole(path, data)
+    return f"{path}: the words are emptied"
+
+
+def _deleted(path: Path) -> str:
+    path.unlink()
+    return f"{path} is deleted"

@@ -1,0 +1,121 @@
+"""What runs hold of what a system said, looked up before it is deleted, and whether a text or a file holds it too."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from podeval.audio.decode import content_hash
+from podeval.store.files import read_lines
+from podeval.store.run_folder import RunFolder
+from podeval.submissions.content_marks import marks_of_run, outputs_of, sound_mark
+
+LEAST_QUOTED = 24
+"""Letters of a whole passage by which a text is known to quote it, whatever its case, spaces and punctuation."""
+
+LEAST_COPIED = 40
+"""Letters in a row that are no coincidence, where the words are the system's own; `_STRIDE` more are always noticed."""
+
+_STRIDE = 10
+_RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
+
+
+@dataclass
+class SpokenContent:
+    """What runs say.
+
+    Attributes:
+        marks: digests by which it is known again.
+        contents: SHA-256 of the recordings' files, which cached facts are found by.
+        texts: passages that judges, readers and listeners may have been shown.
+        own: those of them that are the system's own words, and not the benchmark's.
+        records: keys of exchanges with judges, as far as results name them.
+    """
+
+    marks: set[str] = field(default_factory=set)
+    contents: set[str] = field(default_factory=set)
+    texts: set[str] = field(default_factory=set)
+    own: set[str] = field(default_factory=set)
+    records: set[str] = field(default_factory=set)
+
+    def add(self, run: RunFolder) -> None:
+        """Look up what a run holds."""
+        self.marks |= marks_of_run(run)
+        for path in run.outputs.glob("*"):
+            if path.suffix != ".json" and path.is_file() and path.stat().st_size:
+                self.contents.add(content_hash(path))
+        given = set()
+        for output in outputs_of(run):
+            self.own |= {answer.words for answer in output.answers}
+            if run.plan().track == "write":
+                self.own |= {turn.get("text", "") for turn in output.script}
+            elif output.script:
+                given.add(output.item)
+        for path in run.path.glob("*/results.jsonl"):
+            for line in read_lines(path):
+                notes = line["result"].get("notes", {})
+                self.records.update(_RECORD.findall(json.dumps(notes)))
+                if isinstance(transcript := notes.get("transcript"), str):
+                    # Of a script of the benchmark's every system says the same.
+                    (self.texts if line["item"] in given else self.own).add(transcript)
+        self.texts |= self.own
+        self.__dict__.pop("_openings", None)
+        self.__dict__.pop("_stretches", None)
+
+    def quoted_in(self, text: str) -> bool:
+        """Whether a text holds a whole passage, or a stretch of the system's own words."""
+        shown = _letters(text)
+        for place in range(len(shown) - LEAST_QUOTED + 1):
+            passages = self._openings.get(shown[place : place + LEAST_QUOTED], ())
+            if any(shown.startswith(passage, place) for passage in passages):
+                return True
+            if shown[place : place + LEAST_COPIED] in self._stretches:
+                return True
+        return False
+
+    def shown_in(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line of judges' records is about it."""
+        if line["key"][:16] in self.records:
+            return True
+        return self.quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
+
+    def heard_in(self, path: Path) -> bool:
+        """Whether a file is one of the recordings, or has its samples."""
+        if not self.contents and not self.marks:
+            return False
+        return content_hash(path) in self.contents or sound_mark(path) in self.marks - {""}
+
+    @cached_property
+    def _openings(self) -> dict[str, list[str]]:
+        kept: dict[str, list[str]] = {}
+        for passage in map(_letters, self.texts):
+            if len(passage) >= LEAST_QUOTED:
+                kept.setdefault(passage[:LEAST_QUOTED], []).append(passage)
+        return kept
+
+    @cached_property
+    def _stretches(self) -> set[str]:
+        return {
+            passage[place : place + LEAST_COPIED]
+            for passage in map(_letters, self.own)
+            for place in range(0, len(passage) - LEAST_COPIED + 1, _STRIDE)
+        }
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts_in(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from texts_in(part)
+
+
+def _letters(text: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFKC", text).casefold() if letter.isalnum())

@@ -1,0 +1,108 @@
+"""Decisions to take something down, as they outlive a backup: from a database, and in a file beside the backup."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.files import append_line, read_lines
+from podeval.store.moderation import TAKEN_DOWN, OperatorAction, note
+from podeval.submissions.content_marks import keep_marks, taken_down_marks
+
+ENDING = ".taken-down.jsonl"
+"""Of the file beside a backup, after the backup's own name."""
+
+
+@dataclass(frozen=True)
+class TakenDown:
+    """One decision.
+
+    Attributes:
+        submission: its id.
+        reason: shown with it.
+        by: who decided.
+        at: when, ISO 8601.
+        marks: digests by which its content is known again.
+        contents: SHA-256 of its recordings' files, where they are known.
+    """
+
+    submission: str
+    reason: str
+    by: str
+    at: str
+    marks: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+
+
+def keep_takedown(session: Session, taken: TakenDown) -> None:
+    """Note a decision, with the digests; one that is noted as it is changes nothing. The session has to be writing."""
+    now = datetime.fromisoformat(taken.at)
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == taken.submission)
+    if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == now).limit(1)) is None:
+        note(session, TAKEN_DOWN, taken.submission, taken.reason, taken.by, now)
+    keep_marks(session, taken.submission, taken.marks, taken.by, now)
+
+
+def taken_down_in(database: Database) -> list[TakenDown]:
+    """Every decision of a database, the newest of each submission."""
+    marks: dict[str, list[str]] = {}
+    for mark, submission in taken_down_marks(database).items():
+        marks.setdefault(submission, []).append(mark)
+    wanted = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+    with database.reading() as session:
+        return list(
+            {
+                row.subject: TakenDown(
+                    row.subject, row.reason, row.made_by, row.made_at.isoformat(), tuple(marks.get(row.subject, ()))
+                )
+                for row in session.scalars(wanted)
+            }.values()
+        )
+
+
+def write_beside(backup: Path, taken: TakenDown) -> None:
+    """Note a decision beside a backup that was made before it.
+
+    Raises:
+        BadInput: nothing can be written there.
+        DiskFull: there is no space.
+    """
+    if taken not in beside(backup):
+        append_line(_file_beside(backup), asdict(taken))
+
+
+def beside(backup: Path) -> list[TakenDown]:
+    """The decisions that were noted beside a backup.
+
+    Raises:
+        BadInput: the file is damaged; names the line.
+    """
+    file = _file_beside(backup)
+    try:
+        lines = read_lines(file)
+        return [
+            TakenDown(**{**line, "marks": tuple(line["marks"]), "contents": tuple(line["contents"])}) for line in lines
+        ]
+    except (TypeError, KeyError) as error:
+        raise BadInput(f"{file} is damaged ({error}); it says what was taken down since {backup} was made") from None
+
+
+def together(*parts: Iterable[TakenDown]) -> list[TakenDown]:
+    """All decisions, one a submission, with what any of them knows of its content."""
+    kept: dict[str, TakenDown] = {}
+    for each in (taken for part in parts for taken in part):
+        other = kept.get(each.submission, each)
+        marks, contents = {*each.marks, *other.marks}, {*each.contents, *other.contents}
+        kept[each.submission] = TakenDown(
+            each.submission, each.reason, each.by, each.at, tuple(sorted(marks)), tuple(sorted(contents))
+        )
+    return list(kept.values())
+
+
+def _file_beside(backup: Path) -> Path:
+    return backup.with_name(backup.name + ENDING)
