@@ -26,8 +26,8 @@ SECRET = "hf_abcdefghijklmnopqrstuv"
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
 
 

@@ -23,8 +23,8 @@ LATER = NOW + timedelta(days=8)
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database)
 
 

@@ -42,9 +42,8 @@ def said(*arguments: str | Path) -> str:
 
 
 def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
-    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         row = tiny.enqueue(Queue(database), "singer")
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
@@ -70,9 +69,8 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
 
 
 def test_every_setting_of_jobs_is_read_from_the_environment(
-    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         tiny.enqueue(Queue(database), "singer")
     settings = {"IMAGE": IMAGE, "FLAVOR": "h200", "TIMEOUT": "90m", "NAMESPACE": "lab", "BUDGET": "20"}
@@ -89,9 +87,8 @@ def test_every_setting_of_jobs_is_read_from_the_environment(
 
 
 def test_a_worker_starts_while_the_hub_is_down(
-    tiny: ModuleType, hub_jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, hub_client: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         queue = Queue(database)
         row = tiny.enqueue(queue, "singer")
