@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -142,8 +143,9 @@ def test_no_other_site_shows_our_pages_within_its_own(stranger: TestClient, loca
 
 
 def test_strangers_are_not_told_where_things_lie(
-    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board_app: ModuleType, folder_of_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.copytree(folder_of_runs, tmp_path / "runs")
     monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
     monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
     client = TestClient(board_app.build(tmp_path / "runs", "0.0.0.0"), raise_server_exceptions=False)
@@ -329,11 +331,12 @@ def test_a_head_larger_than_any_browser_sends_is_refused(slow_server: tuple[str,
 
 
 def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
-    board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    board_app: ModuleType, folder_of_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Session fixation: what a stranger put into the cookie before is gone afterwards."""
     from loopback_provider import LoopbackProvider
 
+    shutil.copytree(folder_of_runs, tmp_path / "runs")
     with LoopbackProvider() as provider:
         monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
         monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")

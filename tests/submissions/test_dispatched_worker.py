@@ -75,7 +75,7 @@ def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_kil
         worker.wait()
         killed_in = queue.get(second.id).state
         # The killed worker's lease is of two minutes, as workers have it: it is let lapse here.
-        opened.write(lapse)
+        tiny.let_leases_lapse(opened)
         assert queue.sweep() == [second.id]
         other = start()
         wait_for(lambda: queue.get(second.id).state == "published", tmp_path)
@@ -92,18 +92,6 @@ def enqueue(tiny: ModuleType, queue: Queue, profile: str) -> SubmissionRow:
     row = queue.receive(plain, owner="operator", quotas=False, profile=profile)
     queue.move(row.id, "received", "checked", by="gate", pinned={"passed": True})
     return queue.move(row.id, "checked", "queued", by="gate")
-
-
-def lapse(session: object) -> None:
-    from datetime import UTC, datetime
-
-    from sqlalchemy import update
-    from sqlalchemy.orm import Session
-
-    from podeval.store.submission_tables import Lease
-
-    assert isinstance(session, Session)
-    session.execute(update(Lease).values(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
 
 
 def wait_for(there: Callable[[], bool], place: Path, seconds: float = 90.0) -> None:
