@@ -8,6 +8,7 @@ imports are made all the same, those of all examples in one process. What those 
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 import shlex
@@ -93,14 +94,20 @@ def commands(code: str) -> list[list[str]]:
     return [line[1:] for line in plain if line and line[0] == "podeval"]
 
 
-@pytest.mark.parametrize("example", of("bash"))
-def test_a_command_in_an_example_is_one_that_podeval_takes(example: Example) -> None:
+@functools.cache
+def podeval() -> Any:
+    """The command line, put together once: that takes a tenth of a second."""
     import typer.main
 
     from podeval import cli
 
+    return typer.main.get_command(cli.app)
+
+
+@pytest.mark.parametrize("example", of("bash"))
+def test_a_command_in_an_example_is_one_that_podeval_takes(example: Example) -> None:
     for words in commands(example.code):
-        command: Any = typer.main.get_command(cli.app)
+        command = podeval()
         left = list(words)
         while hasattr(command, "get_command") and left and not left[0].startswith("-"):
             context = command.make_context("podeval", [], resilient_parsing=True)
