@@ -6,6 +6,7 @@ the pages themselves print them. What is not run has at least to be a command, w
 """
 
 import contextlib
+import functools
 import glob
 import json
 import re
@@ -71,13 +72,19 @@ def commands_of(page: str) -> list[Command]:
     return [Command(placed[at], f"{page}:{text.count(chr(10), 0, at) + 1}") for at in sorted(placed)]
 
 
+@functools.cache
+def podeval() -> Any:
+    """The command line, put together once: that takes a tenth of a second."""
+    return typer.main.get_command(cli.app)
+
+
 def parsed(words: list[str]) -> None:
     """Have podeval's own parser read a command, and run nothing.
 
     Raises:
         WRONG: there is no such command or option, or something is missing.
     """
-    command: Any = typer.main.get_command(cli.app)
+    command = podeval()
     left = list(words)
     while hasattr(command, "get_command"):
         context = command.make_context("podeval", [], resilient_parsing=True)

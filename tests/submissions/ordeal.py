@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass
 class Outcome:
-    """How many kills met a worker that was alive, and how long everything took."""
+    """How many kills met a worker with a claim, and how long everything took."""
 
     kills: int
     seconds: float
@@ -59,12 +59,12 @@ def undergo(
             process.start()
             running.append(process)
         time.sleep(dice.uniform(*between))
-        if killed < kills:
-            victim = dice.choice(running)
-            if victim.is_alive():
-                victim.kill()
-                victim.join()
-                killed += 1
+        at_work = _holding(queue, running)
+        if killed < kills and at_work:
+            victim = dice.choice(at_work)
+            victim.kill()
+            victim.join()
+            killed += 1
         assert time.monotonic() - began < 60 * 30, "it takes too long"
     for process in running:
         process.join(60)
@@ -72,6 +72,12 @@ def undergo(
     attempts = sum(row.attempt for row in queue.all())
     database.close()
     return Outcome(killed, time.monotonic() - began, attempts)
+
+
+def _holding(queue: Any, running: list[Any]) -> list[Any]:
+    """The workers that hold a claim: there is something to lose if they die."""
+    holders = {lease.worker.rpartition(":")[2] for lease in queue.leases()}
+    return [process for process in running if process.is_alive() and str(process.pid) in holders]
 
 
 def _check(queue: Any, folder: Path, names: list[str], items: tuple[str, ...]) -> None:

@@ -2,12 +2,11 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -24,6 +23,8 @@ sys.path.insert(0, {folder!r})
 import tiny_worker as tiny
 tiny.settle_in()
 from podeval.cli import main
+from podeval.leaderboard import build
+build.build = lambda board: None
 sys.argv = ["podeval", "worker", "--watch", "--dispatch", "--trust-models", "--pause", "0.5",
     "--database", {database!r}, "--board", {place!r} + "/board", "--work", {place!r} + "/work"]
 main()
@@ -42,18 +43,15 @@ def database(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def start(database: str, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Popen[str]"]]:
+def start(database: str, tmp_path: Path, warm_python: Any) -> Iterator[Callable[[], Any]]:
     """Start a worker as its own process."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Any] = []
 
-    def begin() -> "subprocess.Popen[str]":
+    def begin() -> Any:
         folder = str(Path(__file__).parent)
-        env = os.environ | {"TALLY_SECONDS": "0.2"}
         program = COMMAND.format(folder=folder, place=str(tmp_path), database=database)
-        with (tmp_path / f"worker-{len(running)}.log").open("w") as log:
-            running.append(
-                subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log, text=True, env=env)
-            )
+        log = tmp_path / f"worker-{len(running)}.log"
+        running.append(warm_python.start(program, log, environment={"TALLY_SECONDS": "0.15"}))
         return running[-1]
 
     yield begin
@@ -63,7 +61,7 @@ def start(database: str, tmp_path: Path) -> Iterator[Callable[[], "subprocess.Po
 
 
 def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_killed(
-    tiny: ModuleType, database: str, start: Callable[[], "subprocess.Popen[str]"], tmp_path: Path
+    tiny: ModuleType, database: str, start: Callable[[], Any], tmp_path: Path
 ) -> None:
     with Database(database) as opened:
         queue = Queue(opened, Policy(pause_seconds=0.0))
@@ -77,7 +75,7 @@ def test_a_worker_is_woken_for_what_comes_and_another_takes_over_where_it_is_kil
         worker.wait()
         killed_in = queue.get(second.id).state
         # The killed worker's lease is of two minutes, as workers have it: it is let lapse here.
-        opened.write(lapse)
+        tiny.let_leases_lapse(opened)
         assert queue.sweep() == [second.id]
         other = start()
         wait_for(lambda: queue.get(second.id).state == "published", tmp_path)
@@ -94,18 +92,6 @@ def enqueue(tiny: ModuleType, queue: Queue, profile: str) -> SubmissionRow:
     row = queue.receive(plain, owner="operator", quotas=False, profile=profile)
     queue.move(row.id, "received", "checked", by="gate", pinned={"passed": True})
     return queue.move(row.id, "checked", "queued", by="gate")
-
-
-def lapse(session: object) -> None:
-    from datetime import UTC, datetime
-
-    from sqlalchemy import update
-    from sqlalchemy.orm import Session
-
-    from podeval.store.submission_tables import Lease
-
-    assert isinstance(session, Session)
-    session.execute(update(Lease).values(expires_at=datetime(2020, 1, 1, tzinfo=UTC)))
 
 
 def wait_for(there: Callable[[], bool], place: Path, seconds: float = 90.0) -> None:

@@ -1,5 +1,6 @@
 """A job's own command, run in a container of its own volumes: a tiny VITS speaks as it would on the Hub's machine."""
 
+import json
 import subprocess
 import sys
 import threading
@@ -69,7 +70,33 @@ class Container:
                     job.write("/results", path.relative_to(self.folder / "results").as_posix(), path.read_bytes())
 
 
-@pytest.mark.skipif(sandbox.missing() is not None, reason="no bubblewrap here, which stands for the container")
+pytestmark = pytest.mark.skipif(
+    sandbox.missing() is not None, reason="no bubblewrap here, which stands for the container"
+)
+
+
+def test_what_a_job_is_told_is_read_in_its_container_and_what_it_answers_is_heard(
+    tiny: ModuleType, beside: Any, hub_client: Any, store: Path, tmp_path: Path
+) -> None:
+    """By a model of no class that there is: it is refused where it would be opened, before anything heavy is."""
+    hub, safetensors = beside("test_hub_jobs"), beside("conftest").safetensors
+    files = {"config.json": b'{"model_type": "unheard_of"}', "model.safetensors": safetensors()}
+    hub_client.repos.publish("models", "x/singer", files, sha="a" * 40)
+    hub_client.repos.jobs.plays = Container(tmp_path / "container")
+    with Database(store) as database:
+        queue = Queue(database, Policy())
+        row = tiny.enqueue(queue, "singer")
+        tiny.worker(queue, tmp_path, hub=hub.on_the_hub(queue)).once()
+        refused = queue.get(row.id)
+    assert refused.state == "failed"
+    assert refused.reason.startswith("the model cannot be run: ")
+    assert "unheard_of" in refused.reason
+    asked = [json.loads(line) for line in (tmp_path / "container/asked/items.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in asked] == list(tiny.ITEMS)
+    assert len(hub_client.repos.jobs.specs) == 1
+
+
+@pytest.mark.long
 def test_what_a_job_is_told_makes_a_real_model_speak(
     tiny: ModuleType, beside: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,8 +28,8 @@ SECRET = "hf_abcdefghijklmnopqrstuv"
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
 
 
@@ -164,8 +164,8 @@ def test_a_killed_worker_finds_its_job_again_and_starts_no_second(
     process.kill()
     process.join()
     go_on.set()
-    wait_for(lambda: queue.sweep() == [row.id])
-    time.sleep(0.05)
+    tiny.let_leases_lapse(queue.database)
+    assert queue.sweep() == [row.id]
     worker = tiny.worker(queue, tmp_path, hub=on_the_hub(queue))
     assert worker.once() == row.id
     assert queue.get(row.id).state == "published", queue.get(row.id).reason

@@ -23,8 +23,8 @@ LATER = NOW + timedelta(days=8)
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database)
 
 
@@ -101,7 +101,9 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("steps", range(8))
+@pytest.mark.parametrize(
+    "steps", [0, 3, 7, *(pytest.param(steps, marks=pytest.mark.long) for steps in (1, 2, 4, 5, 6))]
+)
 def test_a_kill_while_it_removes_harms_nothing(
     tiny: ModuleType, queue: Queue, cancelled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:

@@ -1,5 +1,6 @@
 """`podeval queue` and its kin, with many submissions."""
 
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +33,10 @@ def asked() -> Iterator[list[str]]:
     "command", [("queue",), ("submissions", "list"), ("submissions", "jobs"), ("submissions", "jobs", "--json")]
 )
 def test_a_long_list_asks_the_database_as_often_as_a_short_one(
-    tiny: ModuleType, tmp_path: Path, asked: list[str], command: tuple[str, ...]
+    tiny: ModuleType, empty_store: Path, tmp_path: Path, asked: list[str], command: tuple[str, ...]
 ) -> None:
     def listed(count: int) -> tuple[int, list[str]]:
-        place = tmp_path / f"{count}.db"
+        place = Path(shutil.copy(empty_store, tmp_path / f"{count}.db"))
         with Database(place) as database:
             queue = Queue(database)
             rows = [tiny.enqueue(queue, f"system_{number}", owner=f"owner {number}") for number in range(count)]

@@ -1,5 +1,6 @@
 """The Hub as the record of submissions and results: pushed, read back into an empty server, never twice."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -23,12 +24,12 @@ def repos(hub_client: Any) -> tuple[AppendOnly, AppendOnly]:
 
 
 @pytest.fixture
-def server(tmp_path: Path, repos: Any) -> Iterator[Any]:
+def server(tmp_path: Path, empty_store: Path, repos: Any) -> Iterator[Any]:
     """Makers of servers: each with a database of its own."""
     opened: list[Database] = []
 
     def make(name: str) -> Mirror:
-        opened.append(Database(tmp_path / f"{name}.db"))
+        opened.append(Database(Path(shutil.copy(empty_store, tmp_path / f"{name}.db"))))
         return Mirror(Queue(opened[-1]), *repos)
 
     yield make

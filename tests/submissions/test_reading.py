@@ -280,7 +280,7 @@ def test_a_folder_of_systems_is_read_and_named_after_them(tmp_path: Path) -> Non
         load_all(tmp_path)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.text(max_size=60), st.integers(0, len(GOOD)))
 def test_whatever_is_typed_into_a_document_it_is_read_or_refused(typed: str, at: int) -> None:
     with contextlib.suppress(BadInput):

@@ -70,6 +70,7 @@ def write_document(source: dict[str, str], benchmark: str) -> None:
     Path("submission.yaml").write_text(yaml.safe_dump(plain))
 
 
+@pytest.mark.long
 def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]]) -> None:
     # Half a second at 8 kHz: the metrics that need models refuse that, and the 51 items take seconds.
     Path("outputs").mkdir()

@@ -24,8 +24,8 @@ CARD = b"---\nlicense: cc0-1.0\n---\n# Tiny VITS\n" + b"Made of random numbers f
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database)
 
 

@@ -39,8 +39,8 @@ ALICE = Submitter("alice", ("alice-lab",))
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database, Policy(open_per_owner=2))
 
 

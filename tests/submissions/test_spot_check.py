@@ -24,8 +24,8 @@ from podeval.submissions.spot_check import SpotCheck, compared
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database)
 
 

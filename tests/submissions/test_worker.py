@@ -15,8 +15,8 @@ from podeval.submissions.queue import Queue
 
 
 @pytest.fixture
-def queue(tmp_path: Path) -> Iterator[Queue]:
-    with Database(tmp_path / "store.db") as database:
+def queue(store: Path) -> Iterator[Queue]:
+    with Database(store) as database:
         yield Queue(database, Policy(lease_seconds=2, pause_seconds=0.0))
 
 
@@ -66,7 +66,7 @@ def test_a_worker_goes_on_after_an_error_that_nobody_expected(tiny: ModuleType, 
 
 @pytest.mark.parametrize(
     ("kills", "submissions", "item_seconds", "longest"),
-    [(6, 2, 0.2, 0.5), pytest.param(50, 4, 1.0, 1.0, marks=pytest.mark.long)],
+    [(3, 2, 0.15, 0.3), pytest.param(50, 4, 1.0, 1.0, marks=pytest.mark.long)],
 )
 def test_killed_workers_lose_nothing_and_double_nothing(
     tiny: ModuleType,

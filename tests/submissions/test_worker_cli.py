@@ -9,6 +9,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from podeval import sandbox
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.store.database import Database
@@ -41,10 +42,14 @@ def said(*arguments: str | Path) -> str:
     return done.output
 
 
+def trusted() -> list[str]:
+    """What an operator says who has no box for what jobs hand back."""
+    return ["--trust-models"] if sandbox.missing() else []
+
+
 def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
-    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         row = tiny.enqueue(Queue(database), "singer")
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
@@ -53,7 +58,7 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
     places = ("--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
-    out = said("worker", "--once", *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
+    out = said("worker", "--once", *trusted(), *places, "--image", IMAGE, "--flavor", "h200", "--timeout", "90m")
     assert "a job costs at most 7.50 USD on h200; 0.00 of 20.00 USD are gone" in out
     assert f"{row.id}: published" in out
     (spec,) = hub_jobs.specs
@@ -70,9 +75,8 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
 
 
 def test_every_setting_of_jobs_is_read_from_the_environment(
-    tiny: ModuleType, hub_jobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         tiny.enqueue(Queue(database), "singer")
     settings = {"IMAGE": IMAGE, "FLAVOR": "h200", "TIMEOUT": "90m", "NAMESPACE": "lab", "BUDGET": "20"}
@@ -82,16 +86,16 @@ def test_every_setting_of_jobs_is_read_from_the_environment(
     monkeypatch.setenv("PODEVAL_EXECUTOR", "hf-jobs")
     monkeypatch.setattr("podeval.leaderboard.build.build", lambda board: None)
     monkeypatch.setattr("podeval.submissions.hub_generation.OnTheHub.pause", 0.05)
-    said("worker", "--once", "--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    places = ("--database", store, "--board", tmp_path / "board", "--work", tmp_path / "work")
+    said("worker", "--once", *trusted(), *places)
     (spec,) = hub_jobs.specs
     assert (spec["dockerImage"], spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == (IMAGE, "h200", 5_400, 2)
     assert {volume["source"] for volume in spec["volumes"]} == {"x/singer", "lab/in", "lab/out"}
 
 
 def test_a_worker_starts_while_the_hub_is_down(
-    tiny: ModuleType, hub_jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: ModuleType, hub_jobs: Any, hub_client: Any, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "store.db"
     with Database(store) as database:
         queue = Queue(database)
         row = tiny.enqueue(queue, "singer")

@@ -1,12 +1,15 @@
 """A backup of both kinds of database, made while votes come in, and what is refused."""
 
+import contextlib
 import json
 import os
+import resource
 import shutil
+import signal
 import sqlite3
 import tarfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -334,32 +337,34 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
-def test_a_backup_that_finds_no_room_leaves_nothing(
-    small_arena: Make, database_place: str, tmp_path: Path, warm_python: Any
-) -> None:
+def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_place: str, tmp_path: Path) -> None:
     """RLIMIT_FSIZE stands for the full disk: a write beyond 400 kB fails as one on a full disk does."""
     small_arena()
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "large.json").write_bytes(os.urandom(600_000))
-    program = (
-        "import resource, signal, sys\n"
-        "from pathlib import Path\n"
-        "from podeval.store.backup import back_up\n"
-        "from podeval.store.files import DiskFull\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))\n"
-        "try:\n    back_up(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))\n"
-        "except DiskFull as error:\n    print(error)\n"
-    )
     for name in ("backup", "backup.tar.gz"):
         place = tmp_path / "backups" / name
         place.parent.mkdir(exist_ok=True)
-        output = tmp_path / f"{name}.log"
-        done = warm_python.start(program, output, str(place), database_place, str(runs))
-        assert done.wait() == 0, output.read_text()
-        assert f"the disk is full: there is no backup {place}" in output.read_text().splitlines()[-1]
+        with (
+            no_file_larger_than(400_000),
+            pytest.raises(DiskFull, match="the disk is full: there is no backup") as full,
+        ):
+            backups.back_up(place, database_place, runs)
+        assert str(place) in str(full.value)
         assert list(place.parent.iterdir()) == []
+
+
+@contextlib.contextmanager
+def no_file_larger_than(most: int) -> Iterator[None]:
+    """For this process, which is told so instead of ended."""
+    before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 def test_wrong_places_are_sentences(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The time of day is set forward and back, as by a first synchronisation: who waits, and who is shut out."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -38,8 +39,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def queue(tmp_path: Path, clock: Clock) -> Iterator[Queue]:
-    with Database(tmp_path / "queue.db") as database:
+def queue(tmp_path: Path, empty_store: Path, clock: Clock) -> Iterator[Queue]:
+    with Database(Path(shutil.copy(empty_store, tmp_path / "queue.db"))) as database:
         yield Queue(database, Policy(), clock=clock)
 
 

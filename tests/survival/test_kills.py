@@ -252,7 +252,7 @@ def test_a_database_server_that_is_killed_while_people_vote_loses_no_vote_and_co
     for thread in threads:
         thread.start()
     try:
-        for _ in range(3):
+        for _ in range(2):
             before, deadline = len(acknowledged), time.monotonic() + 60
             while len(acknowledged) < before + 4:
                 assert not failed, failed

@@ -42,15 +42,15 @@ def warm(script: Any, warm_python: Any, tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(
-    ("listeners", "seconds", "period", "systems"),
-    [(5, 4.5, 2.2, 5), pytest.param(12, 10, 3, 12, marks=pytest.mark.long)],
+    ("listeners", "seconds", "period", "sound", "systems"),
+    [(4, 2.5, 1.2, 0.4, 4), pytest.param(12, 10, 3, 1.0, 12, marks=pytest.mark.long)],
 )
 def test_votes_of_many_who_signed_in_are_all_there_once(
-    script: Any, tmp_path: Path, listeners: int, seconds: float, period: float, systems: int
+    script: Any, tmp_path: Path, listeners: int, seconds: float, period: float, sound: float, systems: int
 ) -> None:
     place = str(tmp_path / "podeval.db")
     size = {"listeners": listeners, "systems": systems, "items": systems}
-    found = script.load(tmp_path, place, **size, seconds=seconds, period=period, sound=1)
+    found = script.load(tmp_path, place, **size, seconds=seconds, period=period, sound=sound)
     assert found["lost"] == []
     assert found["doubled"] == 0
     assert found["not_told"] == 0
