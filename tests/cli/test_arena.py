@@ -115,7 +115,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
 
 
 def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
-    vote, *_ = judged(database)
+    vote, *_ = judged(database, voters=2)
     assert podeval("arena", "exclude", vote, "--reason", "our own test", "--by", "ada").code == 0
     assert "excluded by ada  our own test" in podeval("arena", "flags", "--vote", vote).out
     assert json.loads(podeval("arena", "status", "--json").out)["excluded"] == 1
