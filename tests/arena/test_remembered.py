@@ -1,10 +1,11 @@
-import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from podeval.arena import remembered
 from podeval.arena.refusal import Refused
 from podeval.arena.remembered import Remembered
 from podeval.store.tables import Output
@@ -12,12 +13,15 @@ from podeval.store.tables import Output
 Make = Callable[..., Any]
 
 
-def test_things_are_kept_for_a_while_and_not_for_ever() -> None:
-    kept: Remembered[str] = Remembered(seconds=0.2, most=2)
+def test_things_are_kept_for_a_while_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(remembered, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    kept: Remembered[str] = Remembered(seconds=30, most=2)
     kept.put("a", "x")
+    now[0] += 29
     assert kept.get("a") == "x"
     assert kept.get("b") is None
-    time.sleep(0.25)
+    now[0] += 2
     assert kept.get("a") is None
 
 

@@ -14,6 +14,10 @@ from podeval.store.tables import Battle, Output, System, Vote
 Make = Callable[..., Any]
 ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 """Statistics of many battles, which do not depend on the database."""
+SERVER_LONG = pytest.mark.parametrize(
+    "database_place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
+)
+"""What a database has little part in; that it works on a server, tests of what it keeps show."""
 
 
 def battles(small: Any) -> list[Battle]:
@@ -21,6 +25,7 @@ def battles(small: Any) -> list[Battle]:
         return list(session.scalars(select(Battle)))
 
 
+@SERVER_LONG
 def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     small = small_arena(systems=4, items=2, gold_share=0.0)
     for _ in range(2 * 6):
@@ -32,6 +37,7 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     assert small.serve("bob")
 
 
+@SERVER_LONG
 def test_battles_that_were_only_opened_are_not_judged(small_arena: Make) -> None:
     small = small_arena(systems=2, items=2, gold_share=0.0)
     tabs = [small.serve("alice") for _ in range(2)]
@@ -214,6 +220,7 @@ def test_an_open_battle_can_be_shown_again(small_arena: Make) -> None:
     assert small.arena.show(battle.token, "alice") == battle
 
 
+@SERVER_LONG
 def test_a_repeated_battle_has_its_sides_exchanged_and_does_not_count(small_arena: Make) -> None:
     small = small_arena(systems=6, items=4, gold_share=1.0, gold_after=6)
     for _ in range(6):

@@ -1,6 +1,7 @@
 """An operator's way through an arena, by the real command line."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,18 @@ def manifest(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def database(podeval: Podeval, manifest: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def empty(empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An arena in which nothing is, as `podeval arena init` makes it."""
     place = tmp_path / "arena.db"
+    shutil.copy(empty_store, place)
     monkeypatch.setenv("DATABASE_URL", str(place))
-    assert podeval("arena", "init").code == 0
-    assert podeval("arena", "add", manifest).out == "3 new systems, 1 new items, 3 new outputs\n"
     return place
+
+
+@pytest.fixture
+def database(podeval: Podeval, manifest: Path, empty: Path) -> Path:
+    assert podeval("arena", "add", manifest).out == "3 new systems, 1 new items, 3 new outputs\n"
+    return empty
 
 
 def judged(database: Path, voters: int = 8) -> list[str]:
@@ -108,7 +115,7 @@ def test_a_person_is_erased_by_the_name_that_operators_know(podeval: Podeval, da
 
 
 def test_votes_are_excluded_restored_and_erased(podeval: Podeval, database: Path, hub_client: Any) -> None:
-    vote, *_ = judged(database)
+    vote, *_ = judged(database, voters=2)
     assert podeval("arena", "exclude", vote, "--reason", "our own test", "--by", "ada").code == 0
     assert "excluded by ada  our own test" in podeval("arena", "flags", "--vote", vote).out
     assert json.loads(podeval("arena", "status", "--json").out)["excluded"] == 1
@@ -140,7 +147,7 @@ def test_an_alarm_is_no_success(podeval: Podeval, database: Path) -> None:
         (("add", "absent.yaml"), "cannot read absent.yaml"),
     ],
 )
-def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, database: Path, arguments: Any, says: str) -> None:
+def test_what_cannot_be_done_is_a_sentence(podeval: Podeval, empty: Path, arguments: Any, says: str) -> None:
     done = podeval("arena", *arguments)
     assert done.code == 2
     assert says in done.err

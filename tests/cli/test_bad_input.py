@@ -314,26 +314,31 @@ def test_a_host_that_is_none_is_told(podeval: Podeval, tmp_path: Path) -> None:
     assert "cannot listen on 256.1.2.3" in said.err
 
 
-def test_a_name_that_is_no_text_is_shown_and_is_valid_json(tmp_path: Path) -> None:
+@pytest.fixture
+def no_text(tmp_path: Path) -> bytes:
+    """A sound whose name is no text."""
     name = os.fsencode(tmp_path) + b"/caf\xe9.wav"
     soundfile.write(tmp_path / "a.wav", noise(1), RATE)
     os.rename(tmp_path / "a.wav", name)
-    done = subprocess.run([COMMAND, "measure", "loudness", name, "--json"], capture_output=True, check=False)
+    return name
+
+
+def test_a_name_that_is_no_text_is_shown(no_text: bytes) -> None:
+    done = subprocess.run([COMMAND, "measure", "loudness", no_text], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert os.fsencode(json.loads(done.stdout)["file"]) == name
-    done = subprocess.run([COMMAND, "measure", "loudness", name], capture_output=True, check=False)
-    assert done.returncode == 0
     assert rb"caf\udce9.wav: integrated" in done.stdout
 
 
-def test_the_real_command_says_the_same(files: Path) -> None:
-    program = [str(COMMAND), "measure", "loudness", "text.wav", "silence.wav", f"./{AWKWARD}", "--json"]
-    done = subprocess.run(program, capture_output=True, text=True, cwd=files, check=False)
+def test_the_real_command_says_the_same_and_a_name_that_is_no_text_is_valid_json(files: Path, no_text: bytes) -> None:
+    names = [b"text.wav", b"silence.wav", no_text, f"./{AWKWARD}".encode()]
+    program = [COMMAND, "measure", "loudness", *names, "--json"]
+    done = subprocess.run(program, capture_output=True, cwd=files, check=False)
     assert done.returncode == 2
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["file"] for line in lines] == ["text.wav", "silence.wav", AWKWARD]
+    assert [os.fsencode(line["file"]) for line in lines] == [*names[:3], AWKWARD.encode()]
     assert "is a text file, not audio" in lines[0]["unscored"]
-    assert done.stderr == ""
+    assert ["unscored" in line for line in lines] == [True, True, False, False]
+    assert done.stderr == b""
 
 
 def test_a_reader_that_leaves_early_is_no_error(files: Path) -> None:

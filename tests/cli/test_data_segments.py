@@ -306,6 +306,7 @@ def test_a_missing_model_is_said_with_the_command_that_helps(
     assert "run `podeval models install" in json.loads(said.out)["reason"]
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_a_real_conversation_is_cut_where_the_speakers_change(podeval: Podeval, tmp_path: Path) -> None:
     """Two espeak voices; reference: the times at which the system spoke."""

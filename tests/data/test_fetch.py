@@ -123,7 +123,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault.isdecimal():
             page = Page(b"", "text/plain", int(fault))
         begin = 0
-        if (asked := self.headers.get("Range")) and self.headers.get("If-Range") == '"one"':
+        if not fault.isdecimal() and (asked := self.headers.get("Range")) and self.headers.get("If-Range") == '"one"':
             begin = int(asked.removeprefix("bytes=").rstrip("-"))
         self.send_response(206 if begin else page.status)
         for name, value in (
@@ -159,7 +159,8 @@ def feeds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Feeds]:
 
 
 def fetch(feeds: Feeds, into: Path, *wanted: Wanted, **options: Any) -> list[Attempt]:
-    quick = {"pause": 0.0, "timeout": 0.5, "tries": 2, "wait": 0.01} | options
+    slow = any(page.delay for page in feeds.pages.values())
+    quick = {"pause": 0.0, "timeout": 0.5 if slow else 30.0, "tries": 2, "wait": 0.01} | options
     most = quick.pop("most_bytes", 50 << 20)
     return fetch_episodes(wanted or (TALK,), into, web_for(feeds.url, **quick), itunes=feeds.url, most_bytes=most)
 

@@ -12,17 +12,6 @@ from podeval.errors import BadInput
 LFS = benchmarks.get("lfs_bench")
 
 
-def test_the_authors_texts_are_the_rows_that_are_pinned(shared_data: Path, tmp_path: Path) -> None:
-    building.build(
-        "lfs_bench", tmp_path / "lfs", source=str(shared_data / "lfs_swanbench"), configs=["texts"], cache=tmp_path
-    )
-    found = items_of(LFS, "test", tmp_path / "lfs")
-    assert len(found.items) == 1059
-    assert found.revision == LFS.split("test").revision
-    # LFS-Bench's public files: 208 + 253 + 42 Chinese texts.
-    assert sum(item.language == "zh" for item in found.items) == 503
-
-
 def test_a_sample_is_not_taken_for_the_benchmark(tmp_path: Path) -> None:
     building.build("lfs_bench", tmp_path / "lfs", source="sample", cache=tmp_path)
     with pytest.raises(BadInput, match="holds the sample of lfs_bench, not the split test"):

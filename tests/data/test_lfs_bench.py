@@ -10,8 +10,10 @@ import pytest
 
 datasets = pytest.importorskip("datasets")
 
+from podeval import benchmarks  # noqa: E402
 from podeval.data import catalogue  # noqa: E402
 from podeval.data.building import build, read_lock  # noqa: E402
+from podeval.data.items import items_of  # noqa: E402
 from podeval.data.rules import BrokenRules  # noqa: E402
 from podeval.data.verifying import stored_rows, verify  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
@@ -150,13 +152,27 @@ def test_a_changed_file_is_not_the_pinned_one(tmp_path: Path) -> None:
     assert not read_lock(made(tmp_path, source))["source"]["pinned"]
 
 
-def test_the_authors_files_are_all_there(tmp_path: Path, shared_data: Path) -> None:
+@pytest.fixture(scope="module")
+def authors(tmp_path_factory: pytest.TempPathFactory, shared_data: Path) -> Path:
+    """The dataset of the authors' files."""
+    return made(tmp_path_factory.mktemp("authors"), str(shared_data / "lfs_swanbench"))
+
+
+def test_the_authors_texts_are_the_items_that_are_pinned(authors: Path) -> None:
+    benchmark = benchmarks.get("lfs_bench")
+    found = items_of(benchmark, "test", authors)
+    assert len(found.items) == 1059
+    assert found.revision == benchmark.split("test").revision
+    # LFS-Bench's public files: 208 + 253 + 42 Chinese texts.
+    assert sum(item.language == "zh" for item in found.items) == 503
+
+
+def test_the_authors_files_are_all_there(authors: Path) -> None:
     """431 + 527 + 101 rows; the irregular ones are those that the card names."""
-    out = made(tmp_path, str(shared_data / "lfs_swanbench"))
-    lock = read_lock(out)
+    lock = read_lock(authors)
     assert lock["configs"]["texts"]["test"]["rows"] == 431 + 527 + 101
     assert lock["source"]["pinned"], "the files are not those whose SHA-256 the record has"
-    (file,) = (out / "texts").glob("*.parquet")
+    (file,) = (authors / "texts").glob("*.parquet")
     found = list(stored_rows(catalogue.get("lfs_bench"), "texts", [file]))
     assert Counter(row["id"].partition("-")[0] for row in found) == {"mono": 431, "two": 527, "multi": 101}
     assert len({row["id"] for row in found}) == 1059

@@ -38,10 +38,15 @@ def read(folder: Path, config: str, **options: Any) -> Any:
     return datasets.load_dataset(str(folder), config, split="test", cache_dir=str(folder.parent / "hf"), **options)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of the dataset, for tests that read it."""
+    return made(tmp_path_factory.mktemp("real_pod"))
+
+
 @pytest.mark.parametrize("streaming", [False, True])
-def test_the_benchmarks_items_are_rows(tmp_path: Path, streaming: bool) -> None:
-    out = made(tmp_path)
-    topics, demo = (list(read(out, config, streaming=streaming)) for config in ("topics", "demo"))
+def test_the_benchmarks_items_are_rows(whole: Path, streaming: bool) -> None:
+    topics, demo = (list(read(whole, config, streaming=streaming)) for config in ("topics", "demo"))
     for row, item in zip(topics, BENCHMARK.items("topics"), strict=True):
         assert item.episode
         assert (row["id"], row["topic"], row["voices"]) == (item.id, item.topic, item.voices)
@@ -53,7 +58,7 @@ def test_the_benchmarks_items_are_rows(tmp_path: Path, streaming: bool) -> None:
     assert [row["country"] for row in topics] == ["us"] * 27 + ["hk"] * 24
     assert topics[0]["show"] == 1332504968
     assert topics[0]["episode"] == 1000698848884
-    lock = read_lock(out)
+    lock = read_lock(whole)
     assert (lock["sample"], lock["source"]["pinned"], list(lock["configs"])) == (
         False,
         True,
@@ -62,10 +67,9 @@ def test_the_benchmarks_items_are_rows(tmp_path: Path, streaming: bool) -> None:
 
 
 @pytest.mark.parametrize("streaming", [False, True])
-def test_scripts_and_voices_are_what_the_voice_track_speaks(tmp_path: Path, streaming: bool) -> None:
-    out = made(tmp_path, configs=["scripts", "voices"])
-    scripts = list(read(out, "scripts", streaming=streaming))
-    voices = read(out, "voices", streaming=streaming).cast_column("audio", datasets.Audio(decode=False))
+def test_scripts_and_voices_are_what_the_voice_track_speaks(whole: Path, streaming: bool) -> None:
+    scripts = list(read(whole, "scripts", streaming=streaming))
+    voices = read(whole, "voices", streaming=streaming).cast_column("audio", datasets.Audio(decode=False))
     recordings = {row["id"]: row["audio"]["bytes"] for row in voices}
     assert len(scripts) == 51
     for row, item in zip(scripts, BENCHMARK.items("topics"), strict=True):
@@ -78,10 +82,10 @@ def test_scripts_and_voices_are_what_the_voice_track_speaks(tmp_path: Path, stre
         assert row["words"] == len(item.script.text.split())
 
 
-def test_the_topics_are_those_the_authors_published(tmp_path: Path, shared_data: Path) -> None:
+def test_the_topics_are_those_the_authors_published(whole: Path, shared_data: Path) -> None:
     published = json.loads((shared_data / "podeval/real_pod/Podcast_51topics.json").read_text("utf-8"))
     keys = ("topic_id", "topic", "episode_title", "episode_link")
-    rows = read(made(tmp_path), "topics")
+    rows = read(whole, "topics")
     assert [{key: row[key] for key in keys} for row in rows] == [{key: one[key] for key in keys} for one in published]
     assert rows.features["category"].int2str(rows["category"]) == [one["category"] for one in published]
 
@@ -259,18 +263,17 @@ def test_a_file_that_is_none_of_its_kind_is_a_sentence(tmp_path: Path) -> None:
         build("real_pod", tmp_path / "out", source=str(source), cache=tmp_path / "cache")
 
 
-@pytest.mark.parametrize("streaming", [False, True])
 def test_what_is_pushed_is_loaded_from_the_hub(
-    tmp_path: Path, hub_client: Any, monkeypatch: pytest.MonkeyPatch, streaming: bool
+    whole: Path, tmp_path: Path, hub_client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_loopback")
     monkeypatch.setattr(datasets.config, "HF_ENDPOINT", hub_client.url)
-    push(made(tmp_path), "podeval/real_pod")
+    push(whole, "podeval/real_pod")
     commit = hub_client.repos.repos["datasets", "podeval/real_pod"].refs["main"]
-    loaded = datasets.load_dataset(
-        "podeval/real_pod", "topics", split="test", revision=commit, streaming=streaming, cache_dir=str(tmp_path / "hf")
-    )
-    assert len(list(loaded)) == 51
+    for streaming in (False, True):
+        place = {"cache_dir": str(tmp_path / f"hf-{streaming}"), "streaming": streaming}
+        loaded = datasets.load_dataset("podeval/real_pod", "topics", split="test", revision=commit, **place)
+        assert len(list(loaded)) == 51
 
 
 WORDS = (Word("Good", 0.1, 0.4), Word("evening.", 0.4, 1.0), Word("Hello!", 1.3, 1.9), Word("And", 2.2, 2.4))

@@ -1,7 +1,9 @@
 """A small listening test of each kind, on a database of the tests, with a clock that is set by hand."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,23 @@ from podeval.listening import Listening
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 
+SERVER_LONG = pytest.mark.parametrize(
+    "database_place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
+)
+"""What a database has little part in; that it works on a server, tests of what it keeps show."""
+
+KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference")
+ON_A_SERVER = ("mushra", "questionnaire")
+"""One of marks, one of answers."""
+EVERY_KIND = pytest.mark.parametrize(
+    ("database_place", "kind"),
+    [
+        *(("sqlite", kind) for kind in KINDS),
+        *(("postgresql", kind) for kind in ON_A_SERVER),
+        *(pytest.param("postgresql", kind, marks=pytest.mark.long) for kind in KINDS if kind not in ON_A_SERVER),
+    ],
+    indirect=["database_place"],
+)
 SECRET = Secret(b"a secret of the tests, and of none else")
 
 
@@ -60,7 +79,9 @@ class Clock:
 
 
 @pytest.fixture
-def listening(database_place: str) -> Iterator[Listening]:
+def listening(database_place: str, empty_store: Path) -> Iterator[Listening]:
+    if database_place.endswith(".db"):
+        shutil.copy(empty_store, database_place)
     with Database(database_place) as database:
         yield Listening(database, secret=SECRET, clock=Clock())
 

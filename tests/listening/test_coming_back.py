@@ -10,12 +10,10 @@ from podeval.human.pages import checked
 from podeval.listening import Listening, results
 from podeval.listening.sessions import page_of, session_of
 
-from .conftest import answer, design
-
-KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference")
+from .conftest import EVERY_KIND, answer, design
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EVERY_KIND
 def test_a_saved_answer_comes_back_as_it_can_be_sent_again_and_names_no_system(listening: Listening, kind: str) -> None:
     test = design(kind, minutes=60)
     listening.create(test)

@@ -15,12 +15,10 @@ from podeval.store.database import Database
 from podeval.store.people import erase
 from podeval.store.tables import ListeningRating, ListeningSession
 
-from .conftest import SECRET, answer, design
-
-KINDS = ("mushra", "questionnaire", "rubric", "mos", "preference", "text_preference")
+from .conftest import EVERY_KIND, SECRET, SERVER_LONG, answer, design
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EVERY_KIND
 def test_every_kind_of_test_goes_from_start_to_code(listening: Listening, heard: Callable[..., str], kind: str) -> None:
     test = design(kind, minutes=60)
     listening.create(test)
@@ -74,6 +72,7 @@ def test_a_page_answered_anew_replaces_the_answer_until_the_end(
         listening.save(begun.session, 0, {"timbre": 1, "fidelity": 1})
 
 
+@SERVER_LONG
 def test_nothing_that_leaves_tells_which_system_it_is(listening: Listening) -> None:
     test = design()
     listening.create(test)
@@ -100,6 +99,7 @@ def test_a_person_is_a_pseudonym_and_can_be_forgotten(listening: Listening, hear
         assert session.scalars(select(ListeningRating)).all() == []
 
 
+@SERVER_LONG
 def test_answers_out_of_range_are_refused_and_leave_nothing(listening: Listening) -> None:
     test = design("mos")
     listening.create(test)
@@ -120,6 +120,7 @@ def test_answers_out_of_range_are_refused_and_leave_nothing(listening: Listening
         assert session.scalars(select(ListeningRating)).all() == []
 
 
+@SERVER_LONG
 def test_foreign_sessions_pages_and_tests_are_refused(listening: Listening) -> None:
     test = design("mos")
     listening.create(test)
@@ -137,6 +138,7 @@ def test_foreign_sessions_pages_and_tests_are_refused(listening: Listening) -> N
     assert listening.create(test) == test.id
 
 
+@SERVER_LONG
 def test_what_was_not_heard_far_enough_is_not_rated(listening: Listening) -> None:
     test = design("mos", heard=0.9)
     listening.create(test)
@@ -186,6 +188,7 @@ def test_a_place_that_nobody_finished_is_given_again(listening: Listening, heard
     assert len(covered) == 9
 
 
+@SERVER_LONG
 def test_missed_attention_checks_are_noted_once_and_not_told(listening: Listening) -> None:
     test = design("questionnaire", items=1, systems=2)
     listening.create(test)
@@ -213,6 +216,7 @@ def test_an_excluded_session_is_kept_with_its_reason_and_can_be_taken_back(
     assert len(results.marks(listening.database, test.id)) == 4
 
 
+@SERVER_LONG
 def test_a_closed_test_lets_finish_and_lets_nobody_in(listening: Listening) -> None:
     test = design("mos", items=1)
     listening.create(test)

@@ -264,7 +264,7 @@ def test_an_address_that_does_not_answer_is_told_at_once(
     began = time.monotonic()
     with pytest.raises(BadInput, match=told), connected(address):
         pass
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:

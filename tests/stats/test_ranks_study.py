@@ -28,8 +28,13 @@ def most(share: float, rounds: int, chance: float = 0.999) -> int:
     return int(stats.binom.ppf(chance, rounds, share))
 
 
-@pytest.mark.parametrize("systems", [7, 15])
-@pytest.mark.parametrize("kind", ["normal", "like WER", "share"])
+@pytest.mark.parametrize(
+    ("kind", "systems"),
+    [
+        *(("normal", 7), ("share", 7), ("like WER", 15)),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in (("like WER", 7), ("normal", 15), ("share", 15))),
+    ],
+)
 def test_at_most_six_percent_of_boards_of_equal_systems_have_a_false_place(
     study: Any, kind: str, systems: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -43,14 +48,14 @@ def test_at_most_six_percent_of_boards_of_equal_systems_have_a_false_place(
     assert powers[1.0] > 0.6
 
 
-@pytest.mark.parametrize(("systems", "voters"), [(8, 10), (12, 30)])
+@pytest.mark.parametrize(("systems", "voters"), [(8, 10), pytest.param(12, 30, marks=pytest.mark.long)])
 def test_at_most_six_percent_of_arenas_of_equal_systems_have_a_false_place(
     study: Any, systems: int, voters: int
 ) -> None:
     assert study.false_places_of_arena(systems, voters, 30, 100) <= most(0.06, 100)
 
 
-@pytest.mark.parametrize("listeners", [2, 3, 5])
+@pytest.mark.parametrize("listeners", [2, pytest.param(3, marks=pytest.mark.long), 5])
 def test_at_most_six_percent_of_listening_tests_have_a_false_place(study: Any, listeners: int) -> None:
     assert study.false_places_of_marks(listeners, 150) <= most(0.06, 150)
 
@@ -73,7 +78,7 @@ def test_a_paired_difference_of_few_items_holds_the_truth(study: Any, items: int
         "lognormal, sigma 1",
     ],
 )
-@pytest.mark.parametrize("items", [6, 20, 51])
+@pytest.mark.parametrize("items", [6, pytest.param(20, marks=pytest.mark.long), 51])
 def test_an_interval_covers_93_to_97_percent(study: Any, name: str, items: int) -> None:
     """Of 1,000 rounds; the standard error of a share of 0.95 is 0.7 points."""
     assert 0.93 - 0.012 <= study.held(name, items, 1000) <= 0.97 + 0.012

@@ -242,7 +242,7 @@ def test_a_file_that_another_podeval_writes_is_waited_for(tmp_path: Path) -> Non
         writer.join(0.3)
         assert writer.is_alive()
         other.execute("COMMIT")
-        writer.join(10)
+        writer.join(60)
         assert not writer.is_alive()
         with database.reading() as session:
             assert session.get(System, "late")

@@ -32,10 +32,10 @@ for number in itertools.count():
 
 
 def acknowledged_until_killed(python: Any, output: Path, place: str, round_: int, after: float) -> list[str]:
-    """Votes that a process acknowledged before it was killed."""
+    """Votes that a process acknowledged before it was killed, so many seconds after the third."""
     small = Path(__file__).parents[1] / "small_arena.py"
     process = python.start(VOTES_UNTIL_KILLED, output, str(small), place, str(round_))
-    while not (output.exists() and output.read_text().startswith("ready\n")):
+    while not (output.exists() and output.read_text().count("\n") > 3):
         assert process.poll() is None, output.read_text()
         time.sleep(0.005)
     time.sleep(after)
@@ -53,7 +53,6 @@ def test_acknowledged_votes_survive_kills_at_random_moments(
     for round_ in range(3 if database_place.endswith(".db") else 1):
         output = tmp_path / f"told-{round_}"
         acknowledged += acknowledged_until_killed(warm_python, output, database_place, round_, chance.uniform(0.1, 0.5))
-    assert len(acknowledged) >= 3, "the machine was too slow for the test to say anything"
     with Database(database_place) as database:
         with database.reading() as session:
             kept = set(session.scalars(select(Vote.id)))

@@ -13,7 +13,6 @@ import pyarrow.parquet as pq
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
-from podeval.data import building, catalogue
 from podeval.data.record import SAMPLE
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
@@ -45,6 +44,9 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     part = benchmark.split(split)
     if part.file is not None:
         return Items(benchmark.items(split), str(part.content))
+    # What builds datasets takes half a second to import, and items of the package's own files need none of it.
+    from podeval.data import building, catalogue
+
     kind = catalogue.get(benchmark.name)
     place = _place(benchmark, part, folder)
     lock = building.read_lock(place)
@@ -70,6 +72,8 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
 
 def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
     """Where the build is; the sample's is made."""
+    from podeval.data import building, catalogue
+
     if folder is not None:
         return Path(folder)
     if not split.sample:
@@ -91,6 +95,8 @@ def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Pat
 
 def _content_of_sample(name: str) -> str:
     """Twelve digits that change with the sample's files and their builder."""
+    from podeval.data import catalogue
+
     folder = catalogue.folder_of(name)
     digest = hashlib.sha256((folder / "builder.py").read_bytes())
     for path in sorted((folder / SAMPLE).rglob("*")):

@@ -307,6 +307,7 @@ def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> No
     assert found["counts"]["challenge"]["acoustics"] / 1059 == pytest.approx(0.345, abs=0.06)
 
 
+@pytest.mark.long
 @pytest.mark.models
 def test_real_embeddings_tell_the_same_matter_from_another() -> None:
     """all-MiniLM-L6-v2, the paper's encoder."""
