@@ -16,6 +16,7 @@ LOAD_ALL = """
 import json, socket, sys
 sys.modules["transformers"] = None
 import evaluate
+del sys.modules["transformers"]
 try:
     socket.create_connection(("192.0.2.1", 80), timeout=1)
 except OSError as refusal:
