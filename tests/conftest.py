@@ -1,6 +1,7 @@
 """What tests of several rooms share: real files where they are, generated audio, processes without network."""
 
 import importlib.util
+import itertools
 import os
 import shutil
 import subprocess
@@ -32,6 +33,9 @@ socket.socket.connect_ex = _refuse_all_but_loopback(socket.socket.connect_ex)
 """
 
 RunPython = Callable[..., str]
+
+WITHOUT_TRANSFORMERS = "import sys; sys.modules['transformers'] = None\n"
+"""Begins a program that imports `evaluate`, which imports transformers where it can: 5 s for what no metric uses."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -94,6 +98,39 @@ def run_python(tmp_path_factory: pytest.TempPathFactory) -> RunPython:
     return run
 
 
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Models run in one thread: where tests run beside each other a second one waits, busily, for a core."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("PODEVAL_THREADS", "1")
+        if "torch" not in sys.modules:
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        yield
+        torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def run_with_torch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPython]:
+    """Run a program in a process of its own that finds torch imported and reaches loopback only; what it printed."""
+    folder, numbers = tmp_path_factory.mktemp("with-torch"), itertools.count()
+    python = _beside("warm_python").WarmPython([REPOSITORY / "benchmark"], ["numpy", "torch"])
+
+    def run(program: str, **environment: str) -> str:
+        output = folder / f"{next(numbers)}.txt"
+        status = python.start(NO_NETWORK + program, output, environment=environment).wait(240)
+        printed = output.read_text(encoding="utf-8")
+        assert status == 0, printed[-4000:]
+        return printed
+
+    yield run
+    python.close()
+
+
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """A folder that the first of the tests' processes fills, for all of them."""
     from filelock import FileLock
@@ -117,9 +154,15 @@ def offline_modules(tmp_path_factory: pytest.TempPathFactory, run_python: RunPyt
     def environment(home: Path) -> dict[str, str]:
         return {"HF_HOME": str(home), "HF_MODULES_CACHE": str(home / "modules"), "HF_EVALUATE_OFFLINE": "1"}
 
+<<<<<<< HEAD
     # evaluate imports all of transformers where it can, which takes seconds, and uses none of it here.
     light = "import sys; sys.modules['transformers'] = None; import evaluate; del sys.modules['transformers']"
     program = f"{light}; sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()"
+=======
+    program = (
+        WITHOUT_TRANSFORMERS + "sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()"
+    )
+>>>>>>> fix-td
     return environment(made_once(tmp_path_factory, "hf-home", lambda home: run_python(program, **environment(home))))
 
 
@@ -154,13 +197,13 @@ def reference_packages() -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_msclap(run_python: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_msclap(run_with_torch: RunPython, reference_packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny MS-CLAP by its package's own code, with what the package answers; see tests/tiny_msclap.py."""
     script = Path(__file__).parent / "tiny_msclap.py"
     return made_once(
         tmp_path_factory,
         "tiny-msclap",
-        lambda folder: run_python(
+        lambda folder: run_with_torch(
             f"import runpy, sys; sys.argv = ['tiny', {str(reference_packages)!r}, {str(folder)!r}]\n"
             f"runpy.run_path({str(script)!r}, run_name='__main__')"
         ),

@@ -145,7 +145,9 @@ def golden(shared_data: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("clip", CLIPS)
+@pytest.mark.parametrize(
+    "clip", [*CLIPS[::3], *(pytest.param(clip, marks=pytest.mark.long) for clip in CLIPS if clip not in CLIPS[::3])]
+)
 def test_real_clips_read_as_in_srmrpy(golden: dict[str, Any], shared_data: Path, clip: str) -> None:
     decoded = decode(shared_data / clip)
     samples = resample(mono(decoded.samples), decoded.rate, RATE)[: 10 * RATE]

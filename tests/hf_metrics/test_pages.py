@@ -26,7 +26,16 @@ def demo_of(name: str) -> Any:
     return app.demo
 
 
-@pytest.mark.parametrize("name", catalogue.NAMES)
+def one_of_each_kind() -> list[Any]:
+    """The names of all metrics; those that take the same as an earlier one have the same page, and are long."""
+    kinds = [(catalogue.get(name).inputs, bool(catalogue.get(name).asks)) for name in catalogue.NAMES]
+    return [
+        pytest.param(name, marks=[pytest.mark.long] if kinds[number] in kinds[:number] else [])
+        for number, name in enumerate(catalogue.NAMES)
+    ]
+
+
+@pytest.mark.parametrize("name", one_of_each_kind())
 def test_each_app_builds_a_page_with_what_the_metric_takes(name: str) -> None:
     demo = demo_of(name)
     assert isinstance(demo, gr.Interface)

@@ -48,7 +48,7 @@ def reader(shared_data: Path, number: int) -> Samples:
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_human_speech_scores_as_in_the_original_code(
-    shared_data: Path, run_python: Any, reference_packages: Path, tmp_path: Path
+    shared_data: Path, run_with_torch: Any, reference_packages: Path, tmp_path: Path
 ) -> None:
     """`distillmos` 0.9.1 to 1e-3: on less than a window, and on 3 windows that are not a whole second apart."""
     joined = np.concatenate([reader(shared_data, 0), reader(shared_data, 1)])
@@ -56,7 +56,7 @@ def test_human_speech_scores_as_in_the_original_code(
     for name, samples in recordings.items():
         np.save(tmp_path / f"{name}.npy", samples)
     files = [str(tmp_path / f"{name}.npy") for name in recordings]
-    printed = run_python(ORIGINAL.format(packages=str(reference_packages), files=files)).splitlines()[-2:]
+    printed = run_with_torch(ORIGINAL.format(packages=str(reference_packages), files=files)).splitlines()[-2:]
     found = [measured(samples, tmp_path / "cache") for samples in recordings.values()]
     assert [score.values["distillmos"] for score in found] == pytest.approx([float(p) for p in printed], abs=1e-3)
     assert [score.notes for score in found] == [{"windows": 1}, {"windows": 3}]
@@ -65,13 +65,13 @@ def test_human_speech_scores_as_in_the_original_code(
 @pytest.mark.models
 @pytest.mark.usefixtures("installed")
 def test_a_robot_is_far_below_people_and_better_machines(shared_data: Path, tmp_path: Path) -> None:
-    """The whole files have 2.25 (espeak-ng), 4.28 (LibriVox) and 4.59 (Kokoro); here are their first 9 s."""
+    """The whole files have 2.25 (espeak-ng), 4.28 (LibriVox) and 4.59 (Kokoro); here are their first 7.68 s."""
     values = []
     for name in ("dialogue_espeak.flac", "dialogue_kokoro.flac"):
-        samples = Recording.open(shared_data / "samples" / name).mono()[: 9 * 16_000]
+        samples = Recording.open(shared_data / "samples" / name).mono()[:WINDOW]
         values.append(measured(samples, tmp_path).values["distillmos"])
     joined = np.concatenate([reader(shared_data, 0), reader(shared_data, 1)])
-    values.insert(1, measured(joined[: 9 * 16_000], tmp_path).values["distillmos"])
+    values.insert(1, measured(joined[:WINDOW], tmp_path).values["distillmos"])
     assert values == [pytest.approx(2.25, abs=0.35), pytest.approx(4.28, abs=0.35), pytest.approx(4.59, abs=0.2)]
 
 

@@ -23,6 +23,12 @@ LOUDNESS_KEYS = ["integrated", "true_peak", "range", "integrated_score", "true_p
 Samples = np.ndarray[Any, np.dtype[np.float32]]
 
 
+@pytest.fixture(autouse=True)
+def another_file_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`evaluate` waits 1 s for the file that a refused call has locked, before it takes another."""
+    monkeypatch.setattr(evaluate.EvaluationModule._create_cache_file, "__defaults__", (0.01,))
+
+
 @pytest.fixture
 def loudness(tmp_path: Path) -> Any:
     return module("loudness")(cache_dir=str(tmp_path / "evaluate"))
@@ -229,10 +235,8 @@ def test_one_item_where_a_list_belongs_is_refused(loudness: Any, predictions: An
     ],
 )
 def test_wrong_options_are_refused_with_a_sentence(
-    loudness: Any, wav: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sentence: str
+    loudness: Any, wav: Path, options: dict[str, Any], sentence: str
 ) -> None:
-    # How many seconds `evaluate` waits for the file that the refused call has locked, before it takes another.
-    monkeypatch.setattr(evaluate.EvaluationModule._create_cache_file, "__defaults__", (0.01,))
     with pytest.raises(BadInput, match=sentence):
         loudness.compute(predictions=[str(wav)], **options)
     # The module can be used again after that.

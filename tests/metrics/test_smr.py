@@ -45,14 +45,20 @@ class Known:
         return tuple(self.played)
 
 
-@pytest.fixture
-def known(monkeypatch: pytest.MonkeyPatch) -> Known:
-    """Noise as speech and music: two channels apart, and one on two sides; the music is 10 dB lower from 20 s on."""
+@pytest.fixture(scope="module")
+def noise() -> tuple[Samples, Samples]:
+    """As speech and as music: two channels apart, and one on two sides; the music is 10 dB lower from 20 s on."""
     draws = np.random.default_rng(7)
     speech, music = (draws.normal(0, level, (SECONDS * RATE, 2)).astype(np.float32) for level in (0.1, 0.05))
     music[:, 1] = 0.25 * music[:, 0]
     music[20 * RATE :] *= np.float32(10**-0.5)
-    made = Known(speech, music)
+    return speech, music
+
+
+@pytest.fixture
+def known(noise: tuple[Samples, Samples], monkeypatch: pytest.MonkeyPatch) -> Known:
+    speech, music = noise
+    made = Known(speech.copy(), music.copy())
     monkeypatch.setattr(registry, "load", made.load)
     return made
 

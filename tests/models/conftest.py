@@ -11,6 +11,11 @@ from podeval.models import weights
 SHARED_DATA = Path(__file__).parents[2] / "../shared/data"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _in_one_thread(one_thread: None) -> None:
+    """Every module of this folder."""
+
+
 @pytest.fixture(scope="session")
 def weights_folder() -> Callable[[str], Path]:
     """The folder of installed weights by their name in the lock."""

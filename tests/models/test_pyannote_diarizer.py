@@ -73,7 +73,7 @@ print(json.dumps({{
 
 @pytest.fixture
 def found(
-    run_python: Callable[..., str], reference_packages: Path, loopback_hub: Any, tmp_path: Path
+    run_with_torch: Callable[..., str], reference_packages: Path, loopback_hub: Any, tmp_path: Path
 ) -> dict[str, Any]:
     """What the other process says; the Hub it installs from serves the folders that it fills."""
     if not (reference_packages / "pyannote" / "core").is_dir():
@@ -88,7 +88,7 @@ def found(
     program = PROGRAM.format(
         tests=str(TESTS), packages=str(reference_packages), **{name: str(folder) for name, folder in folders.items()}
     )
-    told = run_python(program, HF_ENDPOINT=loopback_hub.url, HF_HOME=str(tmp_path / "home"), HF_HUB_DISABLE_XET="1")
+    told = run_with_torch(program, HF_ENDPOINT=loopback_hub.url, HF_HOME=str(tmp_path / "home"), HF_HUB_DISABLE_XET="1")
     answer: dict[str, Any] = json.loads(told.splitlines()[-1])
     return answer
 

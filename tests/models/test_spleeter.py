@@ -117,7 +117,9 @@ def test_silence_stays_silence(spleeter: Spleeter) -> None:
         assert not stem.any()
 
 
-@pytest.mark.parametrize("frames", [1, SEGMENT * HOP - FRAME, SEGMENT * HOP - FRAME + 1])
+@pytest.mark.parametrize(
+    "frames", [1, pytest.param(SEGMENT * HOP - FRAME, marks=pytest.mark.long), SEGMENT * HOP - FRAME + 1]
+)
 def test_stems_are_as_long_as_the_mix_at_the_edges_of_a_block(spleeter: Spleeter, frames: int) -> None:
     mix = np.random.default_rng(2).uniform(-0.5, 0.5, (frames, 1)).astype(np.float32)
     speech, rest = spleeter.separate(mix)

@@ -21,7 +21,7 @@ def test_silence_has_no_words() -> None:
 
 
 @pytest.mark.models
-@pytest.mark.parametrize(("seconds", "words"), [(20, 25), pytest.param(40, 60, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seconds", "words"), [(10, 12), pytest.param(40, 60, marks=pytest.mark.long)])
 def test_the_words_do_not_depend_on_the_threads(
     shared_data: Path,
     weights_folder: Callable[[str], Path],

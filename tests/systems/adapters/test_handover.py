@@ -33,6 +33,11 @@ sys.exit(code)
 """
 
 
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "TICK", 0.02)
+
+
 def run(folder: Path, until: int, code: int) -> int:
     program = folder / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))

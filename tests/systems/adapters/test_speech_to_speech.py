@@ -39,9 +39,9 @@ def test_what_was_said_before_is_remembered(run: Any, fetched: Any, voice: Any) 
 
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two seconds of speech at most: an untrained talker does not come to an end."""
-    monkeypatch.setattr(qwen_omni, "LONGEST", 24)
-    short = presets.Preset("brief", "", "", temperature=1.0, max_new_tokens=12)
+    """A second of speech at most: an untrained talker does not come to an end."""
+    monkeypatch.setattr(qwen_omni, "LONGEST", 12)
+    short = presets.Preset("brief", "", "", temperature=1.0, max_new_tokens=6)
     monkeypatch.setitem(presets.PRESETS, "brief", short)
 
 
