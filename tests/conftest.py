@@ -154,15 +154,9 @@ def offline_modules(tmp_path_factory: pytest.TempPathFactory, run_python: RunPyt
     def environment(home: Path) -> dict[str, str]:
         return {"HF_HOME": str(home), "HF_MODULES_CACHE": str(home / "modules"), "HF_EVALUATE_OFFLINE": "1"}
 
-<<<<<<< HEAD
-    # evaluate imports all of transformers where it can, which takes seconds, and uses none of it here.
-    light = "import sys; sys.modules['transformers'] = None; import evaluate; del sys.modules['transformers']"
-    program = f"{light}; sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()"
-=======
     program = (
         WITHOUT_TRANSFORMERS + "sys.argv = ['podeval', 'metrics', 'install']; from podeval.cli import main; main()"
     )
->>>>>>> fix-td
     return environment(made_once(tmp_path_factory, "hf-home", lambda home: run_python(program, **environment(home))))
 
 
