@@ -10,6 +10,7 @@ import json
 import logging
 import math
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -342,14 +343,14 @@ def _query(request: Request, **changed: str) -> str:
     return urlencode({**request.query_params, **changed})
 
 
+@cache
 def _texts(language: str) -> dict[str, Any]:
-    """All texts of a language, by page; what a language lacks is said in English."""
-    found: dict[str, Any] = {}
-    for name in dict.fromkeys(("en", language)):
-        for path in sorted((HERE / "texts").glob(f"*.{name}.yaml")):
-            section = path.name.removesuffix(f".{name}.yaml")
-            found[section] = {**found.get(section, {}), **yaml.safe_load(path.read_text(encoding="utf-8"))}
-    return found
+    """All texts of a language, by page, read once; what a language lacks is said in English."""
+    texts: dict[str, Any] = {} if language == "en" else dict(_texts("en"))
+    for path in sorted((HERE / "texts").glob(f"*.{language}.yaml")):
+        section = path.name.removesuffix(f".{language}.yaml")
+        texts[section] = {**texts.get(section, {}), **yaml.safe_load(path.read_text(encoding="utf-8"))}
+    return texts
 
 
 def as_script_data(value: Any) -> str:

@@ -67,9 +67,9 @@ def fill(database: Path, folder: Path, *, items: int = len(LINES)) -> None:
 
 
 def fill_long(database: Path, folder: Path) -> None:
-    """One item of 65 s, of which a minute is heard."""
+    """One item of 5 s, of which an excerpt is heard."""
     folder.mkdir(parents=True, exist_ok=True)
-    speech = np.resize(_speech(1)[0], 65 * RATE)
+    speech = np.resize(_speech(1)[0], 5 * RATE)
     with Database(database) as opened:
         item = ItemEntry(id="long", dimension="long form")
         add(opened, Manifest(items=[item], outputs=[_output(folder, name, "long", speech) for name in SYSTEMS]))

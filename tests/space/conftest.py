@@ -51,7 +51,11 @@ def serving(board_app: ModuleType) -> Iterator[Callable[[Path], str]]:
     def serve(runs: Path) -> str:
         listening = socket.socket()
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(board_app.build(runs), log_level="warning", proxy_headers=False))
+        # Gradio's clients keep a heartbeat open, which no server need wait for.
+        config = uvicorn.Config(
+            board_app.build(runs), log_level="warning", proxy_headers=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:

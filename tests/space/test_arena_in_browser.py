@@ -208,6 +208,11 @@ def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callabl
     page.reload()
     state(page, "battle")
     assert kept(page)["token"] == token
+    other = here.tab()
+    other.goto(f"{site.address}/arena")
+    other.wait_for_selector("#battle:not([hidden])")
+    assert kept(other)["token"] != token, "another tab has a battle of its own"
+    other.close()
     assert page.input_value("#comment") == "half a thought"
     page.wait_for_selector(".vote-a:enabled")
     assert page.locator("#side-a progress").get_attribute("value") not in (None, "0")
@@ -217,6 +222,7 @@ def test_what_was_heard_and_written_outlives_a_reload(site: Site, voter: Callabl
     assert here.wrong == []
 
 
+@pytest.mark.long
 def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
     site: Site, voter: Callable[..., Voter]
 ) -> None:
@@ -253,12 +259,11 @@ def test_two_tabs_have_battles_of_their_own_and_one_battle_is_judged_once(
 def test_a_battle_that_lapsed_is_said_to_have_and_the_next_is_offered(site: Site, voter: Callable[..., Voter]) -> None:
     here = voter(360)
     page = here.open(site.address)
-    hear(page)
     battle = kept(page)["token"].partition(".")[0]
     with sqlite3.connect(site.database, timeout=15) as database:
         database.execute("update battles set expires_at = '2020-01-01 00:00:00.000000' where id = ?", [battle])
     before = len(votes(site))
-    page.click(".vote-b")
+    page.click(".vote[data-outcome=skip]")
     state(page, "ended", "expired")
     assert len(votes(site)) == before
     assert violations(page) == []
@@ -272,7 +277,6 @@ def test_an_answer_lost_on_its_way_is_asked_for_again_and_the_vote_counts_once(
 ) -> None:
     here = voter()
     page = here.open(site.address)
-    hear(page)
     before = len(votes(site))
     lost = []
 
@@ -284,12 +288,12 @@ def test_an_answer_lost_on_its_way_is_asked_for_again_and_the_vote_counts_once(
             route.abort("connectionreset")
 
     page.route("**/arena/votes", lose_first)
-    page.click(".vote-b")
+    page.click(".vote[data-outcome=skip]")
     state(page, "revealed")
     assert lost == [200], "the first post was recorded, only its answer was lost"
     assert len(here.sent) == 2
     assert here.sent[0] == here.sent[1]
-    assert [row[1] for row in votes(site)[before:]] == ["b"]
+    assert [row[1] for row in votes(site)[before:]] == ["skip"]
 
 
 def _post(address: str, content: dict[str, Any]) -> dict[str, Any]:
@@ -367,7 +371,6 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
     import uvicorn
 
     fill(tmp_path / "podeval.db", tmp_path / "audio", items=1)
-    fill_long(tmp_path / "podeval.db", tmp_path / "audio")
     servers = []
     with Database(tmp_path / "podeval.db") as database, Database(tmp_path / "empty.db") as nothing:
 
@@ -406,7 +409,7 @@ def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], v
     assert here.wrong == [], "an arena without battles runs no script of battles"
     address = small()
     page.goto(f"{address}/arena")
-    for _ in range(6):
+    for _ in range(3):
         state(page, "battle")
         page.click(".vote[data-outcome=skip]")
         state(page, "revealed")
@@ -418,8 +421,9 @@ def test_who_cannot_vote_is_told_why_and_what_to_do(small: Callable[..., str], v
 
 
 def test_the_whole_of_a_long_recording_can_be_heard_beside_its_excerpt(
-    small: Callable[..., str], voter: Callable[..., Voter]
+    small: Callable[..., str], voter: Callable[..., Voter], tmp_path: Path
 ) -> None:
+    fill_long(tmp_path / "podeval.db", tmp_path / "audio")
     here = voter(360)
     page = here.page
     page.goto(small(excerpt_seconds=0.5, comment_required=True) + "/arena")
@@ -430,9 +434,7 @@ def test_the_whole_of_a_long_recording_can_be_heard_beside_its_excerpt(
     page.click("#side-a .whole")
     page.wait_for_selector("#side-a .whole-note:not([hidden])")
     page.click("#side-a .play")
-    page.wait_for_selector("#side-a .time:has-text('/ 1:05')")
-    page.wait_for_selector("#side-a.playing")
-    page.wait_for_timeout(700)
+    page.wait_for_selector("#side-a .time:has-text('0:01 / 0:05')")
     assert page.inner_text("#side-a .share") == "heard 0 %", "what counts is the excerpt"
     page.click("#side-a .whole")
     page.wait_for_selector(".vote-a:enabled")

@@ -107,7 +107,16 @@ def test_downloads_hold_the_numbers_shown(visit: Any, address: str, tmp_path: Pa
         assert {"unscored_system", "unscored_ours", "rank_best", "protocol", "reasons", "licence"} <= set(shown.columns)
 
 
-@pytest.mark.parametrize("plot", ["radar", "size", "rtf", "distribution", "time"])
+@pytest.mark.parametrize(
+    "plot",
+    [
+        "radar",
+        pytest.param("size", marks=pytest.mark.long),
+        "rtf",
+        "distribution",
+        pytest.param("time", marks=pytest.mark.long),
+    ],
+)
 def test_every_plot_is_drawn_with_a_table_beside_or_says_why_not(visit: Any, address: str, plot: str) -> None:
     page = visit.open(f"{address}?plot={plot}&of=wer.wer")
     if plot in ("size", "rtf"):
@@ -137,6 +146,7 @@ def test_a_row_leads_to_its_system_with_audio_transcript_scores_and_timeline(vis
     assert visit.errors == []
 
 
+@pytest.mark.long
 def test_an_address_of_before_opens_that_system_and_item(visit: Any, address: str) -> None:
     page = visit.page
     page.goto(f"{address}?tab=system&system=silence&where={quote('real_pod/voice/embedded')}&item=news-2")
@@ -146,7 +156,7 @@ def test_an_address_of_before_opens_that_system_and_item(visit: Any, address: st
     assert "the recording is silent" in page.inner_text("body")
 
 
-@pytest.mark.parametrize("query", ["", "?lang=zh&plot=radar"])
+@pytest.mark.parametrize("query", ["", pytest.param("?lang=zh&plot=radar", marks=pytest.mark.long)])
 def test_phone_scrolls_inside_the_table_never_the_page(chromium: Any, address: str, query: str) -> None:
     page = chromium.new_context(
         viewport={"width": 360, "height": 780}, color_scheme="dark", has_touch=True

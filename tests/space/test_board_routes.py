@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,10 +18,9 @@ from starlette.testclient import TestClient
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
 
-from fixture_runs import write_runs
 from large_board import write_large_board
 
-from podeval.store.results import BOARD
+from podeval.store.results import BOARD, ITEMS
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
@@ -127,6 +127,10 @@ def test_a_system_of_the_old_addresses_is_still_answered_by_its_page(local: Test
     page = local.get("/?tab=system&system=piper").text
     assert "Piper, two voices" in page
     assert 'id="choices"' not in page, "not the leaderboard"
+    of_item = local.get("/?tab=system&system=silence&where=real_pod/voice/embedded&item=news-2")
+    assert "item=news-2" in str(of_item.url)
+    assert '<option value="news-2" selected' in of_item.text
+    assert "the recording is silent" in of_item.text
     moved = local.get("/board?q=piper", follow_redirects=False)
     assert moved.headers["location"] == "/?q=piper"
 
@@ -223,9 +227,12 @@ def test_tables_that_cannot_be_read_are_told_in_a_sentence(board_app: ModuleType
         assert "podeval report" in broken.text
 
 
-def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType, tmp_path: Path) -> None:
+def test_the_board_says_how_many_draws_its_places_rest_on(board_app: ModuleType, runs: Path, tmp_path: Path) -> None:
     """And six of six at one value stand in words of the reader's language."""
-    whole = write_runs(tmp_path / "runs")
+    whole = tmp_path / "runs"
+    whole.mkdir()
+    for table in (BOARD, ITEMS):
+        shutil.copy(runs / table, whole)
     words = {"en": "places shown rest on 3 independent draws", "zh": "依据 3 组相互独立的项目"}
     board = pd.read_parquet(whole / BOARD)
     board["clusters"] = 3.0

@@ -119,6 +119,7 @@ def test_seeking_by_turn_bar_and_key_moves_both_and_what_is_over_is_said(reader:
     until(page, "document.getElementById('said').textContent.includes('B is over')")
     page.keyboard.press("a")
     assert page.evaluate(PLACES)[0][0] > 16.9
+    page.evaluate("document.querySelector('.lane-a audio').playbackRate = 4")
     until(page, "document.getElementById('deck').dataset.playing === 'false'")
     assert reader.wrong == []
 

@@ -87,7 +87,10 @@ class PostgresqlServer:
         self._server.start()
 
 
-@pytest.fixture(params=["a file that is gone", "a server that is stopped"])
+GONE, STOPPED = "a file that is gone", "a server that is stopped"
+
+
+@pytest.fixture
 def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A database that can leave and come back."""
     if "file" in request.param:
@@ -195,6 +198,7 @@ def ballot(battle: dict[str, Any]) -> dict[str, Any]:
     return {"id": battle["token"][:32], "token": battle["token"], "outcome": "a", **whole}
 
 
+@pytest.mark.parametrize("store", [GONE, pytest.param(STOPPED, marks=pytest.mark.long)], indirect=True)
 def test_every_address_answers_in_a_sentence_while_the_database_is_away(board: Board, store: Any) -> None:
     asked = board.addresses()
     assert len(asked) > 40
@@ -225,6 +229,7 @@ def test_every_address_answers_in_a_sentence_while_the_database_is_away(board: B
         assert board.client.get(address, headers=ENGLISH).status_code == before[address].status_code, address
 
 
+@pytest.mark.parametrize("store", [pytest.param(GONE, marks=pytest.mark.long), STOPPED], indirect=True)
 def test_nothing_is_acknowledged_while_the_database_is_away_and_is_taken_once_it_is_back(
     board: Board, store: Any
 ) -> None:

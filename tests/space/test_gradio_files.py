@@ -52,7 +52,10 @@ def watch() -> Watch:
     return Watch()
 
 
-@pytest.fixture(scope="module", params=["1", "0"], ids=["measures", "shows only"])
+MODES = ["measures", "shows only"]
+
+
+@pytest.fixture(scope="module", params=["1", "0"], ids=MODES)
 def site(
     request: pytest.FixtureRequest, board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
@@ -160,6 +163,7 @@ def test_no_endpoint_opens_a_file_that_was_not_uploaded_and_none_fetches(site: A
 
 
 @WHOLE
+@pytest.mark.parametrize("site", ["1", pytest.param("0", marks=pytest.mark.long)], indirect=True, ids=MODES)
 def test_gradios_own_check_holds_where_the_gate_is_not_asked(site: Any, watch: Watch, whole: bool) -> None:
     """The last wall by itself: what Gradio does with the same data when it arrives."""
     watch.places, watch.events[:] = set(site.state.secrets), []

@@ -6,6 +6,7 @@ import json
 import threading
 from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,23 +25,52 @@ from podeval.errors import BadInput
 from podeval.store.database import StoreUnusable
 
 
-@pytest.fixture
-def provider() -> Iterator[LoopbackProvider]:
-    with LoopbackProvider() as running:
-        yield running
+@pytest.fixture(scope="module")
+def running() -> Iterator[LoopbackProvider]:
+    """The provider of all tests."""
+    with LoopbackProvider() as started:
+        yield started
 
 
 @pytest.fixture
-def signed(
-    board_app: ModuleType, tmp_path: Path, provider: LoopbackProvider, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[TestClient]:
+def provider(running: LoopbackProvider) -> LoopbackProvider:
+    """The provider, which signs alice in and tells the truth."""
+    running.person = {"sub": "5e67bdd6", "preferred_username": "alice"}
+    running.claims, running.signing = {}, None
+    return running
+
+
+@contextmanager
+def signing_site(board_app: ModuleType, runs: Path, provider: LoopbackProvider) -> Iterator[TestClient]:
     """A site at a public address where people sign in with the provider."""
-    monkeypatch.setenv("OAUTH_CLIENT_ID", "podeval")
-    monkeypatch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
-    monkeypatch.setenv("OPENID_PROVIDER_URL", provider.url)
-    monkeypatch.setenv("PODEVAL_ADMINS", f"{provider.url}:0, {provider.url}:5e67bdd6")
-    with TestClient(board_app.build(tmp_path / "runs", "0.0.0.0")) as client:
+    with pytest.MonkeyPatch.context() as patch:
+        sign_in_by(provider, patch)
+        site = board_app.build(runs, "0.0.0.0")
+    with TestClient(site) as client:
         yield client
+
+
+def sign_in_by(provider: LoopbackProvider, patch: pytest.MonkeyPatch) -> None:
+    """Say in the environment what a site needs for it."""
+    patch.setenv("OAUTH_CLIENT_ID", "podeval")
+    patch.setenv("OAUTH_CLIENT_SECRET", "very-secret")
+    patch.setenv("OPENID_PROVIDER_URL", provider.url)
+    patch.setenv("PODEVAL_ADMINS", f"{provider.url}:0, {provider.url}:5e67bdd6")
+
+
+@pytest.fixture(scope="module")
+def served(
+    board_app: ModuleType, tmp_path_factory: pytest.TempPathFactory, running: LoopbackProvider
+) -> Iterator[TestClient]:
+    with signing_site(board_app, tmp_path_factory.mktemp("signed") / "runs", running) as client:
+        yield client
+
+
+@pytest.fixture
+def signed(served: TestClient, provider: LoopbackProvider) -> TestClient:
+    """A site where people sign in with the provider, and nobody has."""
+    served.cookies.clear()
+    return served
 
 
 def signing_in(client: TestClient, provider: LoopbackProvider, target: str = "/arena") -> Any:
@@ -111,13 +141,12 @@ def test_what_does_not_prove_who_it_is_is_refused_as_that(
     assert "alice" in who(signed)
 
 
-def test_who_signs_people_in_and_does_not_answer_is_told_as_that(
-    signed: TestClient, provider: LoopbackProvider
-) -> None:
-    out = signed.get("/sign-in", follow_redirects=False)
-    state = parse_qs(urlsplit(out.headers["location"]).query)["state"][0]
-    provider.__exit__()
-    answer = signed.get(f"/sign-in/done?code=any&state={state}", follow_redirects=False)
+def test_who_signs_people_in_and_does_not_answer_is_told_as_that(board_app: ModuleType, tmp_path: Path) -> None:
+    with LoopbackProvider() as leaving, signing_site(board_app, tmp_path / "runs", leaving) as signed:
+        out = signed.get("/sign-in", follow_redirects=False)
+        state = parse_qs(urlsplit(out.headers["location"]).query)["state"][0]
+        leaving.__exit__()
+        answer = signed.get(f"/sign-in/done?code=any&state={state}", follow_redirects=False)
     assert (answer.status_code, answer.json()["reason"]) == (503, "sign-in")
 
 
@@ -134,6 +163,7 @@ def test_a_name_that_anybody_may_choose_makes_no_operator_at_another_provider(
     provider.person = {"sub": "5e67bdd6", "preferred_username": "whoever"}
     assert signing_in(signed, provider).status_code == 303
     assert signed.get("/admin").status_code == 200
+    sign_in_by(provider, monkeypatch)
     for names in ("boss", f"{provider.url}:5e67bdd6, boss", "hf:5e67bdd6", f"{provider.url}:"):
         monkeypatch.setenv("PODEVAL_ADMINS", names)
         with pytest.raises(BadInput, match=r"people may choose their names at .*: write identities, http://127"):

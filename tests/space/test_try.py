@@ -143,11 +143,10 @@ def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
 def test_a_board_that_does_not_measure_says_how_to(board_app: ModuleType, tmp_path: Path) -> None:
     import trying
 
-    told = [
-        block for block in trying.build(RunsFolder(tmp_path), False).blocks.values() if isinstance(block, gr.Markdown)
-    ]
+    blocks = trying.build(RunsFolder(tmp_path), False).blocks.values()
+    told = [block for block in blocks if isinstance(block, gr.Markdown)]
     assert sum("podeval measure dnsmos episode.wav" in block.value for block in told) == 2
-    assert not any(isinstance(block, gr.Audio) for block in trying.build(RunsFolder(tmp_path), False).blocks.values())
+    assert not any(isinstance(block, gr.Audio) for block in blocks)
 
 
 @pytest.fixture(scope="module")
