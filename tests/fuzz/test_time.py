@@ -16,7 +16,7 @@ import targets
 import text_readers
 from targets import TARGETS
 
-SMALL, LARGE = 300, 2_400
+SIZES = pytest.param(150, 1_200), pytest.param(300, 2_400, marks=pytest.mark.long)
 QUADRATIC = 24
 """Eight times the text takes eight times as long, a reader that is quadratic 64 times."""
 MEGABYTE = 1_000_000
@@ -34,7 +34,8 @@ ON_SHORT_TEXT = ("_OF_A_PODCAST", "_OF_A_TALK", "_PART_AFTER", "_STRICT_AFTER", 
 TIMED = [name for name, target in sorted(TARGETS.items()) if target.seconds is not None]
 
 
-def test_no_pattern_takes_quadratic_time() -> None:
+@pytest.mark.parametrize(("small_size", "large_size"), SIZES)
+def test_no_pattern_takes_quadratic_time(small_size: int, large_size: int) -> None:
     slow = []
     for use in patterns.uses():
         if use.place in NOT_OF_STRANGERS or use.place.endswith(
@@ -42,7 +43,7 @@ def test_no_pattern_takes_quadratic_time() -> None:
         ):
             continue
         tree = (use.pattern.pattern, use.pattern.flags)
-        for small, large in zip(patterns.attacks(*tree, SMALL), patterns.attacks(*tree, LARGE), strict=True):
+        for small, large in zip(patterns.attacks(*tree, small_size), patterns.attacks(*tree, large_size), strict=True):
             # A linear pattern takes some ten microseconds; what is cubic is not tried on the larger text.
             if _takes(use, small, 0.002) or (_takes(use, large, 0.002) and _grows(use, small, large)):
                 slow.append(f"{use.place}: {large[:20]!r}…")
@@ -90,9 +91,7 @@ def _check_time(name: str, units: set[str]) -> None:
             slowest, worst, most = took * accepted, unit, accepted
     for size in {most, MEGABYTE}:
         data = _repeated(worst, size)
-        assert size == MEGABYTE or all(
-            0.9 * limit < count(data) or count(data) <= limit for count, limit in target.limits
-        )
+        assert size == MEGABYTE or all(count(data) <= limit for count, limit in target.limits)
         tries = 1 if patterns.seconds(lambda data=data: target.read(data.encode()), 1) < target.seconds else 4
         took = patterns.seconds(lambda data=data: target.read(data.encode()), tries) if tries > 1 else 0.0
         assert took < target.seconds, f"{size} bytes of {worst!r}"

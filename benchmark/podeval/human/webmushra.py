@@ -59,7 +59,8 @@ def read_configuration(path: Path) -> Imported:
     """Designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
 
     Raises:
-        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known, or asks what podeval's pages cannot ask.
+        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known,
+            or asks what podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):

@@ -51,7 +51,7 @@ def refuse_longer(characters: int) -> None:
 
 
 def refuse_endless(text: str) -> None:
-    """Refuse a text with more words, numbers, marks or sentences than eleven hours of speech have, or `LONGEST` characters.
+    """Refuse a text with more words, numbers, marks or sentences than are read, or more characters than `LONGEST`.
 
     Raises:
         BadInput: it has more; says of what.
