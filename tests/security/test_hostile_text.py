@@ -26,9 +26,9 @@ from podeval.text.script_format import any_script, without_reasoning
 from podeval.text.terminal import Printable, printable
 
 
-def test_a_megabyte_without_the_end_of_a_thought_is_read_at_once() -> None:
+def test_the_longest_script_without_the_end_of_a_thought_is_read_at_once() -> None:
     began = time.process_time()
-    for text in ("<answer>" * 120_000, "word " * 190_000, "Host1" + " " * 900_000, "Host 1:" + "*" * 900_000):
+    for text in ("<answer>" * 75_000, "word " * 120_000, "Host1" + " " * 599_000, "Host 1:" + "*" * 599_000):
         any_script(text)
     assert time.process_time() - began < 4
 
