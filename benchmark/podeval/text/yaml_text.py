@@ -56,9 +56,10 @@ def _refuse_endless(text: str) -> None:
             if anchor:
                 values[anchor] = count
         elif isinstance(event, yaml.AliasEvent):
-            if event.anchor in anchors:
-                raise BadInput(f"has a list or block, {event.anchor[:40]}, that holds itself")
-            counts[-1] += values.get(event.anchor, 1)
+            name = str(event.anchor)
+            if name in anchors:
+                raise BadInput(f"has a list or block, {name[:40]}, that holds itself")
+            counts[-1] += values.get(name, 1)
             # Within what is open and not only at its end: sums of sums would grow without bound.
             if counts[-1] > MOST_VALUES:
                 raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
