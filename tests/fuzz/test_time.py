@@ -85,8 +85,9 @@ def _check_time(name: str, units: set[str]) -> None:
         if took > 0.05 and took > QUADRATIC * patterns.seconds(lambda data=small: target.read(data.encode()), 1):
             before, took = (patterns.seconds(lambda data=data: target.read(data.encode())) for data in (small, large))
             assert took < max(0.05, QUADRATIC * before), f"{unit!r}: {before:.3f} s, eight times as much {took:.3f} s"
+        held = len(large.encode())
         # The longest that is accepted: of what is counted, no more than the reader says.
-        accepted = min([MEGABYTE, *(8_000 * limit // max(1, count(large)) - 8 for count, limit in target.limits)])
+        accepted = min([MEGABYTE, *(held * limit // max(1, count(large)) - 8 for count, limit in target.limits)])
         if took * accepted > slowest:
             slowest, worst, most = took * accepted, unit, accepted
     for size in {most, MEGABYTE}:
