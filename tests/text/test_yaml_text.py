@@ -38,6 +38,7 @@ def test_documents_are_read_as_the_standard_loader_reads_them() -> None:
         ("- " * 100_000, "is nested more than 100 deep"),
         (BOMB, "has aliases that repeat more than 300,000 values"),
         ("a: &a [*a]", "has a list or block, a, that holds itself"),
+        ("1:1" * 60_000, "has a number of 180,000 characters; at most 1,000 are read"),
         ("a: [", "is not YAML: "),
         ("!!bool maybe", "is not YAML: "),
         ('!!int ""', "is not YAML: "),

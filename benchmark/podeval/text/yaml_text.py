@@ -3,6 +3,7 @@
 Aliases are read, as designs of listening tests may repeat what they compare; what they would repeat is counted first.
 """
 
+import re
 from typing import Any
 
 import yaml
@@ -15,7 +16,10 @@ DEEPEST = 100
 """Lists and blocks within each other; libyaml would go on until the process has no stack left."""
 MOST_VALUES = 300_000
 """Values that a document has with each alias written out."""
+LONGEST_NUMBER = 1_000
+"""Characters of a number, and of whatever else is written in digits and colons alone."""
 
+_NUMBER = re.compile(r"[-+\d:._]+")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -64,6 +68,9 @@ def _refuse_endless(text: str) -> None:
             if counts[-1] > MOST_VALUES:
                 raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
         elif isinstance(event, yaml.ScalarEvent):
+            # `1:30:00` is a number to base 60 in YAML 1.1, reckoned in quadratic time.
+            if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
+                raise BadInput(f"has a number of {len(event.value):,} characters; at most {LONGEST_NUMBER:,} are read")
             counts[-1] += 1
             if event.anchor:
                 values[event.anchor] = 1
