@@ -4,40 +4,69 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from podeval.errors import PodevalError
 
 
 def words(text: str) -> None:
-    """Tokens, languages, and words as they are compared with what was heard."""
-    from podeval.text.alignment import words_of
+    """Words by their number, and languages by their letters."""
     from podeval.text.script_format import count_length, without_reasoning
     from podeval.text.tokens import detect_language, is_foreign, is_unspaced
 
     without_reasoning(text)
-    for read in (count_length, detect_language, is_foreign, is_unspaced, words_of):
+    for read in (count_length, detect_language, is_foreign, is_unspaced):
         read(text)
-    words_of(text, "zh")
 
 
-def tokens(text: str) -> None:
-    """Tokens of English and Chinese as the measures of a text's words count them."""
-    from podeval.text.tokens import read_tokens, tokenise
+def compared_words(text: str) -> None:
+    """Words as they are compared with what was heard, with their numbers said; half of them in Chinese."""
+    from podeval.text.alignment import words_of
 
-    for language in ("en", "zh"):
-        tokenise(text, language)
+    words_of(text[: len(text) // 2])
+    words_of(text[len(text) // 2 :], "zh")
+
+
+def english_tokens(text: str) -> None:
+    """Tokens of English as the measures of a text's words count them."""
+    from podeval.text.tokens import tokenise
+
     with contextlib.suppress(PodevalError):
-        read_tokens(text)
+        tokenise(text, "en")
+
+
+def chinese_tokens(text: str) -> None:
+    """Tokens of Chinese."""
+    from podeval.text.tokens import tokenise
+
+    with contextlib.suppress(PodevalError):
+        tokenise(text, "zh")
+
+
+def read_tokens(text: str) -> None:
+    """Tokens of a text whose language is found out."""
+    from podeval.text import tokens
+
+    with contextlib.suppress(PodevalError):
+        tokens.read_tokens(text)
+
+
+def whisper(text: str) -> None:
+    """A text as OpenAI's English normaliser leaves it."""
+    from podeval.text.normalise import normalise
+
+    with contextlib.suppress(PodevalError):
+        normalise(text, "en", "whisper")
 
 
 def compared(text: str) -> None:
-    """A text in the forms that transcripts are compared in."""
+    """A text in the other forms that transcripts are compared in."""
     from podeval.text.normalise import bracketed_share, normalise
     from podeval.text.simplifying import mainland, simplified
 
-    for language in ("en", "zh"):
-        for normaliser in ("whisper", "basic", "lfs", "none"):
+    for language, normaliser in (("en", "basic"), ("en", "lfs"), ("en", "none"), ("zh", "whisper"), ("zh", "lfs")):
+        with contextlib.suppress(PodevalError):
             normalise(text, language, normaliser)
     bracketed_share(text)
     mainland(simplified(text))
@@ -57,49 +86,82 @@ def languages(text: str) -> None:
 
 def diarised(text: str) -> None:
     """Transcripts with speakers and times."""
-    from podeval.text.turn_taking import Utterance, dialogue_clips, parse_diarised, utterances
+    from podeval.text.turn_taking import dialogue_clips, parse_diarised
 
     with contextlib.suppress(PodevalError):
         dialogue_clips(parse_diarised(text))
-    said = utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
-    assert all(isinstance(one, Utterance) for one in said)
+
+
+def heard(text: str) -> None:
+    """Words with times, as a transcriber hears them."""
+    from podeval.text.turn_taking import utterances
+
+    with contextlib.suppress(PodevalError):
+        utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
 
 
 def request(text: str) -> None:
-    """What is asked of a script, and how long it is to be."""
-    from podeval.text.asked_length import length_asked, length_is_strict
+    """What is asked of a script."""
     from podeval.text.podcast_request import PodcastRequest
 
     with contextlib.suppress(PodevalError):
         PodcastRequest.parse(text)
+
+
+def asked_length(text: str) -> None:
+    """How long a script is to be."""
+    from podeval.text.asked_length import length_asked
+
     length_asked(text)
+
+
+def asked_strictly(text: str) -> None:
+    """Whether that is meant exactly."""
+    from podeval.text.asked_length import length_is_strict
+
     length_is_strict(text)
 
 
 def speech(text: str) -> None:
-    """What of a text engines are given to say."""
-    from podeval.systems.speakable import seconds_to_say, sentences, short_lines, speakable
+    """Lines that engines are given to say, of a text as it stands."""
+    from podeval.systems.speakable import seconds_to_say, sentences, short_lines
 
-    for plain in (text, speakable(text)):
-        sentences(plain)
-        short_lines(plain, 200)
-        seconds_to_say(plain)
+    sentences(text)
+    short_lines(text, 200)
+    seconds_to_say(text)
+
+
+def said_plainly(text: str) -> None:
+    """What of a text engines can say."""
+    from podeval.systems.speakable import speakable
+
+    assert "\x00" not in speakable(text)
 
 
 def judged(text: str) -> None:
-    """Material for a judge, and what a judge quotes of it."""
-    from podeval.judges.injection import note, signs
+    """Material for a judge."""
     from podeval.judges.prompt import harmless, mark_for
+
+    whole = harmless(text)
+    # No input of the fuzzer is longer; a megabyte is not read twice.
+    assert harmless(whole[:20_000]) == whole[:20_000]
+    mark_for({"script": whole})
+
+
+def quoted(text: str) -> None:
+    """What a judge quotes of it."""
     from podeval.judges.quotes import letters, unfound
     from podeval.text.script import Script, Turn
 
-    whole = harmless(text)
-    assert harmless(whole) == whole
-    mark_for({"script": whole})
-    note({text: "script"})
-    assert sum(signs(text).values()) >= 0
     letters(text)
     unfound([text[:500], text], Script((Turn("1", text),)))
+
+
+def injected(text: str) -> None:
+    """Material that may speak to its judge."""
+    from podeval.judges.injection import note
+
+    assert note({text: "script"}).keys() <= {"spoke_to_the_judge"}
 
 
 def divided(text: str) -> None:
@@ -141,16 +203,25 @@ def comment(text: str) -> None:
 
 
 def listening_test(text: str) -> None:
-    """Configurations and results of webMUSHRA."""
-    from podeval.human.webmushra import read_configuration, read_results
+    """Configurations of webMUSHRA."""
+    from podeval.human.webmushra import read_configuration
 
+    _read_from_file(text, read_configuration)
+
+
+def listening_marks(text: str) -> None:
+    """Results of webMUSHRA."""
+    from podeval.human.webmushra import read_results
+
+    _read_from_file("session_uuid,trial_id,rating_stimulus,rating_score\n" + text, read_results)
+
+
+def _read_from_file(text: str, read: Callable[[Path], object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "test.yaml"
-        head = "session_uuid,trial_id,rating_stimulus,rating_score\n"
-        for content, read in ((text, read_configuration), (head + text, read_results)):
-            path.write_text(content, encoding="utf-8", errors="replace")
-            with contextlib.suppress(PodevalError):
-                read(path)
+        path.write_text(text, encoding="utf-8", errors="replace")
+        with contextlib.suppress(PodevalError):
+            read(path)
 
 
 def link(text: str) -> None:

@@ -26,9 +26,9 @@ from podeval.text.script_format import any_script, without_reasoning
 from podeval.text.terminal import Printable, printable
 
 
-def test_a_megabyte_without_the_end_of_a_thought_is_read_at_once() -> None:
+def test_the_longest_script_without_the_end_of_a_thought_is_read_at_once() -> None:
     began = time.process_time()
-    for text in ("<answer>" * 120_000, "word " * 190_000, "Host1" + " " * 900_000, "Host 1:" + "*" * 900_000):
+    for text in ("<answer>" * 75_000, "word " * 120_000, "Host1" + " " * 599_000, "Host 1:" + "*" * 599_000):
         any_script(text)
     assert time.process_time() - began < 4
 
@@ -50,10 +50,10 @@ def test_a_number_of_thousands_of_digits_is_refused_or_read(text: str) -> None:
 
 
 def test_a_script_longer_than_any_is_refused_in_a_sentence() -> None:
-    with pytest.raises(BadInput, match=r"1,000,001 characters; at most 1,000,000 are read"):
-        any_script("a" * 1_000_001)
-    with pytest.raises(BadInput, match="at most 1,000,000 are read"):
-        any_script([{"speaker": "A", "text": "a" * 600_000}, {"speaker": "B", "text": "b" * 600_000}])
+    with pytest.raises(BadInput, match=r"600,001 characters; at most 600,000 are read"):
+        any_script("a" * 600_001)
+    with pytest.raises(BadInput, match="at most 600,000 are read"):
+        any_script([{"speaker": "A", "text": "a" * 400_000}, {"speaker": "B", "text": "b" * 400_000}])
 
 
 def lines_of(folder: Path, start: int = 0) -> tuple[list[Any], int]:

@@ -1,12 +1,15 @@
 import json
 import os
+import random
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from nltk.tokenize.destructive import NLTKWordTokenizer
 
 from podeval.errors import BadInput
+from podeval.text import tokens
 from podeval.text.tokens import detect_language, is_foreign, is_unspaced, stop_words, tokenise
 
 
@@ -143,3 +146,15 @@ def test_language_of_every_lfs_text_is_detected(shared: Path) -> None:
 )
 def test_a_text_is_foreign_if_most_of_its_letters_are_neither_latin_nor_chinese(text: str, foreign: bool) -> None:
     assert is_foreign(text) is foreign
+
+
+def test_sentences_cut_together_are_cut_as_nltk_cuts_each() -> None:
+    nltk = NLTKWordTokenizer()
+    pieces = [*".!?,:;—()[]{}<>“”’«»„`'\"$%*ab1é \n\U000f0000\U000f0001", "..", "...", "--", "``", "''", "  "]
+    pieces += ["cannot", "'tis", "more'n", "wanna", "d'ye", "n't ", "'s ", "'ll ", "e.g."]
+    draw = random.Random(1)
+    punkt = tokens._punkt()
+    for _ in range(3_000):
+        text = "".join(draw.choice(pieces) for _ in range(draw.randint(1, 40)))
+        each = [token for sentence in punkt.tokenize(text) for token in nltk.tokenize(sentence)]
+        assert tokenise(text) == each, text

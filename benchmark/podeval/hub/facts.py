@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.errors import BadInput
 from podeval.hub.patience import patiently
+from podeval.text.yaml_text import read_yaml
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -183,18 +184,20 @@ def _told(repo: str, revision: str, kind: Kind) -> Iterator[None]:
 def _card(
     client: "HfApi", repo: str, revision: str, kind: Kind, files: Mapping[str, int]
 ) -> tuple[dict[str, Any], str]:
-    import yaml
-
     if not 0 < files.get("README.md", 0) <= CONFIG_MOST:
         return {}, ""
-    text = _read(client, repo, revision, kind, "README.md").decode("utf-8", "replace").replace("\r\n", "\n")
+    return read_card(_read(client, repo, revision, kind, "README.md").decode("utf-8", "replace"))
+
+
+def read_card(readme: str) -> tuple[dict[str, Any], str]:
+    """The data at the head of a README.md, and what stands below; no data where they cannot be read."""
+    text = readme.replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return {}, text
     head, _, body = text[4:].partition("\n---")
     try:
-        data = yaml.safe_load(head)
-    except Exception:
-        # A stranger's YAML makes its reader raise anything: KeyError for `!!bool maybe`, IndexError for `!!int ""`.
+        data = read_yaml(head)
+    except BadInput:
         return {}, body
     return (data if isinstance(data, dict) else {}), body
 

@@ -27,12 +27,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from podeval.errors import BadInput
 from podeval.human import instrument
 from podeval.stats.screening import HIGH, LOW
+from podeval.text.yaml_text import read_yaml
 
 Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference"]
 Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
@@ -267,19 +267,17 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
     """A design from a YAML file, or from its content as data.
 
     Raises:
-        BadInput: it cannot be read, or is no design; says where.
+        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), or is no design; says where.
     """
     content: Any = source
     if isinstance(source, str | Path):
         path = Path(source)
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))
+            content = read_yaml(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"cannot read the design {path}: {error}") from None
-        except (yaml.YAMLError, ValueError) as error:
-            raise BadInput(f"{path} is not YAML: {error}") from None
-        except RecursionError:
-            raise BadInput(f"{path} is nested too deeply for a design") from None
+        except BadInput as error:
+            raise BadInput(f"{path} {error}") from None
     try:
         return TypeAdapter(Design).validate_python(content)
     except ValidationError as error:

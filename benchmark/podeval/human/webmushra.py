@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from podeval.errors import BadInput
 from podeval.human.designs import Design, read_design
 from podeval.stats.marks import Mark
 from podeval.stats.screening import HIGH, LOW
+from podeval.text.yaml_text import LONGEST_YAML, read_yaml
 
 COLUMNS = (
     "session_test_id",
@@ -60,7 +59,8 @@ def read_configuration(path: Path) -> Imported:
     """Designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
 
     Raises:
-        BadInput: it cannot be read, has no page of a kind that is known, or asks what podeval's pages cannot ask.
+        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known,
+            or asks what podeval's pages cannot ask.
     """
     content = _read(path)
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
@@ -154,15 +154,16 @@ def _read(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"cannot read {path}: {error}") from None
     try:
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError):
-        pass
+        return read_yaml(text)
+    except BadInput as error:
+        if len(text) > LONGEST_YAML:
+            raise BadInput(f"{path} {error}") from None
+    # With a mask a text is longer, so its own length decides.
+    masked = "\n".join(_masked(line) for line in text.splitlines())
     try:
-        return yaml.safe_load("\n".join(_masked(line) for line in text.splitlines()))
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that is none
-        raise BadInput(f"{path} is not YAML: {error}") from None
-    except RecursionError:
-        raise BadInput(f"{path} is nested too deeply for a configuration") from None
+        return read_yaml(masked, longest=len(masked))
+    except BadInput as error:
+        raise BadInput(f"{path} {error}") from None
 
 
 def _masked(line: str) -> str:

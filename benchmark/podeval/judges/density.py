@@ -121,9 +121,7 @@ def _difference(text: str, given: str) -> str:
     """What was left out and what was added, in words that can be looked for."""
     wanted, found = list(_WORD.finditer(text)), list(_WORD.finditer(given))
     out, added = [], []
-    for what, first, end, first_given, end_given in _edits(
-        [letters(w[0]) for w in wanted], [letters(w[0]) for w in found]
-    ):
+    for what, first, end, first_given, end_given in _edits([w[0] for w in wanted], [w[0] for w in found]):
         if what == "equal":
             continue
         if first < end:
@@ -141,8 +139,9 @@ def _edits(wanted: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, i
     """
     same = 0
     if max(len(wanted), len(given)) > _COMPARED:
-        same = next((at for at, (a, b) in enumerate(zip(wanted, given, strict=False)) if a != b), 0)
-    before, after = (list(words[same : same + _COMPARED]) for words in (wanted, given))
+        pairs = enumerate(zip(wanted, given, strict=False))
+        same = next((at for at, (a, b) in pairs if a != b and letters(a) != letters(b)), 0)
+    before, after = (list(map(letters, words[same : same + _COMPARED])) for words in (wanted, given))
     for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         first, end, first_given, end_given = (place + same for place in places)
         yield what, first, end, first_given, end_given

@@ -26,7 +26,7 @@ from podeval.sandbox import Box, Limits
 from podeval.store.run_folder import Answer, Output, OutputTurn, RunFolder
 from podeval.submissions.machine import disk_use, memory_kills, open_box, require_disk, require_no_fault
 from podeval.systems.adapters.job import Generated
-from podeval.text.script import MOST_BYTES
+from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import any_script
 
 LOG = "generated.jsonl"

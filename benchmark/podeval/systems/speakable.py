@@ -17,6 +17,7 @@ _LONG_NUMBER = re.compile(r"\d[\d,.]{12,}\d|\d{13,}")
 _REPEATED_MARK = re.compile(r"([^\w\s])\1{3,}")
 _SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"')\]]*+\s+|[。！？]++[\"'”’」』）]*+\s*")
 _CLAUSE_END = re.compile(r"(?<=[,;:—，；：、])\s*")
+_OTHER_SPACE = re.compile(r"[\t\n\x0b\x0c\r]")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g|i\.e|cf|approx|[A-Z])\.\s+$")
 
 
@@ -25,7 +26,7 @@ def speakable(text: str) -> str:
 
     Empty where no letter and no digit is left, for then there is nothing to say.
     """
-    plain = unicodedata.normalize("NFC", "".join(map(_plain_character, text.translate(_PLAIN))))
+    plain = unicodedata.normalize("NFC", text.translate(_PLAIN).translate(_SPEAKABLE))
     plain = _REPEATED_MARK.sub(r"\1\1\1", plain)
     plain = _LONG_WORD.sub(lambda word: " ".join(textwrap.wrap(word.group(), 20)), plain)
     plain = _LONG_NUMBER.sub(lambda number: " ".join(re.sub(r"\D", "", number.group())), plain)
@@ -43,6 +44,17 @@ def _plain_character(character: str) -> str:
     if category in ("Cf", "Me") or "\ufe00" <= character <= "\ufe0f":  # joiners and variation selectors of emoji
         return ""
     return character if (category in _KEPT and character not in _MARKUP) or character in _SYMBOLS else " "
+
+
+class _Speakable(dict[int, str]):
+    """What of each character can be said, for `str.translate`; found out once."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _plain_character(chr(code))
+        return self[code]
+
+
+_SPEAKABLE = _Speakable()
 
 
 def _plain_letters(character: str) -> str:
@@ -82,7 +94,9 @@ def _broken(sentence: str, longest: int) -> Iterator[str]:
         return
     line = ""
     for clause in _CLAUSE_END.split(sentence):
-        for part in textwrap.wrap(clause, longest, break_on_hyphens=False):
+        # What fits stays as it is, unless spaces in it are others.
+        fits = len(clause) <= longest and not _OTHER_SPACE.search(clause)
+        for part in [clause] * bool(clause) if fits else textwrap.wrap(clause, longest, break_on_hyphens=False):
             joined = f"{line} {part}".strip()
             if len(joined) > longest:
                 yield line

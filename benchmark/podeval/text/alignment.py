@@ -21,6 +21,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from statistics import median
 
@@ -151,10 +152,15 @@ def words_of(text: str, language: str = "en") -> list[str]:
     Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
     """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
-    plain = _NUMBER.sub(lambda found: f" {spoken(found[0], language)} ", _POINT.sub(_SAID[language], plain))
+    plain = _NUMBER.sub(lambda found: f" {_said_number(found[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
         plain = simplified(plain)
     return _WORD.findall(plain)
+
+
+@lru_cache(maxsize=4_096)
+def _said_number(digits: str, language: str) -> str:
+    return spoken(digits, language)
 
 
 def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:

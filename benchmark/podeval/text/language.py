@@ -160,8 +160,9 @@ def _sentences(text: str) -> Iterator[str]:
     parts: list[str] = []
     weight = length = 0.0
     for match in _SENTENCE.finditer(text):
-        parts.append(match[0].strip())
-        weight, length = weight + _weight(match[0]), length + len(match[0])
+        piece = match[0]
+        parts.append(piece.strip())
+        weight, length = weight + _weight(piece), length + len(piece)
         if weight >= _SENTENCE_WORDS or length > _READ_AT_ONCE:
             yield from _cut(" ".join(parts))
             parts, weight, length = [], 0.0, 0.0

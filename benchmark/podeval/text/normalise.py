@@ -21,6 +21,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from podeval.errors import BadInput
+from podeval.text.longest import refuse_endless, refuse_longer
 from podeval.text.simplifying import mainland, simplified
 from podeval.text.tokens import Language, check_language
 
@@ -59,8 +60,10 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
         normaliser: `whisper`, `basic`, `lfs` or `none`; see above.
 
     Raises:
-        BadInput: another language or normaliser.
+        BadInput: another language or normaliser, a number of thousands of digits, or more text than is read
+            (`podeval.text.longest`).
     """
+    refuse_longer(len(text))
     language = check_language(language)
     if normaliser not in _NORMALISERS:
         raise BadInput(f"normaliser must be one of {', '.join(get_args(Normaliser))}, not {normaliser!r}")
@@ -85,9 +88,14 @@ def _without_open_brackets(text: str) -> str:
 def _whisper(text: str, language: Language) -> str:
     text = _without_open_brackets(text)
     if language == "en":
+        refuse_endless(text)
         # A run of spaces is looked through from each of them.
         text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
-        words = _english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
+        try:
+            words = _english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
+        except AssertionError:
+            # It joins digits over commas, accents and what it drops, and asserts that the number can be read.
+            raise BadInput("the text holds a number of thousands of digits, which nobody says; shorten it") from None
         # An ellipsis at the end leaves a period behind, which would count as a word.
         return " ".join(word for word in words if any(map(str.isalnum, word)))
     plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))

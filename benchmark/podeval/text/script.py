@@ -16,11 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from podeval.errors import BadInput
-
-LONGEST = 1_000_000
-"""Characters of a script that are read: eighteen hours of English, fifty of Chinese."""
-MOST_BYTES = 4 * LONGEST
-"""What a file of them takes at most, as UTF-8; with room for the marks of JSON."""
+from podeval.text.longest import refuse_longer
 
 _TURN_LIST_KEYS = ("turns", "dialogue", "content")
 _SPEAKER_KEYS = ("speaker", "role")
@@ -89,7 +85,8 @@ class Script:
         """A script from JSON text, JSON lines, plain text, or the data itself.
 
         Raises:
-            BadInput: broken JSON, a turn that lacks its speaker or text, no words at all, or more than `LONGEST`.
+            BadInput: broken JSON, a turn that lacks its speaker or text, no words at all, or more characters
+                than are read (`podeval.text.longest`).
         """
         if isinstance(source, Script):
             return source
@@ -103,19 +100,6 @@ class Script:
         if not any(turn.text.strip() for turn in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
         return cls(turns)
-
-
-def refuse_longer(characters: int) -> None:
-    """Refuse a script of more than `LONGEST` characters: this is the one limit for all that read scripts.
-
-    Raises:
-        BadInput: it has more.
-    """
-    if characters > LONGEST:
-        raise BadInput(
-            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is more than eighteen "
-            "hours of speech: split it into parts"
-        )
 
 
 def speaker_key(name: str) -> str:

@@ -15,11 +15,12 @@ Chinese is jieba with its standard dictionary and HMM; whitespace is not a token
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Literal
 
 from podeval.errors import BadInput, CannotScore
+from podeval.text.longest import refuse_endless, refuse_endless_chinese, refuse_longer
 
 Language = Literal["en", "zh"]
 
@@ -38,6 +39,8 @@ _UNSPACED = re.compile(rf"(?=[^\W\d_])[{KANA}\u0e00-\u0fff\u1000-\u109f\u1780-\u
 _OTHER_WORD = re.compile(rf"[^\W\d_{HAN}]+")
 FOREIGN_LETTER = re.compile(rf"[^\W\d_A-Za-z\u00c0-\u024f\u1e00-\u1eff\uff21-\uff5a{HAN}]")
 _LETTER = re.compile(r"[^\W\d_]")
+_END = "\U000f0000"
+"""Between sentences that are cut into words together; no character of any language."""
 
 
 def check_language(language: str) -> Language:
@@ -91,8 +94,9 @@ def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language 
 
     Raises:
         CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
-        BadInput: a language that is not read.
+        BadInput: a language that is not read, or more text than is read (`podeval.text.longest`).
     """
+    refuse_longer(len(text))
     if language != "auto":
         written: Language | Literal["other"] = check_language(language)
     elif is_unspaced(text):
@@ -128,12 +132,13 @@ def tokenise(text: str, language: str = "en") -> list[str]:
         language: `en` (Treebank words, as NLTK's `word_tokenize`) or `zh` (jieba words).
 
     Raises:
-        BadInput: another language.
+        BadInput: another language, or more text than is read (`podeval.text.longest`).
     """
     if check_language(language) == "zh":
+        refuse_endless_chinese(text)
         return [token for token in _chinese_tokeniser().cut(text.lower()) if not token.isspace()]
-    sentences, words = _english_tokenisers()
-    return [token for sentence in sentences.tokenize(text.lower()) for token in words.tokenize(sentence)]
+    refuse_endless(text)
+    return _treebank_words(_punkt().tokenize(text.lower()))
 
 
 @cache
@@ -155,13 +160,62 @@ def _word_list(name: str) -> frozenset[str]:
 
 
 @cache
-def _english_tokenisers() -> tuple[Any, Any]:
-    from nltk.tokenize.destructive import NLTKWordTokenizer
+def _punkt() -> Any:
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()
     parameters.abbrev_types = set(_word_list("abbreviations_en.txt"))
-    return PunktSentenceTokenizer(parameters), NLTKWordTokenizer()
+    tokeniser: Any = PunktSentenceTokenizer(parameters)
+    # Whether a sentence ends depends on the words on either side alone.
+    tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
+    return tokeniser
+
+
+def _treebank_words(sentences: Sequence[str]) -> list[str]:
+    """The words of sentences, as `NLTKWordTokenizer` cuts each of them, in one pass over all.
+
+    One by one, most of the time would go into beginning: some thirty patterns a sentence.
+    """
+    text = _END.join(("", *sentences, ""))
+    stand_in = _END
+    if text.count(_END) > len(sentences) + 1:
+        held = set().union(*sentences)
+        # There is one: these are marks, of which a text has fewer (`MOST_MARKS`).
+        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in held)
+        text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
+    for pattern, replacement in _treebank_rules():
+        text = pattern.sub(replacement, text)
+    tokens = [token for token in text.split() if token != _END]
+    return tokens if stand_in == _END else [token.replace(stand_in, _END) for token in tokens]
+
+
+@cache
+def _treebank_rules() -> tuple[tuple[Any, str], ...]:
+    """NLTK's patterns and what they put in place, in its order, for sentences that have `_END` on both sides.
+
+    `^` and `$` are said by that sign, and what matches any sign but some never matches it, so that each sentence is
+    cut as if it stood alone.
+    """
+    from nltk.tokenize import destructive
+
+    def of_all(rule: tuple[Any, str]) -> tuple[Any, str]:
+        written = rule[0].pattern.replace("[^", f"[^{_END}")
+        if written.startswith("^"):
+            written = f"(?<={_END}){written[1:]}"
+        if written.endswith("$"):
+            written = f"{written[:-1]}(?={_END})"
+        # Newer ones compile by a module of their own, whose classes of characters are slightly others.
+        return getattr(destructive, "redos", re).compile(written), rule[1]
+
+    cut = destructive.NLTKWordTokenizer
+    contractions = [*cut.CONTRACTIONS2, *cut.CONTRACTIONS3]
+    before = [*cut.STARTING_QUOTES, *cut.PUNCTUATION, cut.PARENS_BRACKETS, cut.DOUBLE_DASHES]
+    return (
+        *map(of_all, before),
+        (re.compile(_END), f" {_END} "),
+        *map(of_all, cut.ENDING_QUOTES),
+        *((pattern, r" \1 \2 ") for pattern in contractions),
+    )
 
 
 @cache

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from podeval.errors import BadInput
+from podeval.text.longest import MOST_WORDS, refuse_more
 from podeval.text.tokens import HAN
 
 MOST_SECONDS, BACK, FORWARD = 10.0, 3, 2
@@ -172,12 +173,17 @@ def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
 
     Args:
         words: (text, start, end), punctuation with its word.
+
+    Raises:
+        BadInput: more words than are told apart (`podeval.text.longest`).
     """
     found: list[Utterance] = []
     held: list[str] = []
     start = end = 0.0
     # A word heard beyond the end of its piece may come before words of the next piece.
-    for text, begins, ends in sorted(words, key=lambda word: word[1]):
+    ordered = sorted(words, key=lambda word: word[1])
+    refuse_more(len(ordered), MOST_WORDS, "words")
+    for text, begins, ends in ordered:
         if held and (begins - end > PAUSE or ends - start > LONGEST or _ends_sentence(held[-1])):
             found.append(_joined(held, start, end))
             held = []
@@ -309,7 +315,8 @@ def _ends_sentence(word: str) -> bool:
 
 def _joined(words: Sequence[str], start: float, end: float) -> Utterance:
     """With times of two digits, as a transcript keeps them."""
-    return Utterance(_NO_SPACE.sub("", " ".join(words)), round(float(start), 2), round(float(max(start, end)), 2))
+    text = words[0] if len(words) == 1 and " " not in words[0] else _NO_SPACE.sub("", " ".join(words))
+    return Utterance(text, round(float(start), 2), round(float(max(start, end)), 2))
 
 
 def _file_safe(name: str) -> str:

@@ -22,7 +22,7 @@ from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, Spo
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import SpeechFailed
-from podeval.text.script import MOST_BYTES
+from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"

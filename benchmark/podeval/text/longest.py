@@ -1,0 +1,87 @@
+"""How much text is read: what no script of ten hours of speech comes near is refused in a sentence, before it costs.
+
+Words are told apart by NLTK and jieba, and made alike by OpenAI's normaliser, which take their time by the word, the
+mark and the sentence rather than by the character. So each of these has a limit.
+"""
+
+import re
+
+from podeval.errors import BadInput
+
+LONGEST = 600_000
+"""Characters of a script that are read: ten hours of English, more than thirty of Chinese."""
+MOST_BYTES = 4 * LONGEST
+"""What a file of them takes at most, as UTF-8; with room for the marks of JSON."""
+MOST_WORDS = 100_000
+"""Words that are told apart: eleven hours of speech."""
+MOST_MARKS = 60_000
+"""Punctuation marks and symbols among them."""
+MOST_SENTENCES = 15_000
+"""Sentences among them: of seven words each, for eleven hours."""
+MOST_NUMBERS = 40_000
+"""Numbers in digits among them."""
+MOST_CHINESE = 200_000
+"""Characters of a Chinese text that are cut into words, spaces aside: eleven hours of speech."""
+
+_WORD = re.compile(r"[\w'\u2019]+")
+_MARK = re.compile(r"[^\w\s]")
+_NUMBER = re.compile(r"\d+")
+_SENTENCE_END = re.compile(r"[.!?\u2026]+")
+
+COUNTED = {
+    "sentences": (_SENTENCE_END, MOST_SENTENCES),
+    "numbers": (_NUMBER, MOST_NUMBERS),
+    "punctuation marks": (_MARK, MOST_MARKS),
+    "words": (_WORD, MOST_WORDS),
+}
+"""What is counted of a text before it is cut into words, and how many of it are read."""
+
+
+def refuse_longer(characters: int) -> None:
+    """Refuse a script of more than `LONGEST` characters: this is the one limit for all that read scripts.
+
+    Raises:
+        BadInput: it has more.
+    """
+    if characters > LONGEST:
+        raise BadInput(
+            f"the script has {characters:,} characters; at most {LONGEST:,} are read, which is ten hours of speech: "
+            "split it into parts"
+        )
+
+
+def refuse_endless(text: str) -> None:
+    """Refuse a text with more words, numbers, marks or sentences than are read, or more characters than `LONGEST`.
+
+    Raises:
+        BadInput: it has more; says of what.
+    """
+    refuse_longer(len(text))
+    # No text has more words than every second of its characters, and so on: short ones are not counted.
+    if len(text) <= MOST_SENTENCES:
+        return
+    for counted, (pattern, most) in COUNTED.items():
+        refuse_more(len(pattern.findall(text)), most, counted)
+
+
+def refuse_endless_chinese(text: str) -> None:
+    """Refuse a text with more characters, spaces aside, than are cut into Chinese words.
+
+    Raises:
+        BadInput: it has more than `MOST_CHINESE`.
+    """
+    if len(text) > MOST_CHINESE:
+        refuse_more(sum(map(len, text.split())), MOST_CHINESE, "characters without its spaces")
+
+
+def refuse_more(count: int, most: int, counted: str) -> None:
+    """Refuse a text that has more of something than is read.
+
+    Raises:
+        BadInput: it has more.
+    """
+    if count > most:
+        raise BadInput(
+            f"the text has {count:,} {counted}; at most {most:,} are read, which no text of ten hours of speech "
+            "reaches: split it into parts"
+        )

@@ -1,0 +1,78 @@
+"""YAML that strangers write: read by libyaml where it is there, and refused before it costs more than it is.
+
+Aliases are read, as designs of listening tests may repeat what they compare; what they would repeat is counted first.
+"""
+
+import re
+from typing import Any
+
+import yaml
+
+from podeval.errors import BadInput
+
+LONGEST_YAML = 200_000
+"""Characters of a document: a listening test with five hundred items has fewer."""
+DEEPEST = 100
+"""Lists and blocks within each other; libyaml would go on until the process has no stack left."""
+MOST_VALUES = 300_000
+"""Values that a document has with each alias written out."""
+LONGEST_NUMBER = 1_000
+"""Characters of a number, and of whatever else is written in digits and colons alone."""
+
+_NUMBER = re.compile(r"[-+\d:._]+")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def read_yaml(text: str, longest: int = LONGEST_YAML) -> Any:
+    """What stands in a YAML document, as plain data.
+
+    Raises:
+        BadInput: it is no YAML, or longer, deeper or by its aliases larger than any that is meant; without its name,
+            as in `is not YAML: …`.
+    """
+    if len(text) > longest:
+        raise BadInput(f"has {len(text):,} characters; at most {longest:,} of YAML are read: split it into parts")
+    try:
+        _refuse_endless(text)
+        return yaml.load(text, _LOADER)
+    except RecursionError:
+        raise BadInput("is nested too deeply") from None
+    # A stranger's YAML makes its reader raise more than YAMLError: KeyError for `!!bool maybe`, IndexError for
+    # `!!int ""`, ValueError for a date that is none, TypeError for a list as a key.
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise BadInput(f"is not YAML: {error}") from None
+
+
+def _refuse_endless(text: str) -> None:
+    """Refuse what nests too deeply, and aliases that multiply, by events alone: nothing is made of them."""
+    counts = [0]
+    anchors: list[str | None] = [None]
+    values: dict[str, int] = {}
+    for event in yaml.parse(text, _LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            counts.append(1)
+            anchors.append(event.anchor)
+            if len(counts) > DEEPEST + 1:
+                raise BadInput(f"is nested more than {DEEPEST} deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            count, anchor = counts.pop(), anchors.pop()
+            counts[-1] += count
+            if anchor:
+                values[anchor] = count
+        elif isinstance(event, yaml.AliasEvent):
+            name = str(event.anchor)
+            if name in anchors:
+                raise BadInput(f"has a list or block, {name[:40]}, that holds itself")
+            counts[-1] += values.get(name, 1)
+            # Within what is open and not only at its end: sums of sums would grow without bound.
+            if counts[-1] > MOST_VALUES:
+                raise BadInput(f"has aliases that repeat more than {MOST_VALUES:,} values; write less of them")
+        elif isinstance(event, yaml.ScalarEvent):
+            # `1:30:00` is a number to base 60 in YAML 1.1, reckoned in quadratic time.
+            if len(event.value) > LONGEST_NUMBER and _NUMBER.fullmatch(event.value):
+                raise BadInput(f"has a number of {len(event.value):,} characters; at most {LONGEST_NUMBER:,} are read")
+            counts[-1] += 1
+            if event.anchor:
+                values[event.anchor] = 1
+    if counts[0] > MOST_VALUES:
+        raise BadInput(f"has more than {MOST_VALUES:,} values; split it into parts")
