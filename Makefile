@@ -86,7 +86,7 @@ bench: test-environment reference-packages
 	$(if $(LONG),$(BIN)/python tests/performance/long_recording.py $(SPEECH).wav --hours $(LONG))
 
 docs: test-environment
-	$(BIN)/python -m podeval.docs
+	$(BIN)/python -m podeval.cli.generate_docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(TOOLS)/.made: Makefile

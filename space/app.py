@@ -10,10 +10,10 @@ from pathlib import Path
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-import gradio_gate
-import trying
+import gradio_app
+import gradio_routes
+from auth import sign_in
 from fastapi import FastAPI
-from identity import sign_in
 from services import NOWHERE, open_services
 from website import NAV, Site, build_site
 
@@ -30,8 +30,10 @@ def build(runs: Path, host: str = "127.0.0.1", database: str | None = None) -> F
     services = open_services(runs, database, closed=NOWHERE if how.mode == "none" else None)
     site = Site(services, how)
     names = site.texts["en"]["site"]
-    links = [(address, names[name]) for address, name in NAV if address != gradio_gate.TRY]
-    return trying.mount(build_site(site), trying.build(site.results, gradio_gate.measures(how.mode == "local"), links))
+    links = [(address, names[name]) for address, name in NAV if address != gradio_routes.TRY]
+    return gradio_app.mount(
+        build_site(site), gradio_app.build(site.results, gradio_routes.measures(how.mode == "local"), links)
+    )
 
 
 def serve(runs: Path, host: str = "127.0.0.1", port: int = 7860, database: str | None = None) -> None:

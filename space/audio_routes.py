@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from turns import Turns
+from thread_limits import Turns
 
 from podeval.analysis.playback import Playback
-from podeval.arena.sounds import Sounds
+from podeval.arena.battle_audio import Sounds
 
 if TYPE_CHECKING:
     from website import Site

@@ -7,16 +7,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from podeval.moderation import Moderation
+
 from podeval.arena import Arena, Settings
 from podeval.arena.service import loses_its_disk
+from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
-from podeval.moderation import Moderation
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.secret import Secret
-from podeval.store.vote_objects import VoteObjects
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import Desk
@@ -62,7 +63,7 @@ class Services:
     def frozen(self) -> dict[str, str]:
         """What operators take none of at the moment (`votes`, `submissions`), with their sentence on why."""
         with self.database.reading(one_state=False) as session:
-            return moderation.frozen(session)
+            return operator_settings.frozen(session)
 
 
 def open_desk(database: Database, runs: Path, closed: str | None = None) -> Desk:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from podeval.submissions.document import PARAGRAPH, PATTERNS_IN_WORDS, json_schema
+from podeval.systems.submission import PARAGRAPH, PATTERNS_IN_WORDS, json_schema
 
 _NOT_HERE = ("kind", "folder")
 """The kind is chosen by which part of the form is filled in; a folder beside the document does not exist here."""

@@ -16,13 +16,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
-from fastapi.staticfiles import StaticFiles
-from gradio_gate import measures
-from guard import Guard, origin_of, own_hosts
-from identity import (
+from auth import (
     SIGNED_IN,
     CannotSignIn,
     NotSignedIn,
@@ -33,19 +27,25 @@ from identity import (
     cookie_secret,
     public_address,
 )
-from identity import router as sign_in_routes
+from auth import router as sign_in_routes
+from error_messages import in_language
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from fastapi.staticfiles import StaticFiles
+from gradio_routes import measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
-from lost import Lost
-from pace import Pace
-from refusals import in_language
+from not_found import Lost
+from rate_limit import Pace
+from request_guard import Guard, origin_of, own_hosts
 from services import Services
 
 from podeval import __version__
 from podeval.arena import Refused, refusal
 from podeval.errors import BadInput, PodevalError
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report import Reports
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 

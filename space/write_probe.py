@@ -9,7 +9,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from podeval.errors import PodevalError
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.database import Database
 
 _LOG = logging.getLogger("podeval.site")
@@ -55,7 +55,7 @@ class WriteProbe:
 
     def _write(self) -> None:
         try:
-            self._database.write(lambda session: moderation.set_probe(session, datetime.now(UTC)), about="probe")
+            self._database.write(lambda session: operator_settings.set_probe(session, datetime.now(UTC)), about="probe")
         except PodevalError as error:
             _LOG.error("nothing can be recorded: %s", error)
             self._failed = True

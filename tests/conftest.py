@@ -251,7 +251,7 @@ def _beside(name: str) -> Any:
 def warm_python() -> Iterator[Any]:
     """Starts programs that find the site's and the store's libraries imported: see tests/warm_python.py."""
     folders = [REPOSITORY / "benchmark", REPOSITORY / "space", REPOSITORY / "tests/space", REPOSITORY / "tests"]
-    modules = ["app", "uvicorn", "arena_fixture", "small_arena", "podeval.store.backup", "podeval.arena"]
+    modules = ["app", "uvicorn", "arena_fixture", "small_arena", "podeval.operations.backup", "podeval.arena"]
     made = _beside("warm_python").WarmPython(folders, modules)
     yield made
     made.close()

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from podeval.arena import Acknowledgement, Arena, Ballot, BattleView, Settings
+from podeval.arena.import_votes import output_id
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import Battle, Item, Output, System
-from podeval.store.taking_in import output_id
 
 SECRET = Secret(b"a secret of the tests, and of none else")
 

@@ -28,8 +28,8 @@ from typer.testing import CliRunner
 from podeval import benchmarks, cli
 from podeval.errors import PodevalError
 from podeval.runs.run import Request, measure_run
+from podeval.runs.run_folder import Output, Plan, RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import Output, Plan, RunFolder
 from podeval.submissions.queue import Queue
 
 REPOSITORY = Path(__file__).parents[1]

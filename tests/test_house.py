@@ -56,15 +56,15 @@ def test_a_room_imports_only_rooms_below_it(path: Path) -> None:
 
 
 def test_pages_made_from_declarations_are_current() -> None:
-    from podeval.docs import pages
+    from podeval.cli.generate_docs import pages
 
     checkout = ENGINE.parents[1]
     stale = [str(p.relative_to(checkout)) for p, text in pages(checkout).items() if p.read_text("utf-8") != text]
-    assert not stale, f"run `python -m podeval.docs`: {stale}"
+    assert not stale, f"run `python -m podeval.cli.generate_docs`: {stale}"
 
 
 def test_no_file_of_a_metric_space_is_left_over() -> None:
-    from podeval.docs import pages
+    from podeval.cli.generate_docs import pages
 
     checkout = ENGINE.parents[1]
     found = (path for path in (checkout / "hf_metrics").rglob("*") if path.is_file())

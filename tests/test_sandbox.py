@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podeval import sandbox
-from podeval.sandbox import Box, Ended, Limits, NoIsolation, usage
+from podeval.submissions import sandbox
+from podeval.submissions.sandbox import Box, Ended, Limits, NoIsolation, usage
 
 isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
 Try = Callable[..., Ended]
@@ -236,7 +236,7 @@ def unreadable(*given: object) -> None:
 def test_what_cannot_be_watched_is_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, error: Callable[..., None], why: str
 ) -> None:
-    monkeypatch.setattr(f"podeval.sandbox.usage.{part}", error)
+    monkeypatch.setattr(f"podeval.submissions.sandbox.usage.{part}", error)
     began = time.monotonic()
     ended = sandbox.run(Box([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
     assert (ended.code, ended.failure) == (-signal.SIGKILL, why)
@@ -249,7 +249,7 @@ def test_it_dies_with_the_process_that_opened_it(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from podeval.sandbox import Box, run
+from podeval.submissions.sandbox import Box, run
 inside = "import time\\nwhile True:\\n    open('tick', 'a').write('x'); time.sleep(0.02)"
 run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
 """

@@ -39,7 +39,7 @@ PROGRAM = """
 import json, os, socket, sys
 from pathlib import Path
 from podeval import sandbox
-from podeval.sandbox import Box, Limits
+from podeval.submissions.sandbox import Box, Limits
 place = Path(sys.argv[1])
 if (why := sandbox.missing()) is not None:
     print(json.dumps({"missing": why}))
@@ -61,7 +61,7 @@ WALLS = """
 import json, runpy, sys
 from pathlib import Path
 from podeval import sandbox
-from podeval.sandbox import Box, Limits, cgroup, usage
+from podeval.submissions.sandbox import Box, Limits, cgroup, usage
 place = Path(sys.argv[1])
 if (why := sandbox.missing()) is not None:
     print(json.dumps({"missing": why}))

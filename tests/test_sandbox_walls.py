@@ -15,8 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from podeval import sandbox
-from podeval.sandbox import Box, Ended, Limits, NoIsolation, cgroup, running, seccomp, usage
+from podeval.submissions import sandbox
+from podeval.submissions.sandbox import (
+    Box,
+    Ended,
+    Limits,
+    NoIsolation,
+    cgroup,
+    running,
+    seccomp,
+    usage,
+)
 
 programs = runpy.run_path(str(Path(__file__).parent / "hostile_programs.py"))
 told = programs["told"]
@@ -133,7 +142,7 @@ def test_a_group_of_a_worker_that_was_killed_is_removed_by_the_next(attack: Atta
     program = f"""
 import sys
 from pathlib import Path
-from podeval.sandbox import Box, run
+from podeval.submissions.sandbox import Box, run
 inside = "import time; open('began', 'w'); time.sleep(60)"
 run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r})))
 """

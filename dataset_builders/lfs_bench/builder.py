@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-
-from podeval.data.builder import Builder
-from podeval.data.record import Config, DatasetRecord, Source
-from podeval.data.rules import Row, Rule, at_least, one_of, present
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.row_rules import Row, Rule, at_least, one_of, present
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 

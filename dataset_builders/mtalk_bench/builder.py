@@ -9,12 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-
-from podeval.data.builder import Builder
-from podeval.data.mtalk_turns import TYPES, Taxonomy, Turn, dialogues_of, turns_in_order, words_and_tags
-from podeval.data.parquet_source import parquet_table
-from podeval.data.record import Config, DatasetRecord, Source
-from podeval.data.rules import Row, Rule, at_least, one_of, present, readable_audio
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.mtalk_turns import (
+    TYPES,
+    Taxonomy,
+    Turn,
+    dialogues_of,
+    turns_in_order,
+    words_and_tags,
+)
+from podeval.datasets.parquet_source import parquet_table
+from podeval.datasets.row_rules import (
+    Row,
+    Rule,
+    at_least,
+    one_of,
+    present,
+    readable_audio,
+)
 from podeval.errors import BadInput
 
 TAXONOMY = Taxonomy(Path(__file__).parent / "taxonomy.json")

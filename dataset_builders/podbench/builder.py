@@ -1,7 +1,7 @@
 """PodBench as a dataset: instructions for podcast scripts with their source texts, Chinese and English.
 
 Rows are made from the authors' dataset repo, or from their reference JSON, in which `meta` is merged into the row. The
-names inside `meta` are published in part: see `facts.json` and `podeval.data.podbench_meta`. What was not understood
+names inside `meta` are published in part: see `facts.json` and `podeval.datasets.podbench_meta`. What was not understood
 stands in a row's `notes`, and all of `meta` in `meta_json`.
 """
 
@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-
-from podeval.data import podbench_meta
-from podeval.data.builder import Builder
-from podeval.data.record import Config, DatasetRecord, Source
-from podeval.data.rules import Row, Rule, one_of
-from podeval.data.sources import fitting
+from podeval.datasets import podbench_meta
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.row_rules import Row, Rule, one_of
+from podeval.datasets.source_files import fitting
 from podeval.errors import BadInput
 
 INSTRUCTIONS = "instructions"

@@ -11,16 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-
 from podeval import progress
 from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.spoken import read_voices
-from podeval.data.builder import Builder
-from podeval.data.episodes import EPISODE_RULES, episode_features, episode_rows
-from podeval.data.feeds import EpisodeLink
-from podeval.data.real_pod_scripts import count_words, script_rules
-from podeval.data.record import Config, DatasetRecord, Source
-from podeval.data.rules import Row, Rule, at_least, one_of, present, readable_audio
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import Config, DatasetRecord, Source
+from podeval.datasets.episodes import EPISODE_RULES, episode_features, episode_rows
+from podeval.datasets.feeds import EpisodeLink
+from podeval.datasets.real_pod_scripts import count_words, script_rules
+from podeval.datasets.row_rules import (
+    Row,
+    Rule,
+    at_least,
+    one_of,
+    present,
+    readable_audio,
+)
 from podeval.errors import BadInput
 
 TOPICS, SPEECHES, READERS, DEMO, EPISODES = "topics", "scripts", "voices", "demo", "episodes"

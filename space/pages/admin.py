@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from identity import NotSignedIn, Person
+from podeval.moderation import Moderation
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
 from podeval.arena import Refused, refusal
-from podeval.moderation import Moderation
-from podeval.moderation.decisions import LONGEST_REASON
-from podeval.store.moderation import FREEZABLE
-from podeval.submissions.admission import OPEN
-from podeval.submissions.shown import public
+from podeval.operations.moderation import LONGEST_REASON
+from podeval.store.operator_settings import FREEZABLE
+from podeval.submissions.public_view import public
+from podeval.submissions.quotas import OPEN
 
 NEWEST = 100
 """Of flags, submissions and decisions that are shown."""

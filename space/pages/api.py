@@ -17,9 +17,9 @@ from write_probe import WriteProbe
 
 from podeval import __version__, benchmarks
 from podeval.arena import Refused, refusal
-from podeval.arena.results import PUBLIC_COLUMNS
-from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.index import PROFILES
+from podeval.arena.vote_table import PUBLIC_COLUMNS
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.table_index import PROFILES
 from podeval.metrics import catalogue
 
 _LOG = logging.getLogger("podeval.site")

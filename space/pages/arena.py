@@ -11,14 +11,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
-from turns import Turns
+from thread_limits import Turns
 from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
-from podeval.arena.personal import Personals
 from podeval.arena.ranking import Rankings, Revealed
-from podeval.human.rating_plots import Dot, ladder
-from podeval.human.ratings import POOLED, Standings
+from podeval.arena.rating_plots import Dot, ladder
+from podeval.arena.ratings import POOLED, Standings
+from podeval.arena.voter_stats import Personals
 from podeval.leaderboard.table import csv_safe
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ import re
 import threading
 from typing import Any
 
-from board_words import Words, shown
+from board_view import Words, shown
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from fastapi.routing import APIRoute
-from guard import FRAME, STRICT
 from markupsafe import Markup
+from request_guard import FRAME, STRICT
 from starlette.routing import Match
 from starlette.types import Scope
 from website import Site
@@ -22,7 +22,7 @@ from website import Site
 from podeval.arena import Refused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard import table
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import Settled, View, settle
 
 _LOG = logging.getLogger("podeval.site")

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlencode
 
-import player
+import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from player import Given
-from turns import Full, Queue, Turns
+from player_data import Given
+from thread_limits import Full, Queue, Turns
 from website import Site, as_script_data
 
 from podeval.analysis.playback import Playback
@@ -79,7 +79,7 @@ def router(site: Site) -> APIRouter:
 
         both = zip((found.a, found.b), shared.outputs, strict=True) if shared else ()
         given = [Given(side.system, side.title, output) for side, output in both]
-        deck = player.deck(folder, given, found.where, shared.id, texts, part, level) if shared else None
+        deck = player_data.deck(folder, given, found.where, shared.id, texts, part, level) if shared else None
         return site.render(
             request,
             "compare.html",
@@ -97,7 +97,7 @@ def router(site: Site) -> APIRouter:
             deck=deck,
             level=level,
             link=link,
-            script_data=Markup(as_script_data(player.told(deck, texts))),
+            script_data=Markup(as_script_data(player_data.told(deck, texts))),
         )
 
     queue = Queue(MOST, MOST_EACH)

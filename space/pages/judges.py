@@ -13,9 +13,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from website import Site
 
-from podeval.judges.audit import PAIRS
-from podeval.judges.audit_documents import Audits, BiasFigure, Figure, JudgeAudit, beside
-from podeval.judges.audit_page import reported
+from podeval.leaderboard.judge_audit import PAIRS
+from podeval.leaderboard.judge_audit_documents import Audits, BiasFigure, Figure, JudgeAudit, beside
+from podeval.leaderboard.judge_audit_page import reported
 
 FOLDER = "judges"
 

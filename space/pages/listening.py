@@ -18,8 +18,8 @@ from website import Site, as_script_data
 from podeval.analysis.cache import default_cache
 from podeval.analysis.playback import Playback
 from podeval.arena import Refused, refusal
-from podeval.listening import Progress, results
-from podeval.listening.sounds import Sounds, level_noise
+from podeval.listening import Progress, session_results
+from podeval.listening.stimuli import Sounds, level_noise
 
 FAST, SOUND = "600/minute", "3000/minute"
 """By address: listeners that an invitation names have no account, and a whole laboratory has one address."""
@@ -37,7 +37,7 @@ class Invitation(BaseModel):
 
 
 class PageSent(BaseModel):
-    """A page as a listener answered it; `podeval.human.pages.checked` says what is in it."""
+    """A page as a listener answered it; `podeval.listening.listener_pages.checked` says what is in it."""
 
     model_config = ConfigDict(extra="forbid")
     answer: dict[str, Any]
@@ -128,10 +128,10 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _overview(site: Site, test: str) -> results.Overview:
+def _overview(site: Site, test: str) -> session_results.Overview:
     if test not in site.services.listening.tests():
         raise Refused(refusal.UNKNOWN, "there is no such listening test; please check the link you were given")
-    return results.overview(site.services.database, test)
+    return session_results.overview(site.services.database, test)
 
 
 def _progress(stands: Progress) -> dict[str, Any]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import pandas as pd
+from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
-from identity import NotSignedIn, Person
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
 from podeval.arena import Refused, refusal
 from podeval.errors import BadInput
-from podeval.human import webmushra
-from podeval.human.box_plots import box_plots
 from podeval.leaderboard.table import csv_safe
-from podeval.listening import results
-from podeval.listening.summary import Summary, summarise
+from podeval.listening import session_results, webmushra
+from podeval.listening.box_plots import box_plots
+from podeval.listening.session_results import Summary, summarise
 
 
 class Standing(BaseModel):
@@ -35,11 +34,11 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     listening, database = site.services.listening, site.services.database
 
-    def known(request: Request, test: str) -> results.Overview:
+    def known(request: Request, test: str) -> session_results.Overview:
         operator(request)
         if test not in listening.tests():
             raise Refused(refusal.UNKNOWN, "there is no such listening test")
-        return results.overview(database, test)
+        return session_results.overview(database, test)
 
     def operator(request: Request) -> Person:
         site.limit(request, "60/minute")
@@ -53,7 +52,7 @@ def router(site: Site) -> APIRouter:
     @routes.get("/listening")
     def tests(request: Request) -> HTMLResponse:
         operator(request)
-        found = [results.overview(database, test) for test in listening.tests()]
+        found = [session_results.overview(database, test) for test in listening.tests()]
         return site.render(request, "listening_tests.html", tests=found)
 
     @routes.get("/listening/{test}")
@@ -62,7 +61,7 @@ def router(site: Site) -> APIRouter:
         summary, nothing = _summary(site, test)
         plots = ""
         if overview.design.kind == "mushra" and summary:
-            plots = box_plots(results.marks(database, test), summary.screened, overview.design.title)
+            plots = box_plots(session_results.marks(database, test), summary.screened, overview.design.title)
         link = f"{str(request.base_url).rstrip('/')}/listen/{test}"
         prolific = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         return site.render(
@@ -72,9 +71,9 @@ def router(site: Site) -> APIRouter:
             design=overview.design,
             summary=summary,
             nothing=nothing,
-            sessions=results.sessions(database, test),
+            sessions=session_results.sessions(database, test),
             links=(f"{link}?{prolific}", f"{link}?pid=NAME"),
-            missed=results.attention(database, test),
+            missed=session_results.attention(database, test),
             plots=Markup(plots),  # names are escaped where it is drawn
         )
 
@@ -82,7 +81,9 @@ def router(site: Site) -> APIRouter:
     def marks(request: Request, test: str) -> Response:
         kind = known(request, test).design.kind
         found: list[Any] = (
-            results.answers(database, test)[0] if kind == "questionnaire" else results.marks(database, test)
+            session_results.answers(database, test)[0]
+            if kind == "questionnaire"
+            else session_results.marks(database, test)
         )
         table = pd.DataFrame([vars(entry) for entry in found])
         return _csv(csv_safe(table).to_csv(index=False) if len(table) else "", f"{test}-marks.csv")
@@ -92,13 +93,13 @@ def router(site: Site) -> APIRouter:
         kind = known(request, test).design.kind
         if kind != "mushra":
             raise BadInput(f"webMUSHRA's table holds MUSHRA pages; {test} is a {kind} test")
-        return _csv(webmushra.results(test, results.marks(database, test)), f"{test}-webmushra.csv")
+        return _csv(webmushra.results(test, session_results.marks(database, test)), f"{test}-webmushra.csv")
 
     @routes.post("/listening/{test}/standing")
     def standing(request: Request, test: str, sent: Standing) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = operator(request)
-        found = [came.session for came in results.sessions(database, test) if came.listener == sent.listener]
+        found = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
         if not found:
             raise Refused(refusal.UNKNOWN, "nobody of that name came to this test")
         listening.set_standing(found[0], counted=sent.counted, reason=sent.reason, by=person.name)

@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
+from podeval.questions import Documentation, Passage, Questions
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.questions import Documentation, Passage, Questions
-from podeval.questions.board import BenchmarkFound, Comparison, Explained, SystemFound, View
+from podeval.leaderboard.queries import BenchmarkFound, Comparison, Explained, SystemFound, View
 
 RATE = "60/minute"
 

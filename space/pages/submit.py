@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from auth import Person
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from identity import Person
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
 from submission_form import fields, kinds
@@ -15,20 +15,20 @@ from website import Site, as_script_data
 from podeval import arena, benchmarks
 from podeval.arena import refusal
 from podeval.errors import BadInput
-from podeval.hub.patience import HubUnavailable
+from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.store.submission_tables import STATES, SubmissionRow
 from podeval.submissions import BadDocument, Submission, parse_form, service
-from podeval.submissions.admission import OPEN
-from podeval.submissions.asking import preset_of
-from podeval.submissions.document import json_schema
-from podeval.submissions.entries import entries
-from podeval.submissions.proposing import Proposals
+from podeval.submissions.benchmark_entries import entries
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.job_items import preset_of
+from podeval.submissions.public_view import on_the_hub, public, steps
+from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import LEASED
-from podeval.submissions.refusal import RULES, Refused
+from podeval.submissions.quotas import OPEN
+from podeval.submissions.rules import RULES, Refused
 from podeval.submissions.service import OPERATOR, Desk, Submitter
-from podeval.submissions.shown import on_the_hub, public, steps
-from podeval.submissions.spending import Ledger
+from podeval.systems.submission import json_schema
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
@@ -38,7 +38,7 @@ _OURS = ("operator", "gate", "queue", "worker")
 
 
 class Sent(BaseModel):
-    """A submission document as a page or program sends it; `podeval.submissions.document` says what is in it."""
+    """A submission document as a page or program sends it; `podeval.systems.submission` says what is in it."""
 
     model_config = ConfigDict(extra="forbid")
     document: dict[str, Any]

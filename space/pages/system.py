@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlencode
 
-import player
+import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from links import system_address
 from markupsafe import Markup
-from player import Given
+from player_data import Given
 from website import Site, as_script_data
 
 from podeval.arena import Refused, refusal
@@ -62,7 +62,7 @@ def router(site: Site) -> APIRouter:
         deck = None
         if chosen:
             given = [Given(system, told.title, chosen.item.output)]
-            deck = player.deck(read.folder, given, chapter.where, chosen.item.id, all_texts["compare"], part)
+            deck = player_data.deck(read.folder, given, chapter.where, chosen.item.id, all_texts["compare"], part)
         return site.render(
             request,
             "system.html",
@@ -80,7 +80,7 @@ def router(site: Site) -> APIRouter:
             of_item=_item(read.folder.items(), system, chapter.where, chosen.item.id, texts) if chosen else None,
             deck=deck,
             link=link,
-            script_data=Markup(as_script_data(player.told(deck, all_texts["compare"]))),
+            script_data=Markup(as_script_data(player_data.told(deck, all_texts["compare"]))),
         )
 
     @routes.get("/", include_in_schema=False)

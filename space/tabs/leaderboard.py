@@ -10,7 +10,7 @@ import pandas as pd
 
 from podeval.errors import PodevalError
 from podeval.leaderboard import table
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.view import Settled, View, settle
 
 

@@ -13,7 +13,7 @@ from podeval.leaderboard.table import decimals, present, value_text
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
-from podeval.metrics.facts import own_profile, range_text
+from podeval.metrics.description import own_profile, range_text
 
 HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
 WIDTHS = (160, 160, 110, 90, 130, 120, 320)

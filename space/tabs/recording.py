@@ -12,12 +12,12 @@ from typing import Any
 import gradio as gr
 import pandas as pd
 
-from podeval import sandbox
 from podeval.analysis import Recording
 from podeval.audio import transcode
-from podeval.audio.duration import container_and_seconds
+from podeval.audio.formats.duration import container_and_seconds
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.inputs import read_input
+from podeval.metrics.read_inputs import read_input
+from podeval.submissions import sandbox
 from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values, timeline
 
 SECONDS = 300

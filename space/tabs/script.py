@@ -8,7 +8,7 @@ import gradio as gr
 
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
-from podeval.metrics.inputs import read_input
+from podeval.metrics.read_inputs import read_input
 from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values
 
 INPUTS = ("text", "passage")

@@ -12,7 +12,7 @@ import pytest
 from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span
 from podeval.models import registry
-from podeval.models.jobs import Samples, SpeakerTurn, Transcript, Word
+from podeval.models.interfaces import Samples, SpeakerTurn, Transcript, Word
 
 SPOKEN = "good evening and welcome to the show thank you it is a pleasure to be here"
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from podeval.analysis.cache import Cache
-from podeval.analysis.dialogue import diarised_transcript
+from podeval.analysis.diarised_transcript import diarised_transcript
 from podeval.analysis.recording import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.jobs import SpeakerTurn, Transcript, Word
-from podeval.text.turn_taking import Segment, Utterance
+from podeval.models.interfaces import SpeakerTurn, Transcript, Word
+from podeval.text.dialogue_segments import Segment, Utterance
 
 NOISE = np.random.default_rng(0).uniform(-0.1, 0.1, 160_000).astype(np.float32)
 WORDS = (Word("Hello", 0.0, 0.4), Word("there.", 0.4, 1.0), Word("Hi.", 1.2, 1.6), Word("Bye.", 8.0, 8.5))

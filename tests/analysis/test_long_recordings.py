@@ -13,7 +13,7 @@ from podeval.analysis.cache import Cache
 from podeval.audio.windows import Span, windows_over
 from podeval.metrics import catalogue
 from podeval.models import registry
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 
 RATE = 16_000
 ROOM = 4_000_000

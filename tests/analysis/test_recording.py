@@ -18,7 +18,7 @@ from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
-from podeval.models.jobs import Transcript
+from podeval.models.interfaces import Transcript
 from podeval.text.script import Script
 
 RATE = 16_000

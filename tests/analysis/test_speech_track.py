@@ -13,7 +13,7 @@ from podeval.analysis.recording import Recording
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore, ModelMissing
 from podeval.models import registry
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 
 RATE = 16_000
 SEPARATED = 44_100

@@ -5,7 +5,7 @@ from podeval.analysis.recording import Recording
 from podeval.audio.resample import resample
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 
 RATE = 44_100
 

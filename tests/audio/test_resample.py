@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import soxr
 
-from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.resample import mono, resample
+from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.errors import BadInput
 
 NOISE = np.random.default_rng(0).standard_normal((2 * BLOCK_FRAMES + 4_321, 2)).astype(np.float32)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, Split, content_revision
-from podeval.data.items import items_of
+from podeval.datasets.items import items_of
 from podeval.errors import BadInput, PodevalError
 
 EVERY = [benchmarks.get(name) for name in benchmarks.names()]

@@ -7,8 +7,8 @@ import pytest
 
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.podbench import item
-from podeval.runs.inputs import inputs_of
-from podeval.store.run_folder import Output, RunFolder
+from podeval.runs.item_inputs import inputs_of
+from podeval.runs.run_folder import Output, RunFolder
 from podeval.text.podcast_request import PodcastRequest, count
 from podeval.text.script_format import any_script
 

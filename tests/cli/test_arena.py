@@ -13,8 +13,8 @@ from sqlalchemy import select
 
 from podeval import benchmarks
 from podeval.arena import Arena, Ballot, Settings
+from podeval.runs.run_folder import Output, Plan, RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import Output, Plan, RunFolder
 from podeval.store.tables import Erasure, Pseudonym
 
 Podeval = Any

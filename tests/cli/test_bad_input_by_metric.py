@@ -15,7 +15,7 @@ from podeval.analysis import recording
 from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.models import registry
-from podeval.models.jobs import SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 

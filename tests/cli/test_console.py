@@ -2,15 +2,15 @@
 
 import pytest
 
-from podeval.cli import console
+from podeval.cli import progress_bar
 
 
 def test_without_a_terminal_progress_is_a_line_every_few_seconds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(1000))
-    monkeypatch.setattr(console.time, "monotonic", lambda: float(next(clock)))
-    with console.Steps("show") as steps:
+    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: float(next(clock)))
+    with progress_bar.Steps("show") as steps:
         for done in range(40):
             steps.step("hear", done, 40)
     lines = capsys.readouterr().err.splitlines()

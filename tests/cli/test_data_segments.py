@@ -12,7 +12,7 @@ import soundfile
 
 from podeval.errors import ModelMissing
 from podeval.models import registry
-from podeval.models.jobs import SpeakerTurn, Transcript, Word
+from podeval.models.interfaces import SpeakerTurn, Transcript, Word
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 

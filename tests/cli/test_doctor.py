@@ -46,8 +46,8 @@ def test_packages_of_models_are_among_what_is_not_installed(podeval: Any, monkey
 
 
 def test_what_bounds_the_memory_of_untrusted_models_is_said(podeval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval import sandbox
-    from podeval.sandbox import cgroup
+    from podeval.submissions import sandbox
+    from podeval.submissions.sandbox import cgroup
 
     place = Path("/sys/fs/cgroup/worker.service")
     monkeypatch.setattr(cgroup, "where", lambda: cgroup.Tree(cgroup.V2, place.parent, place))

@@ -21,7 +21,7 @@ import numpy as np
 import pydantic
 import text_readers
 
-from podeval.submissions.reading import MAX_BYTES
+from podeval.systems.submission_reading import MAX_BYTES
 from podeval.text.longest import COUNTED, LONGEST, MOST_CHINESE, MOST_WORDS
 from podeval.text.yaml_text import LONGEST_YAML
 
@@ -82,7 +82,7 @@ def short(refusal: Exception, most: int) -> None:
 def audio(data: bytes) -> None:
     """Decoding, and the length by header or packets."""
     from podeval.audio.decode import Limits, decode
-    from podeval.audio.duration import container_and_seconds
+    from podeval.audio.formats.duration import container_and_seconds
     from podeval.errors import BadAudio
 
     path = _scratch() / "sound"
@@ -136,7 +136,7 @@ def document(data: bytes) -> None:
 
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
-    from podeval.hub.facts import RepoFacts, keys, read_card
+    from podeval.hub.repo_info import RepoFacts, keys, read_card
     from podeval.submissions.gate import Limits, _of_any_repo
 
     text = data.decode("utf-8", "replace")
@@ -150,7 +150,7 @@ def yaml_card(data: bytes) -> None:
 def design(data: bytes) -> None:
     """A listening test's design."""
     from podeval.errors import BadInput
-    from podeval.human.designs import read_design
+    from podeval.listening.designs import read_design
 
     path = _scratch() / "design.yaml"
     path.write_bytes(data)
@@ -174,7 +174,7 @@ def answer(data: bytes) -> None:
 
 def feed(data: bytes) -> None:
     """A podcast's feed, and Apple's answer to a lookup."""
-    from podeval.data.feeds import BadFeed, _items, _results
+    from podeval.datasets.feeds import BadFeed, _items, _results
 
     with contextlib.suppress(BadFeed):
         list(_items(data))
@@ -185,7 +185,7 @@ def feed(data: bytes) -> None:
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
     from podeval.errors import BadInput
-    from podeval.submissions.intake import LOG, Intake, _details, _files, _turns
+    from podeval.submissions.collect_outputs import LOG, Intake, _details, _files, _turns
     from podeval.systems.adapters import snapshot
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 

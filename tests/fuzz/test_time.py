@@ -22,7 +22,7 @@ QUADRATIC = 24
 MEGABYTE = 1_000_000
 
 NOT_OF_STRANGERS = {
-    "benchmark/podeval/docs.py _MARKED": "pages of our own",
+    "benchmark/podeval/cli/generate_docs.py _MARKED": "pages of our own",
     "benchmark/podeval/judges/judge.py fullmatch (.*)@(https?://.*)": "what the operator writes on a command line",
     "benchmark/podeval/text/normalise.py _BRACKETED": "sees no bracket that is never closed: `_without_open_brackets`",
 }

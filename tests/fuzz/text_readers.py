@@ -63,7 +63,7 @@ def whisper(text: str) -> None:
 def compared(text: str) -> None:
     """A text in the other forms that transcripts are compared in."""
     from podeval.text.normalise import bracketed_share, normalise
-    from podeval.text.simplifying import mainland, simplified
+    from podeval.text.simplified_chinese import mainland, simplified
 
     for language, normaliser in (("en", "basic"), ("en", "lfs"), ("en", "none"), ("zh", "whisper"), ("zh", "lfs")):
         with contextlib.suppress(PodevalError):
@@ -86,7 +86,7 @@ def languages(text: str) -> None:
 
 def diarised(text: str) -> None:
     """Transcripts with speakers and times."""
-    from podeval.text.turn_taking import dialogue_clips, parse_diarised
+    from podeval.text.dialogue_segments import dialogue_clips, parse_diarised
 
     with contextlib.suppress(PodevalError):
         dialogue_clips(parse_diarised(text))
@@ -94,7 +94,7 @@ def diarised(text: str) -> None:
 
 def heard(text: str) -> None:
     """Words with times, as a transcriber hears them."""
-    from podeval.text.turn_taking import utterances
+    from podeval.text.dialogue_segments import utterances
 
     with contextlib.suppress(PodevalError):
         utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
@@ -124,7 +124,7 @@ def asked_strictly(text: str) -> None:
 
 def speech(text: str) -> None:
     """Lines that engines are given to say, of a text as it stands."""
-    from podeval.systems.speakable import seconds_to_say, sentences, short_lines
+    from podeval.systems.text_cleaning import seconds_to_say, sentences, short_lines
 
     sentences(text)
     short_lines(text, 200)
@@ -133,7 +133,7 @@ def speech(text: str) -> None:
 
 def said_plainly(text: str) -> None:
     """What of a text engines can say."""
-    from podeval.systems.speakable import speakable
+    from podeval.systems.text_cleaning import speakable
 
     assert "\x00" not in speakable(text)
 
@@ -150,7 +150,7 @@ def judged(text: str) -> None:
 
 def quoted(text: str) -> None:
     """What a judge quotes of it."""
-    from podeval.judges.quotes import letters, unfound
+    from podeval.metrics.citations import letters, unfound
     from podeval.text.script import Script, Turn
 
     letters(text)
@@ -166,10 +166,10 @@ def injected(text: str) -> None:
 
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
-    from podeval.judges.density import _difference
-    from podeval.judges.instruction import Requirement
-    from podeval.judges.quality import Item
-    from podeval.judges.spoken_dialogue import criteria_in
+    from podeval.metrics.checklists import Requirement
+    from podeval.metrics.density_prompt import _difference
+    from podeval.metrics.quality_prompt import Item
+    from podeval.metrics.spoken_dialogue import criteria_in
 
     _difference(text, f"x {text[::-1]}")
     criteria_in(text)
@@ -179,8 +179,8 @@ def divided(text: str) -> None:
 
 def shown(text: str) -> None:
     """Reasons, lines of logs and names as they are shown, to everybody and on a terminal."""
-    from podeval.submissions.shown import plainly, said
-    from podeval.text.terminal import printable
+    from podeval.submissions.public_view import plainly, said
+    from podeval.text.terminal_safe import printable
 
     assert len(said(text)) < 10_000
     assert len(plainly(text)) < 10_000
@@ -191,8 +191,8 @@ def comment(text: str) -> None:
     """What voters and listeners write."""
     import pandas as pd
 
-    from podeval.human.comments import cleaned, off_topic, repeated_comments, thin_comments
-    from podeval.human.pages import words as kept
+    from podeval.arena.comments import cleaned, off_topic, repeated_comments, thin_comments
+    from podeval.listening.listener_pages import words as kept
 
     short, _ = cleaned(text)
     kept(text)
@@ -204,14 +204,14 @@ def comment(text: str) -> None:
 
 def listening_test(text: str) -> None:
     """Configurations of webMUSHRA."""
-    from podeval.human.webmushra import read_configuration
+    from podeval.listening.webmushra import read_configuration
 
     _read_from_file(text, read_configuration)
 
 
 def listening_marks(text: str) -> None:
     """Results of webMUSHRA."""
-    from podeval.human.webmushra import read_results
+    from podeval.listening.webmushra import read_results
 
     _read_from_file("session_uuid,trial_id,rating_stimulus,rating_score\n" + text, read_results)
 
@@ -226,8 +226,8 @@ def _read_from_file(text: str, read: Callable[[Path], object]) -> None:
 
 def link(text: str) -> None:
     """Links to episodes, addresses, and what is refused of them."""
-    from podeval.data.feeds import EpisodeLink
-    from podeval.data.web import is_loopback, shown
+    from podeval.datasets.feeds import EpisodeLink
+    from podeval.datasets.http import is_loopback, shown
     from podeval.errors import address_in
 
     for address in (text, f"https://podcasts.apple.com/us/podcast/{text}/id1?i=1", f"https://{text}"):

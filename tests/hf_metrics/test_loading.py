@@ -8,8 +8,8 @@ import numpy as np
 import soundfile
 
 from podeval.hub_sources import hub_source
-from podeval.metric_scripts import install
 from podeval.metrics import catalogue
+from podeval.metrics.space_files import install
 
 # Without transformers, which `evaluate` imports where it can: 5 s for what takes no part in loading a module.
 LOAD_ALL = """

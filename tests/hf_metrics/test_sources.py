@@ -11,13 +11,13 @@ import yaml
 
 from podeval.analysis.cache import Cache
 from podeval.hub_sources import hub_source
-from podeval.metric_scripts import extras, sources
 from podeval.metrics import catalogue
-from podeval.metrics.facts import own_profile
+from podeval.metrics.description import own_profile
+from podeval.metrics.space_files import extras, sources
 from podeval.models import registry
 
 SPACES = Path(__file__).parents[2] / "hf_metrics"
-# The examples of metrics that ask a judge run in tests/judged, where there is one.
+# The examples of metrics that ask a judge run in tests/metrics/judged, where there is one.
 UNJUDGED = tuple(name for name in catalogue.NAMES if not catalogue.get(name).asks)
 WITH_MODELS = tuple(name for name in UNJUDGED if catalogue.get(name).needs)
 WITHOUT_MODELS = tuple(name for name in UNJUDGED if not catalogue.get(name).needs)
@@ -42,7 +42,7 @@ def test_the_folders_are_the_metrics() -> None:
 def test_what_is_on_disk_is_what_the_declaration_makes(name: str) -> None:
     made = sources(catalogue.get(name))
     on_disk = {path.name: path.read_text(encoding="utf-8") for path in (SPACES / name).iterdir() if path.is_file()}
-    assert on_disk == made, "run `python -m podeval.docs`"
+    assert on_disk == made, "run `python -m podeval.cli.generate_docs`"
 
 
 @pytest.mark.parametrize("name", catalogue.NAMES)

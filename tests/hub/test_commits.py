@@ -8,7 +8,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly, Conflict
-from podeval.hub.patience import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, patiently
 
 REPO = "podeval/requests"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pydantic
 import pytest
 
-from podeval.judges.asking import Judging
+from podeval.judges.client import Judging
+from podeval.judges.concurrency import Patience
 from podeval.judges.judge import judge_named
-from podeval.judges.pace import Patience
 from podeval.judges.prompt import Prompt
 
 QUICK = Patience(tries=4, first_wait=0.01, longest_wait=5.0)

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.judges.asking import Answered, Judging, Request, Unanswered
 from podeval.judges.budget import Budget, price_of
+from podeval.judges.client import Answered, Judging, Request, Unanswered
 from podeval.judges.judge import Price, judge_named
 from podeval.judges.prompt import Prompt
 

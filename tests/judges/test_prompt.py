@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podeval.judges.inputs import AudioClip
+from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt, delimited, harmless, inputs_digest, mark_for
 
 

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "space"))
 
 from fixture_runs import write_runs
 
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from podeval import benchmarks
 from podeval.metrics import catalogue
-from podeval.store.results import BOARD, SYSTEMS, BoardRow, SystemRow, write_table
+from podeval.runs.board_tables import BOARD, SYSTEMS, BoardRow, SystemRow, write_table
 
 BENCHMARK, SPLIT = "lfs_bench", "test"
 

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from podeval.leaderboard.changes import changes
+from podeval.runs.run_folder import Plan, RunFolder, Summary
 from podeval.store.database import Database
-from podeval.store.run_folder import Plan, RunFolder, Summary
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Queue
 

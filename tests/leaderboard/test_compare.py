@@ -11,10 +11,10 @@ import pytest
 
 from podeval.leaderboard import compare, report_figures, report_page
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report import report
 from podeval.leaderboard.report_scores import Shelf, course, read, reading
-from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
 WHERE = "real_pod/voice/embedded"
 # Topics are what real_pod resamples: the differences are 0.5 on t1 (two items) and 0.1 on t2, so with two clusters the

@@ -12,14 +12,14 @@ import yaml
 
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import table
-from podeval.leaderboard.facts import NOT_STATED, Facts, by_system, row_of, system_rows
-from podeval.leaderboard.index import Index
 from podeval.leaderboard.protocols import choose, judge_of, offers
+from podeval.leaderboard.system_info import NOT_STATED, Facts, by_system, row_of, system_rows
+from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import EVERYTHING, FACTS, View, settle
-from podeval.store.results import SYSTEMS, read_table, write_table
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.document import Submission
-from podeval.submissions.reading import load
+from podeval.runs.board_tables import SYSTEMS, read_table, write_table
+from podeval.runs.run_folder import RunFolder
+from podeval.systems.submission import Submission
+from podeval.systems.submission_reading import load
 
 
 def document(**changed: Any) -> Submission:
@@ -173,7 +173,7 @@ def test_the_judge_is_read_from_the_protocol() -> None:
 
 
 def test_protocols_are_offered_default_parameters_first(board: pd.DataFrame) -> None:
-    from podeval.leaderboard.numbers import Numbers
+    from podeval.leaderboard.column_arrays import Numbers
 
     numbers = Numbers.of(board)
     found = offers(numbers, numbers.where(numbers.all(), "profile", "embedded"))

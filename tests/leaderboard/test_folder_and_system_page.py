@@ -12,10 +12,10 @@ from fixture_runs import PROTOCOLS, UPSTREAM
 
 from podeval.errors import BadInput
 from podeval.leaderboard import system_page
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report_plots import timeline
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics.score import Score
-from podeval.store.results import BOARD
+from podeval.runs.board_tables import BOARD
 
 WHERE = "real_pod/voice/embedded"
 

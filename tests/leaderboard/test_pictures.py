@@ -13,11 +13,11 @@ import yaml
 
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import pictures, radar, table
+from podeval.leaderboard.column_arrays import Numbers
 from podeval.leaderboard.columns import column
-from podeval.leaderboard.facts import Facts
-from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.index import Index
-from podeval.leaderboard.numbers import Numbers
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.system_info import Facts
+from podeval.leaderboard.table_index import Index
 from podeval.leaderboard.view import PLOTS, View, settle
 
 TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))

@@ -12,11 +12,11 @@ import pytest
 from fixture_runs import write_runs
 
 from podeval.leaderboard import report_plots as plots
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report import Unknown, about, named, places_of, report
-from podeval.leaderboard.report_axis import Axis
 from podeval.leaderboard.report_page import document
-from podeval.store.results import SYSTEMS, SystemRow, write_table
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.plots.axis import Axis
+from podeval.runs.board_tables import SYSTEMS, SystemRow, write_table
 
 WHERE = "real_pod/voice/embedded"
 HOSTILE = {

@@ -15,7 +15,7 @@ from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.store.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, Plan, RunFolder
 
 BENCHMARK = benchmarks.get("real_pod")
 ITEMS = BENCHMARK.items("demo")

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from podeval.errors import BadInput
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.validity import of_file, of_marks, validity
-from podeval.stats.marks import Mark
+from podeval.stats.mushra_scores import Mark
 
 
 def items(values: dict[tuple[str, str], float], metric: str = "wer", key: str = "wer") -> pd.DataFrame:
@@ -71,7 +71,7 @@ def test_human_scores_are_means_over_listeners_by_scale(tmp_path: Path) -> None:
 
 def test_metrics_of_real_run_folders_are_set_against_people(folder: RunsFolder, tmp_path: Path) -> None:
     """People who like what DNSMOS likes agree with it; the rows are those that a board is built from."""
-    from podeval.store.results import ITEMS, read_table
+    from podeval.runs.board_tables import ITEMS, read_table
 
     rows = read_table(folder.path / ITEMS)
     rows = rows[rows["protocol"] == "dnsmos@1.0-bbbbbbbbbbbb"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from podeval.human.designs import Design, read_design
-from podeval.human.instrument import QUESTIONNAIRE
 from podeval.listening import Listening
+from podeval.listening.designs import Design, read_design
+from podeval.listening.questionnaire import QUESTIONNAIRE
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 

@@ -14,7 +14,7 @@ from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
-from podeval.models.jobs import SpeakerTurn, Transcript
+from podeval.models.interfaces import SpeakerTurn, Transcript
 from podeval.text.script import Script
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]

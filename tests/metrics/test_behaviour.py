@@ -14,8 +14,8 @@ from podeval.audio.resample import mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
+from podeval.systems.dialogue_reader import Line
 from podeval.systems.espeak_ng import EspeakNg
-from podeval.systems.reader import Line
 from podeval.text.script import Script
 
 Samples = NDArray[np.float32]

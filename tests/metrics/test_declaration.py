@@ -6,7 +6,7 @@ import pytest
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import INPUTS, Key, Metric, metric
-from podeval.metrics.facts import arguments, facts
+from podeval.metrics.description import arguments, facts
 from podeval.metrics.score import Score, Unscored
 
 # The contract of DESIGN.md, section 4, for the modules of this version.

@@ -14,7 +14,7 @@ from podeval.metrics import catalogue
 evaluate = pytest.importorskip("evaluate")
 datasets = pytest.importorskip("datasets")
 
-from podeval.evaluate_module import module  # noqa: E402
+from podeval.metrics.evaluate_module import module  # noqa: E402
 
 RATE = 44_100
 ALWAYS = ["ci95", "scored", "unscored", "items", "protocol"]
@@ -319,7 +319,8 @@ def test_scripts_make_another_protocol(tmp_path: Path) -> None:
 def test_scripts_may_be_written_with_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
     monkeypatch.setattr(
-        "podeval.evaluate_module.compute", lambda metric, items, **_: read.extend(items) or {"scored": len(items)}
+        "podeval.metrics.evaluate_module.compute",
+        lambda metric, items, **_: read.extend(items) or {"scored": len(items)},
     )
     module("sptd")(cache_dir=str(tmp_path)).compute(
         predictions=[{"array": np.zeros(16_000), "sampling_rate": 16_000}],
@@ -373,7 +374,7 @@ def test_reference_voices_travel_by_speaker_and_in_every_form_of_audio(
     """What is compared is not of interest here: the metric says the peaks of the voices that reached it."""
     from dataclasses import replace
 
-    from podeval import evaluate_module
+    from podeval.metrics import evaluate_module
     from podeval.metrics.score import Score
 
     def peaks(recording: Any, reference_voices: Any, source: str, variant: str) -> Score:

@@ -13,7 +13,7 @@ from podeval.analysis.cache import Cache
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
-from podeval.models.jobs import Transcript
+from podeval.models.interfaces import Transcript
 from podeval.text.script import Script
 
 # tests/models has every file; here the way through `Recording`, on a clip longer than 17 s, where the window modes

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.evaluate_module import module
-from podeval.metrics import gathered
+from podeval.metrics import human_records
+from podeval.metrics.evaluate_module import module
 
 VOTES = [
     {"first": "aria", "second": "basso", "outcome": outcome, "voter": f"p{number % 4}"}
@@ -83,15 +83,15 @@ def test_a_questionnaire_counts_marks_reasons_and_no_music_where_there_is_none()
 @pytest.mark.parametrize(
     ("read", "source", "sentence"),
     [
-        (gathered.votes, [{"first": "a"}], "lacks second and outcome"),
-        (gathered.votes, "{broken", "line 1 is no vote"),
-        (gathered.votes, "no/such/file", "cannot read the votes"),
-        (gathered.votes, [], "there is no vote"),
-        (gathered.votes, [3], "is no object"),
-        (gathered.marks, [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}], "its value is a number"),
-        (gathered.marks, [{"rater": "p", "value": 7}], "lacks page"),
-        (gathered.answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
-        (gathered.answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
+        (human_records.votes, [{"first": "a"}], "lacks second and outcome"),
+        (human_records.votes, "{broken", "line 1 is no vote"),
+        (human_records.votes, "no/such/file", "cannot read the votes"),
+        (human_records.votes, [], "there is no vote"),
+        (human_records.votes, [3], "is no object"),
+        (human_records.marks, [{"rater": "p", "page": "x", "stimulus": "y", "value": "7"}], "its value is a number"),
+        (human_records.marks, [{"rater": "p", "value": 7}], "lacks page"),
+        (human_records.answers, [{**ANSWERS[1], "mark": 6}], "is 1, 2, 3, 4, 5 or null"),
+        (human_records.answers, [{"system": "x", "question": "quality", "judged": 9}], "from 1 to 5"),
     ],
 )
 def test_what_is_no_vote_mark_or_answer_is_refused(read: Any, source: Any, sentence: str) -> None:

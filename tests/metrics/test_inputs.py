@@ -8,7 +8,7 @@ import soundfile
 
 from podeval.cli.measure import _inputs
 from podeval.metrics import catalogue
-from podeval.metrics.inputs import read_input
+from podeval.metrics.read_inputs import read_input
 
 LABELLED = "Host 1: Why is the sea salty?\nHost 2: Rivers carry salt.\nThey never stop."
 WORDS = "Why is the sea salty? Rivers carry salt. They never stop."

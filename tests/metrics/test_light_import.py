@@ -22,7 +22,7 @@ def test_importing_podeval_loads_nothing_heavy(run_python: Any) -> None:
 
 def test_knowing_every_metric_and_model_loads_none(run_python: Any) -> None:
     statement = (
-        "import podeval.cli, podeval.models.registry, podeval.analysis, podeval.metric_scripts; "
+        "import podeval.cli, podeval.models.registry, podeval.analysis, podeval.metrics.space_files; "
         "from podeval.metrics import catalogue; catalogue.all_metrics()"
     )
     assert not loaded_by(statement, run_python) & (MODELS | {"evaluate", "datasets", "jieba", "nltk"})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.passage import Passage
+from podeval.analysis.text_embeddings import Passage
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.score import Score, Unscored

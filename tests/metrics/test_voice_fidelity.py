@@ -11,7 +11,7 @@ from podeval.audio.windows import Span, windows_over
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score, Unscored
-from podeval.models.jobs import SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script
 
 Vector = np.ndarray[Any, np.dtype[np.float32]]

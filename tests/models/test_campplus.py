@@ -10,7 +10,7 @@ import pytest
 from podeval.errors import ModelMissing
 from podeval.models import campplus, registry
 from podeval.models.campplus import _FRAME, _HOP, CamPlusPlus, _filter_banks
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 
 
 @pytest.fixture(scope="module")

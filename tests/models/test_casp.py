@@ -124,8 +124,8 @@ def test_the_encoder_s_vectors_are_speechbrain_s(published: Path) -> None:
     """Reference: speechbrain 1.1.2's BEATs of the same weights on torchaudio's filter banks, 1e-4."""
     import torch
 
-    from podeval.models.beats import Beats
     from podeval.models.checkpoint import tensors
+    from podeval.models.networks.beats import Beats
 
     state = tensors(published / FILE, "state_dict", "model.speech_encoder.")
     with torch.inference_mode():

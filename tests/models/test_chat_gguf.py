@@ -7,7 +7,7 @@ import pydantic
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.judges.asking import Answered, Judging, Request, Unanswered
+from podeval.judges.client import Answered, Judging, Request, Unanswered
 from podeval.judges.judge import judge_named
 from podeval.judges.prompt import Prompt
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling

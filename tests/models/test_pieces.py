@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from podeval.models.pieces import RATE, pieces
+from podeval.models.chunking import RATE, pieces
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.models import jobs, registry
+from podeval.models import interfaces, registry
 from podeval.models.card import ModelCard, PackagedFile
 
 BUILT: Counter[str] = Counter()
@@ -192,4 +192,4 @@ def test_every_card_builds_what_is_checked_by_the_interface_of_its_job(card: Mod
     shared = {"naturalness": "WindowScorer", "pesq_estimator": "WindowScorer"}
     interface = shared.get(card.job, card.job.title().replace("_", ""))
     module, _, name = card.build.partition(":")
-    assert getattr(jobs, interface) in getattr(importlib.import_module(module), name).__mro__
+    assert getattr(interfaces, interface) in getattr(importlib.import_module(module), name).__mro__

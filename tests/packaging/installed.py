@@ -34,7 +34,7 @@ DATA = (
     "podeval/store/migrations/script.py.mako",
     "podeval/models/weights_lock.json",
     "podeval/text/data/stop_words_zh.txt",
-    "podeval/judges/reported.csv",
+    "podeval/leaderboard/judge_reported.csv",
 )
 PRIVATE = ("/.git/", "/.venv/", "/shared/", ".pyc", "/.demo/", ".db", ".secret", "/.hypothesis/")
 USED = """

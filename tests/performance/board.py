@@ -148,7 +148,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="podeval-board-") as scratch:
         runs = asked.runs or write_large_board(Path(scratch) / "runs", asked.systems, asked.keys)
         begun = time.perf_counter()
-        from podeval.leaderboard.folder import RunsFolder
+        from podeval.leaderboard.runs_folder import RunsFolder
 
         index = RunsFolder(runs).index()
         print(f"tables read and arranged in {time.perf_counter() - begun:.2f} s; load {os.getloadavg()[0]:.1f}")

@@ -24,10 +24,10 @@ from podeval.benchmarks.benchmark import Benchmark, Dimension, Item, MetricUse
 from podeval.metrics import catalogue
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Workers
+from podeval.runs.generate import Voicing
 from podeval.runs.measure import measure
 from podeval.runs.run import CONDITIONS
-from podeval.runs.speaking import Voicing
-from podeval.store.run_folder import Plan, RunFolder
+from podeval.runs.run_folder import Plan, RunFolder
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 

@@ -59,7 +59,7 @@ def prepare(runs: Path, database: str, systems: int, items: int, seconds: float)
     import numpy as np
     import soundfile
 
-    from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry, add
+    from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry, add
     from podeval.store.database import Database
 
     beside("fixture_runs", TESTS / "space").write_runs(runs)

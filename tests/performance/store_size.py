@@ -26,7 +26,7 @@ from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.store.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, Plan, RunFolder
 
 
 class Clocked:
@@ -55,7 +55,7 @@ def items_of(count: int) -> tuple[Item, ...]:
 def measure(folder: Path, count: int) -> dict[str, float]:
     """Seconds of every step, with this many items."""
     from podeval.leaderboard.build import build
-    from podeval.leaderboard.folder import RunsFolder
+    from podeval.leaderboard.runs_folder import RunsFolder
     from podeval.runs.executor import InProcess
     from podeval.runs.measure import measure as measured
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.accelerated import Group, Shares, group, speak_share
+from podeval.runs.multi_gpu import Group, Shares, group, speak_share
 from podeval.runs.run import Request, run_system
-from podeval.store.run_folder import RunFolder
+from podeval.runs.run_folder import RunFolder
 
 PROGRAM = Path(__file__).parent / "tiny_run.py"
 Launch = Callable[..., "subprocess.Popen[str]"]

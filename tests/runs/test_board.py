@@ -11,19 +11,19 @@ import pytest
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark
-from podeval.data.items import items_of
+from podeval.datasets.items import items_of
 from podeval.errors import BadInput
 from podeval.leaderboard import build as building
 from podeval.leaderboard.build import build
-from podeval.leaderboard.text import print_board, print_rows
+from podeval.leaderboard.terminal_table import print_board, print_rows
 from podeval.metrics import catalogue
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs.aggregate import summarise
+from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, read_table
-from podeval.store.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, Plan, RunFolder
 
 REAL_POD = benchmarks.get("real_pod")
 DEMO = REAL_POD.items("demo")

@@ -41,7 +41,7 @@ def test_what_is_sent_is_pinned_bounded_read_only_and_without_secrets(executor: 
     executor.start(replace(PLAN, base="bob/base", base_revision="b" * 40))
     (spec,) = jobs.specs
     assert spec["dockerImage"] == IMAGE
-    assert spec["command"][-3:] == ["podeval.systems.adapters.handover", "/asked/job.json", "/results"]
+    assert spec["command"][-3:] == ["podeval.systems.adapters.hand_over", "/asked/job.json", "/results"]
     assert (spec["flavor"], spec["timeoutSeconds"], spec["attempts"]) == ("a10g-large", 5400, 2)
     named = {"podeval": "generate", "submission": "s0123456789ab", "run": "real_pod-demo", "round": "1"}
     assert spec["labels"].items() >= named.items()

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
+from podeval.runs.generate import Voicing
 from podeval.runs.ray_cluster import connected, room
 from podeval.runs.run import Request, run_system
-from podeval.runs.speaking import Voicing
-from podeval.store.run_folder import Summary
+from podeval.runs.run_folder import Summary
 from podeval.systems.speech import Speech, SpeechFailed
 
 NODES = Path(__file__).parent / "ray_nodes.py"
@@ -217,7 +217,7 @@ def test_a_node_that_is_killed_in_mid_run_loses_nothing(run: Run, nodes: Any, sp
 
 
 def test_files_travel_by_their_content_and_are_called_by_their_own_names(tmp_path: Path) -> None:
-    from podeval.runs.ray_hand import pack, unpack
+    from podeval.runs.ray_actor import pack, unpack
 
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, here / "sub", there):
@@ -268,8 +268,8 @@ def test_an_address_that_does_not_answer_is_told_at_once(
 
 
 def test_options_that_do_not_go_together_are_refused() -> None:
-    from podeval.cli.spreading import Where, spread
-    from podeval.runs.accelerated import Group
+    from podeval.cli.executor_options import Where, spread
+    from podeval.runs.multi_gpu import Group
 
     with (
         pytest.raises(BadInput, match=r"--address, --cpus-per-worker and --gpus-per-worker are for --executor ray"),

@@ -17,10 +17,10 @@ import pytest
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.leaderboard.build import build
+from podeval.runs.board_tables import BOARD, read_table
 from podeval.runs.run import Request, run_system
+from podeval.runs.run_folder import Summary
 from podeval.store.files import DiskFull, only_one
-from podeval.store.results import BOARD, read_table
-from podeval.store.run_folder import Summary
 
 Counted = Callable[[str], int]
 Child = Callable[[], Any]

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from podeval.audio.decode import decode
-from podeval.audio.duration import container_and_seconds
-from podeval.data.web import Refused, Web
+from podeval.audio.formats.duration import container_and_seconds
+from podeval.datasets.http import Refused, Web
 from podeval.errors import BadAudio, BadInput
 from podeval.judges.injection import NOTE, signs
 from podeval.judges.prompt import harmless
-from podeval.metrics.judged import noting
+from podeval.metrics.judge_use import noting
 from podeval.metrics.score import Score
-from podeval.submissions.intake import LOG, Intake
+from podeval.submissions.collect_outputs import LOG, Intake
 from podeval.text.script_format import any_script, without_reasoning
-from podeval.text.terminal import Printable, printable
+from podeval.text.terminal_safe import Printable, printable
 
 
 def test_the_longest_script_without_the_end_of_a_thought_is_read_at_once() -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput
-from podeval.hub import facts as hub
-from podeval.hub.facts import RepoFacts
-from podeval.submissions.document import Submission
+from podeval.hub import repo_info as hub
+from podeval.hub.repo_info import RepoFacts
 from podeval.submissions.gate import Gate, Limits, _of_any_repo
-from podeval.submissions.refusal import Refused
+from podeval.submissions.rules import Refused
 from podeval.systems.adapters import snapshot
+from podeval.systems.submission import Submission
 
 
 @pytest.fixture(scope="module")
@@ -120,14 +120,14 @@ def test_a_header_that_speaks_of_what_cannot_be_is_unreadable(
 
 
 def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
-    from podeval.submissions import supplied
-    from podeval.submissions.entries import Entry
+    from podeval.submissions import supplied_outputs
+    from podeval.submissions.benchmark_entries import Entry
 
     def read(name: str) -> bytes:
         raise AssertionError(f"{name} was fetched")
 
     entry = Entry("real_pod", "demo", "voice")
-    found = list(supplied.refusals({supplied.MANIFEST: 10**9}, [entry], Limits(), data=None, read=read))
+    found = list(supplied_outputs.refusals({supplied_outputs.MANIFEST: 10**9}, [entry], Limits(), data=None, read=read))
     assert "larger than 16 MiB" in found[0].message
 
 
@@ -150,7 +150,7 @@ def test_a_repo_is_named_by_two_plain_words() -> None:
     """Addresses, paths and other services' names are no repos: nobody leads the gate to a place of their own."""
     import re
 
-    from podeval.submissions.document import REPO
+    from podeval.systems.submission import REPO
 
     for name in (
         "http://127.0.0.1/x",

@@ -204,7 +204,7 @@ def test_who_asks_for_another_thing_each_time_asks_as_often(stranger: TestClient
 
 
 def test_a_sender_cannot_choose_its_address_and_one_customer_is_one_sender(board_app: ModuleType) -> None:
-    from guard import address_block, forwarded_for
+    from request_guard import address_block, forwarded_for
     from starlette.datastructures import Headers
 
     def chain(*lines: str) -> Headers:
@@ -254,7 +254,7 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
         await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
         await send({"type": "http.response.body", "body": b"ok"})
 
-    from guard import Guard
+    from request_guard import Guard
 
     patch = pytest.MonkeyPatch()
     patch.setattr("server.HEAD_SECONDS", 0.3)
@@ -365,14 +365,14 @@ def test_a_session_begins_anew_at_sign_in_and_its_cookie_is_not_for_scripts(
 def test_addresses_that_browsers_read_otherwise_are_not_gone_to_after_signing_in(
     board_app: ModuleType, target: str
 ) -> None:
-    from identity import _own
+    from auth import _own
 
     assert _own(target) == "/"
 
 
 def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:
     sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
-    from guard import Guard
+    from request_guard import Guard
     from starlette.responses import PlainTextResponse
     from starlette.testclient import TestClient
 
@@ -385,7 +385,7 @@ def test_what_begins_like_the_address_of_programs_is_none_of_theirs() -> None:
 
 def test_names_that_anybody_can_take_make_no_operator() -> None:
     sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
-    from identity import SESSION, SignIn
+    from auth import SESSION, SignIn
     from starlette.requests import Request
 
     def person(admins: str, identity: str) -> bool:

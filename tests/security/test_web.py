@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podeval.data.web import _is_public
+from podeval.datasets.http import _is_public
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,14 @@ import pytest
 import soundfile as sf
 
 from podeval.arena import Arena
-from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry, Turn, add
+from podeval.arena.manifest import (
+    ItemEntry,
+    Manifest,
+    OutputEntry,
+    SystemEntry,
+    Turn,
+    add,
+)
 from podeval.store.database import Database
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
@@ -175,9 +182,9 @@ def site_without_board(runs: Path, arena: Arena, mode: str = "header", closed: s
     `mode` may be one of the real ways to sign in instead: `local`, `oidc`, `none`.
     """
     import website
+    from auth import Person, SignIn
     from fastapi import FastAPI
     from fastapi.staticfiles import StaticFiles
-    from identity import Person, SignIn
     from pages import arena as page
     from services import Services
 

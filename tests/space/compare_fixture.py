@@ -46,9 +46,9 @@ def write_sound(runs: Path) -> None:
 def own_pages(runs: Path) -> Any:
     """The site's own pages of this room over a folder of runs, as the site serves them."""
     import website
+    from auth import SignIn
     from fastapi import FastAPI
     from fastapi.staticfiles import StaticFiles
-    from identity import SignIn
     from pages import compare, report, system
     from services import open_services
 

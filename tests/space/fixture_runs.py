@@ -13,7 +13,7 @@ import numpy as np
 import soundfile as sf
 
 from podeval.metrics.score import Score, Timeline, Unscored
-from podeval.store.results import BOARD, ITEMS, BoardRow, ItemRow, write_table
+from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, write_table
 
 CREATED = "2026-11-20T12:00:00+00:00"
 PROTOCOLS = {

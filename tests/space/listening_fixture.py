@@ -10,8 +10,8 @@ import pytest
 import soundfile as sf
 from arena_fixture import HOSTILE
 
-from podeval.human.designs import read_design
 from podeval.listening import Listening
+from podeval.listening.designs import read_design
 from podeval.store.database import Database
 from podeval.store.tables import ListeningSession
 from podeval.systems.espeak_ng import EspeakNg

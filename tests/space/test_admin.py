@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
-
 from podeval.moderation import Moderation
+
 from podeval.store.tables import ListeningSession, System
 from podeval.submissions.queue import Queue
 
@@ -46,9 +46,9 @@ def small(small_arena: Callable[..., Any]) -> Any:
 def people(small: Any, tmp_path: Path) -> People:
     """Clients of the site's own pages, signed in as the header says; `root` is an operator."""
     import website
+    from auth import Person, SignIn
     from fastapi import FastAPI
     from fastapi.staticfiles import StaticFiles
-    from identity import Person, SignIn
     from pages import admin, api, arena, submit
     from services import Services, open_desk
 
@@ -228,8 +228,8 @@ def test_an_operator_withdraws_with_a_reason_and_the_name_stays_on_the_trail(
 
 
 def test_a_listener_is_left_out_on_the_page_and_the_session_is_never_shown(root: TestClient, small: Any) -> None:
-    from podeval.human.designs import read_design
     from podeval.listening import Listening
+    from podeval.listening.designs import read_design
 
     listening = Listening(small.database)
     item = {"id": "i0", "stimuli": {"a": {"text": "One."}, "b": {"text": "Two."}}}

@@ -23,7 +23,7 @@ from arena_fixture import HOSTILE, SYSTEMS, fill, site_without_board
 from fastapi.testclient import TestClient
 
 from podeval.arena import Arena, Settings
-from podeval.arena.personal import Personals
+from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.store.database import Database
 from podeval.store.tables import Battle, Output
@@ -127,7 +127,7 @@ def test_nothing_of_a_battle_or_its_sound_tells_whose_it_is(as_person: Client, f
 def test_public_data_do_not_tell_the_sides_of_an_open_battle(
     as_person: Client, filled: Path, tmp_path: Path, database: Database
 ) -> None:
-    import identity
+    import auth
     import website
     from fastapi import FastAPI
     from pages import api
@@ -140,7 +140,7 @@ def test_public_data_do_not_tell_the_sides_of_an_open_battle(
         ann.post("/arena/votes", json=ballot(battle_of(ann)))
     board = FastAPI()
     services = Services(tmp_path, database, arena, None)  # type: ignore[arg-type]
-    board.include_router(api.router(website.Site(services, identity.SignIn("none"))))
+    board.include_router(api.router(website.Site(services, auth.SignIn("none"))))
     with TestClient(board) as public:
         rows = public.get("/api/v1/votes").json()["rows"]
     assert len(rows) == 3

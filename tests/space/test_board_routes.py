@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "leaderboard"))
 
 from large_board import write_large_board
 
-from podeval.store.results import BOARD, ITEMS
+from podeval.runs.board_tables import BOARD, ITEMS
 
 pytestmark = pytest.mark.space
 PART = {"x-podeval-part": "view"}
@@ -167,13 +167,13 @@ class Work:
     """Counts what should be done once."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from podeval.leaderboard import index, table
-        from podeval.leaderboard.numbers import Numbers
+        from podeval.leaderboard import table, table_index
+        from podeval.leaderboard.column_arrays import Numbers
 
         self.done: Counter[str] = Counter()
         self._count(monkeypatch, Numbers, "__init__", "tables read")
-        self._count(monkeypatch, index, "offers", "protocols looked through")
-        self._count(monkeypatch, index.Sheet, "__init__", "sheets made")
+        self._count(monkeypatch, table_index, "offers", "protocols looked through")
+        self._count(monkeypatch, table_index.Sheet, "__init__", "sheets made")
         self._count(monkeypatch, Numbers, "rows", "columns read")
         self._count(monkeypatch, table, "cell", "cells written")
 

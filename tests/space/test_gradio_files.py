@@ -80,7 +80,7 @@ def every_route(app: Any) -> Iterator[Any]:
 
 
 def gates(site: Any) -> list[Any]:
-    from gradio_gate import GradioGate
+    from gradio_routes import GradioGate
 
     mounted = [route.app for route in every_route(site) if isinstance(route, Mount)]
     assert not [app for app in mounted if isinstance(app, gr.routes.App)], "a Gradio app is mounted without its gate"

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
 
-from podeval.judges import dialogue
-from podeval.judges.answers import Given, JudgeAnswers, leaves
-from podeval.judges.audit import audit
-from podeval.judges.audit_page import plain
-from podeval.judges.people import Agreement
-from podeval.judges.records import FILE
+from podeval.judges.exchange_records import FILE
+from podeval.leaderboard.human_scores import Agreement
+from podeval.leaderboard.judge_audit import audit
+from podeval.leaderboard.judge_audit_page import plain
+from podeval.metrics import dialogue_prompt
+from podeval.metrics.judge_answers import Given, JudgeAnswers, leaves
 from podeval.stats.agreement import Estimate
 
 pytestmark = pytest.mark.space
@@ -30,7 +30,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1>{{7*7}}"
 
 
 def compared(first: str, second: str, overall: int) -> Given:
-    value = dialogue.Comparison(
+    value = dialogue_prompt.Comparison(
         analysis="x", coherence=0, engagingness=0, diversity=0, informativeness=0, speaker_difference=0, overall=overall
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
@@ -53,8 +53,8 @@ def document(prefers_first: bool) -> dict[str, Any]:
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     import website
+    from auth import SignIn
     from fastapi import FastAPI
-    from identity import SignIn
     from pages import judges
     from services import Services
 

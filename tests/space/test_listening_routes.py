@@ -24,8 +24,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def visitor(runs: Path, closed: str | None = None) -> Any:
     """A site with sign-in, at which nobody has signed in."""
     pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
+    from auth import SignIn
     from fastapi.testclient import TestClient
-    from identity import SignIn
     from services import open_services
     from website import Site, build_site
 

@@ -1,7 +1,7 @@
 """Rates of requests, by a clock of the test's own."""
 
 from limits import parse
-from pace import Pace
+from rate_limit import Pace
 
 
 def test_so_many_are_let_through_and_then_one_as_each_leaves_the_window() -> None:

@@ -36,7 +36,7 @@ def test_a_space_without_a_lasting_place_takes_nothing(bucket: Path, tmp_path: P
 def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import identity
+    import auth
     import website
     from pages import listening
     from services import open_services
@@ -51,7 +51,7 @@ def test_a_space_with_a_bucket_takes_votes_and_nothing_it_would_lose(
     assert services.closed is None, "votes are taken"
     assert services.desk
     assert "only votes are taken here" in services.desk.closed
-    site = website.Site(services, identity.SignIn("oidc"))
+    site = website.Site(services, auth.SignIn("oidc"))
     app = FastAPI()
     website._answer_errors(app, site)
     app.add_middleware(website.SessionMiddleware, secret_key="of the tests")

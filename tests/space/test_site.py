@@ -173,7 +173,7 @@ def test_a_name_that_anybody_may_choose_makes_no_operator_at_another_provider(
 @pytest.mark.parametrize("content", [[1], {"person": {}}, {"person": [1]}, {"person": {"identity": 1, "name": "x"}}, 7])
 def test_a_signed_session_of_odd_content_is_none(board_app: ModuleType, content: Any) -> None:
     signer = TimestampSigner("of the tests")
-    from identity import SessionMiddleware, SignIn
+    from auth import SessionMiddleware, SignIn
 
     seen: list[Any] = []
 
@@ -425,7 +425,7 @@ def test_ratings_without_votes_lead_to_the_arena_once(local: TestClient) -> None
 
 
 def test_a_name_of_another_provider_owns_nothing_on_the_hub() -> None:
-    from identity import Person
+    from auth import Person
     from pages.submit import submitter
 
     assert submitter(Person("hf:5e67bdd6", "alice", orgs=("lab",))).owns("lab/model")
@@ -436,7 +436,7 @@ def test_a_name_of_another_provider_owns_nothing_on_the_hub() -> None:
 
 
 def test_words_of_a_page_are_never_methods_of_dictionaries(tmp_path: Path) -> None:
-    from identity import SignIn
+    from auth import SignIn
     from services import Services
     from website import Site
 

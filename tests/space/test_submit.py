@@ -24,15 +24,16 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 from accessibility import looks, picture, violations
 from fastapi.testclient import TestClient
 
-from podeval import benchmarks, sandbox
+from podeval import benchmarks
 from podeval.leaderboard.build import build
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics import catalogue
+from podeval.runs.run_folder import Plan, RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import Plan, RunFolder
+from podeval.submissions import sandbox
 from podeval.submissions.generation import Making
+from podeval.submissions.public_view import said
 from podeval.submissions.queue import Queue
-from podeval.submissions.shown import said
 from podeval.submissions.worker import Worker
 
 pytestmark = pytest.mark.space
@@ -79,9 +80,9 @@ Build = Callable[..., Any]
 def site_of(hub_client: Any, database: Database, tmp_path: Path) -> Build:
     """The site's pages of submissions; people are who a header or `everybody` says they are."""
     import website
+    from auth import Person, SignIn
     from fastapi import FastAPI
     from fastapi.staticfiles import StaticFiles
-    from identity import Person, SignIn
     from pages import submit as page
     from services import Services, open_desk
 

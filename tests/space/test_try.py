@@ -16,7 +16,7 @@ import soundfile
 from starlette.testclient import TestClient
 
 from podeval.errors import BadInput
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 
 gr = pytest.importorskip("gradio", reason="gradio is not installed; pip install 'podeval[space]'")
 pytestmark = pytest.mark.space
@@ -103,7 +103,7 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
 
     from tabs import recording
 
-    from podeval import sandbox
+    from podeval.submissions import sandbox
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for name, channels, rate in (("many", 9, RATE), ("fast", 1, 400_000)):
@@ -135,15 +135,15 @@ def test_a_script_is_measured(board_app: ModuleType) -> None:
 def test_visitors_measure_where_there_is_nobody_else_or_the_operator_says_so(
     board_app: ModuleType, local: bool, said: str, may: bool
 ) -> None:
-    import gradio_gate
+    import gradio_routes
 
-    assert gradio_gate.measures(local, {"PODEVAL_TRY": said}) is may
+    assert gradio_routes.measures(local, {"PODEVAL_TRY": said}) is may
 
 
 def test_a_board_that_does_not_measure_says_how_to(board_app: ModuleType, tmp_path: Path) -> None:
-    import trying
+    import gradio_app
 
-    blocks = trying.build(RunsFolder(tmp_path), False).blocks.values()
+    blocks = gradio_app.build(RunsFolder(tmp_path), False).blocks.values()
     told = [block for block in blocks if isinstance(block, gr.Markdown)]
     assert sum("podeval measure dnsmos episode.wav" in block.value for block in told) == 2
     assert not any(isinstance(block, gr.Audio) for block in blocks)
@@ -203,7 +203,7 @@ def uploaded(site: Any, address: str = "127.0.0.1") -> int:
 def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
     board_app: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import gradio_gate
+    import gradio_routes
 
     monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "uploads"))
     monkeypatch.setenv("PODEVAL_TRY", "0")
@@ -211,7 +211,7 @@ def test_uploads_are_taken_where_visitors_measure_and_only_so_many(
     monkeypatch.setenv("PODEVAL_TRY", "1")
     site = board_app.build(tmp_path / "runs")
     assert uploaded(site) == 200
-    monkeypatch.setattr(gradio_gate, "MOST_HELD", 3)
+    monkeypatch.setattr(gradio_routes, "MOST_HELD", 3)
     assert uploaded(site) == 503
     assert [uploaded(site) for _ in range(20)][-1] == 429
 

@@ -19,7 +19,7 @@ from podeval.stats.agreement import srcc
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import rate
 
-TABLES = Path(__file__).parents[1] / "data" / "papers"
+TABLES = Path(__file__).parents[1] / "datasets" / "papers"
 DIMENSIONS = ("semantic", "paralinguistic", "ambient")
 LOST = {"Gemini-2.5-pro", "Kimi K2", "Grok 4", "OpenAI o3"}
 """Text judges whose rubric scores the text at hand breaks off before."""

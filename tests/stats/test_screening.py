@@ -10,8 +10,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.leaderboard import papers
-from podeval.stats.marks import Mark, correlations, reliability, standings
-from podeval.stats.questionnaire import Answer, Clip, scores, screen_answers
+from podeval.stats.mushra_scores import Mark, correlations, reliability, standings
+from podeval.stats.questionnaire_scores import Answer, Clip, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
 
 TABLES = Path(papers.__file__).parent / "paper_tables"

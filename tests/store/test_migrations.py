@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from podeval.store.database import Database
-from podeval.store.migrating import configuration
+from podeval.store.migrate import configuration
 from podeval.store.tables import Table
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 15, 123456, tzinfo=UTC)

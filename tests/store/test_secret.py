@@ -10,9 +10,9 @@ import pytest
 from podeval.arena import Arena
 from podeval.errors import BadInput
 from podeval.listening import Listening
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.people import pseudonym_of
+from podeval.store.pseudonyms import pseudonym_of
 from podeval.store.secret import Secret, SecretLost, kept_secret, renew
 
 
@@ -124,7 +124,7 @@ def test_a_new_secret_is_taken_where_an_operator_says_so(
     assert [path.read_bytes() for path in tmp_path.glob("podeval.db.secret.before-*")] == [before]
     assert known_people(database, Secret.of(database), "hf:alice") != [alice]
     with database.reading() as session:
-        (noted,) = moderation.trail(session)
+        (noted,) = operator_settings.trail(session)
     assert (noted.action, noted.reason, noted.made_by) == ("secret renewed", "it was seen by others", "root")
     monkeypatch.setenv("PODEVAL_SECRET", "e" * 32)
     assert renew(database, "it comes from the environment now", "root") == 2

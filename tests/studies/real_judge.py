@@ -26,13 +26,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podeval.judges.battle import SAMPLING, battle, prompts
-from podeval.judges.conversation import hold
-from podeval.judges.records import Exchange, Records
-from podeval.judges.spoken_dialogue import SpokenDialogue
+from podeval.judges.exchange_records import Exchange, Records
+from podeval.judges.rounds import hold
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_judged
-from podeval.metrics.judged import Asks, Bench
+from podeval.metrics.judge_use import Asks, Bench
+from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
+from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
 from podeval.text.script import Script
 

@@ -15,7 +15,7 @@ from svg_chart import Panel, Series, small_multiples
 
 from podeval.analysis import Recording
 from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.sounding import sounding
+from podeval.analysis.speech_windows import sounding
 from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span, windows_over
 

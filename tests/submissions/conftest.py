@@ -16,9 +16,9 @@ import pytest
 from podeval import benchmarks
 from podeval.audio import transcode
 from podeval.metrics import catalogue
-from podeval.sandbox import Box, Ended
-from podeval.submissions import generation, intake
-from podeval.submissions.document import Submission
+from podeval.submissions import collect_outputs, generation
+from podeval.submissions.sandbox import Box, Ended
+from podeval.systems.submission import Submission
 
 CARD = b"""---
 license: apache-2.0
@@ -122,7 +122,7 @@ def tiny(tiny_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType
     """The benchmark `ten`, workers whose models are `fake_generate.py`, and what they need; see `tiny_worker`."""
     monkeypatch.setattr(catalogue, "NAMES", (*catalogue.NAMES, "tally"))
     monkeypatch.setitem(benchmarks._all(), "ten", tiny_module.BENCHMARK)
-    monkeypatch.setattr(intake, "open_box", transcoded_here(intake.open_box))
+    monkeypatch.setattr(collect_outputs, "open_box", transcoded_here(collect_outputs.open_box))
     monkeypatch.setattr(generation, "TICK", 0.02)
     return tiny_module
 

@@ -12,8 +12,8 @@ import pytest
 
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.admission import Policy
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
 
 pytest.importorskip("procrastinate")
 

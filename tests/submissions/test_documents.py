@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from podeval.submissions.refusal import RULES
+from podeval.submissions.rules import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from podeval.hub.patience import HubUnavailable
-from podeval.submissions.document import Submission
+from podeval.hub.retry import HubUnavailable
 from podeval.submissions.gate import Gate, Limits
-from podeval.submissions.refusal import RULES, Refused
+from podeval.submissions.rules import RULES, Refused
+from podeval.systems.submission import Submission
 
 Submitted = Callable[..., Submission]
 
@@ -293,7 +293,7 @@ def test_a_board_for_everybody_takes_no_folders(outputs_document: Submitted, fol
 
 def test_reported_figures_are_not_run(submitted: Submitted) -> None:
     from podeval.hub_sources import hub_source
-    from podeval.submissions.reading import load
+    from podeval.systems.submission_reading import load
 
     assert "put the folder under submissions/" in refused(load(hub_source("submissions") / "podagent"))["document"]
 

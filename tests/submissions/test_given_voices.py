@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from podeval import benchmarks
-from podeval.runs.inputs import inputs_of
+from podeval.runs.item_inputs import inputs_of
 from podeval.runs.measure import protocols
 from podeval.runs.run import conditions_of
-from podeval.store.run_folder import Output, Plan
-from podeval.submissions.asking import ask_of, write_asks
-from podeval.submissions.document import Submission
-from podeval.submissions.entries import Entry, entries, everywhere
+from podeval.runs.run_folder import Output, Plan
+from podeval.submissions.benchmark_entries import Entry, entries, everywhere
+from podeval.submissions.job_items import ask_of, write_asks
 from podeval.systems.adapters.job import Ask
 from podeval.systems.adapters.presets import assigned
+from podeval.systems.submission import Submission
 
 REAL_POD = benchmarks.get("real_pod")
 TOPICS = REAL_POD.items("topics")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from podeval.store.database import Database, StoreUnusable
-from podeval.submissions.admission import Policy
 from podeval.submissions.heartbeat import beating
 from podeval.submissions.queue import LeaseLost, Queue
+from podeval.submissions.quotas import Policy
 
 LEASE_SECONDS = 2.0
 SHORT_LEASE = 0.4

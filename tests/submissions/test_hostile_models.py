@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval import sandbox
 from podeval.audio.transcode import Bounds
-from podeval.sandbox import Limits
+from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import Output, RunFolder
-from podeval.submissions.admission import Policy
+from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
+from podeval.submissions.sandbox import Limits
 
 pytestmark = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
 SMALL = Limits(wall_seconds=8, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from podeval import sandbox
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.admission import Policy
+from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
 
 ENGINE = Path(__file__).parents[2] / "benchmark"
 

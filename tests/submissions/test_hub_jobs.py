@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from podeval.runs.hf_jobs import HfJobs
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.admission import Policy
 from podeval.submissions.hub_generation import OnTheHub
+from podeval.submissions.job_budget import Ledger
 from podeval.submissions.queue import Queue
-from podeval.submissions.spending import Ledger
+from podeval.submissions.quotas import Policy
 from podeval.submissions.takedown import take_down
 
 IMAGE = f"ghcr.io/podeval/generate@sha256:{'1' * 64}"
@@ -328,7 +328,7 @@ def test_its_log_is_handed_on_without_secrets(tiny: ModuleType, queue: Queue, jo
 def test_an_outage_of_the_hub_loses_nothing(
     tiny: ModuleType, queue: Queue, jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("podeval.hub.patience.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("podeval.hub.retry.time.sleep", lambda seconds: None)
     jobs.lose_answers = 1
     hub_client.repos.faults += [503, 429]
     row = tiny.enqueue(queue, "singer")

@@ -16,22 +16,21 @@ import soundfile
 import yaml
 from typer.testing import CliRunner
 
-from podeval import sandbox
 from podeval.cli import app
 from podeval.cli.worker import _stopped_by_signals
 from podeval.errors import BadInput, ModelMissing
-from podeval.sandbox import Ended, NoIsolation
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.store.files import DiskFull, writing
-from podeval.store.run_folder import RunFolder
-from podeval.submissions import machine, shown
-from podeval.submissions.admission import Policy
-from podeval.submissions.document import Submission
-from podeval.submissions.entries import Entry
+from podeval.submissions import machine_faults, public_view, sandbox
+from podeval.submissions.benchmark_entries import Entry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import Making, generate_command
 from podeval.submissions.queue import OURS, WAITS, Queue, waits_for_operator
+from podeval.submissions.quotas import Policy
+from podeval.submissions.sandbox import Ended, NoIsolation
 from podeval.submissions.service import Desk
+from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
 Usage = namedtuple("Usage", "total used free")
@@ -80,7 +79,9 @@ def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room
 ) -> None:
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as full:
-        full.setattr("podeval.submissions.machine.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20))
+        full.setattr(
+            "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20)
+        )
         worker, told = work()
     sentence = "the disk of the work folder is full: 3 MiB are left"
     found = queue.get(row.id)
@@ -103,7 +104,7 @@ def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
 
     row, now = tiny.enqueue(queue, "singer"), [0.0]
     worker = tiny.worker(queue, tmp_path, refresh=refresh)
-    worker.rests = machine.Rests(first=60.0, longest=600.0, clock=lambda: now[0])
+    worker.rests = machine_faults.Rests(first=60.0, longest=600.0, clock=lambda: now[0])
     tried = []
     for minute in range(60):
         now[0] = 60.0 * minute
@@ -128,7 +129,7 @@ def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
     ids=lambda value: type(value).__name__,
 )
 def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everything: bool) -> None:
-    fault = machine.machine_fault(error)
+    fault = machine_faults.machine_fault(error)
     assert fault
     assert fault.everything is everything
 
@@ -137,13 +138,13 @@ def test_what_the_operator_can_mend_is_the_machines(error: BaseException, everyt
     "error", [BadInput("its list of outputs is damaged"), OSError(errno.ENAMETOOLONG, "File name too long"), KeyError()]
 )
 def test_what_strangers_hand_in_is_not_the_machines(error: BaseException) -> None:
-    assert machine.machine_fault(error) is None
+    assert machine_faults.machine_fault(error) is None
 
 
 def test_a_folder_that_cannot_be_written_is_the_machines() -> None:
     with pytest.raises(BadInput) as refused, writing(Path("/work/x")):
         raise OSError(errno.EROFS, "Read-only file system")
-    fault = machine.machine_fault(refused.value)
+    fault = machine_faults.machine_fault(refused.value)
     assert fault
     assert str(fault) == "cannot write /work/x: Read-only file system; choose a folder that you can write to"
 
@@ -204,7 +205,7 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
     row = tiny.enqueue(queue, "singer")
     with monkeypatch.context() as short:
         short.setattr("podeval.submissions.generation.memory_kills", lambda: next(kills))
-        short.setattr(machine, "memory_kills", lambda: next(kills))
+        short.setattr(machine_faults, "memory_kills", lambda: next(kills))
         tiny.worker(queue, tmp_path).once()
     found = queue.get(row.id)
     assert found.state == "queued"
@@ -219,27 +220,29 @@ def test_a_box_that_does_not_open_any_more_is_the_machines(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_box: None
 ) -> None:
     ended = Ended(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
-    with pytest.raises(machine.MachineFault, match="boxes do not open any more: bwrap not found"):
-        machine.require_no_fault(ended, tmp_path, 0)
+    with pytest.raises(machine_faults.MachineFault, match="boxes do not open any more: bwrap not found"):
+        machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "missing", lambda: None)
-    with pytest.raises(machine.OursFailed, match="its box did not open"):
-        machine.require_no_fault(ended, tmp_path, 0)
+    with pytest.raises(machine_faults.OursFailed, match="its box did not open"):
+        machine_faults.require_no_fault(ended, tmp_path, 0)
 
 
 def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("podeval.submissions.machine.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20))
+    monkeypatch.setattr(
+        "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
+    )
     ended = Ended(1, "it left too little of the disk free", "", 0.1)
-    with pytest.raises(machine.MachineFault):
-        machine.require_no_fault(ended, tmp_path, 0)
-    monkeypatch.setattr(machine, "disk_use", lambda folder: machine.LEAST_FREE)
-    machine.require_no_fault(ended, tmp_path, 0)
+    with pytest.raises(machine_faults.MachineFault):
+        machine_faults.require_no_fault(ended, tmp_path, 0)
+    monkeypatch.setattr(machine_faults, "disk_use", lambda folder: machine_faults.LEAST_FREE)
+    machine_faults.require_no_fault(ended, tmp_path, 0)
 
 
 def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     tiny: ModuleType, queue: Queue, work: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from podeval.audio.transcode import Transcoded
-    from podeval.submissions.intake import Intake
+    from podeval.submissions.collect_outputs import Intake
 
     row = tiny.enqueue(queue, "singer")
     usages = iter([Usage(10**9, 0, 10**9)])
@@ -253,9 +256,9 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
         return Transcoded(next(iter(tiny.ITEMS)), refused="item_0.wav cannot be transcoded (No space left on device)")
 
     monkeypatch.setattr(Intake, "_box", without_room)
-    monkeypatch.setattr("podeval.submissions.intake.Transcoded", refuse)
+    monkeypatch.setattr("podeval.submissions.collect_outputs.Transcoded", refuse)
     monkeypatch.setattr(
-        "podeval.submissions.machine.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
+        "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
     )
     work()
     assert queue.get(row.id).reason.startswith(f"{WAITS}: the disk of the work folder is full")
@@ -266,10 +269,10 @@ def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytes
 
     entry = Entry("real_pod", "topics", "voice")
     monkeypatch.setattr(ModelCard, "missing", lambda self: f"the weights of {self.title} are not installed; run `X`")
-    with pytest.raises(machine.MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
-        machine.require_weights(entry, "embedded")
+    with pytest.raises(machine_faults.MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
+        machine_faults.require_weights(entry, "embedded")
     monkeypatch.setattr(ModelCard, "missing", lambda self: None if self.job == "transcriber" else "absent")
-    machine.require_weights(entry, "embedded")
+    machine_faults.require_weights(entry, "embedded")
 
 
 def test_a_dataset_that_is_not_built_here_waits_for_the_operator(
@@ -331,16 +334,16 @@ def test_everybody_reads_that_it_waits_for_the_board_and_not_where(tiny: ModuleT
         raise DiskFull("the disk is full while writing /srv/secret/board/table.parquet")
 
     work(refresh=refresh)
-    about = shown.public(queue.get(row.id))
+    about = public_view.public(queue.get(row.id))
     assert about["waits_for_operator"] is True
     assert about["reason"] == f"{WAITS}: the disk is full while writing …/table.parquet"
-    assert shown.steps(queue.history(row.id))[-1]["reason"] == about["reason"]
+    assert public_view.steps(queue.history(row.id))[-1]["reason"] == about["reason"]
 
 
 def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     tiny: ModuleType, queue: Queue, tmp_path: Path
 ) -> None:
-    from podeval.submissions.fetching import fetch
+    from podeval.submissions.fetch_model import fetch
 
     document = outputs_of(tiny, tmp_path / "mine")
     row = Desk(queue, Gate()).submit(document, place=tmp_path / "mine")
@@ -354,7 +357,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
 def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
     tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from podeval.submissions.fetching import fetch
+    from podeval.submissions.fetch_model import fetch
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")

@@ -12,10 +12,10 @@ import pytest
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.admission import OPEN, Policy
-from podeval.submissions.order import Waiting, estimate, in_order
 from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
-from podeval.submissions.refusal import Refused
+from podeval.submissions.queue_order import Waiting, estimate, in_order
+from podeval.submissions.quotas import OPEN, Policy
+from podeval.submissions.rules import Refused
 
 
 class Clock:

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from podeval.errors import BadInput
 from podeval.submissions import BadDocument, load, load_all, parse
-from podeval.submissions.document import BLOCKS, PATTERNS_IN_WORDS, Model, Part, Reported, Submission, json_schema
-from podeval.submissions.reading import MAX_BYTES
+from podeval.systems.submission import (
+    BLOCKS,
+    PATTERNS_IN_WORDS,
+    Model,
+    Part,
+    Reported,
+    Submission,
+    json_schema,
+)
+from podeval.systems.submission_reading import MAX_BYTES
 
 GOOD = """\
 schema_version: 1

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from podeval import sandbox
-from podeval.sandbox import Limits
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.document import Submission
+from podeval.submissions import sandbox
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import Making
 from podeval.submissions.queue import Queue
+from podeval.submissions.sandbox import Limits
 from podeval.submissions.service import Desk, Submitter
 from podeval.submissions.worker import Worker
+from podeval.systems.submission import Submission
 
 CARD = b"---\nlicense: cc0-1.0\n---\n# Tiny VITS\n" + b"Made of random numbers for a test, it says nothing at all. " * 5
 

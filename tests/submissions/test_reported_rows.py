@@ -18,7 +18,7 @@ from podeval.leaderboard.table import build as table_of
 from podeval.leaderboard.view import View, settle
 from podeval.metrics import catalogue
 from podeval.submissions import load_all
-from podeval.submissions.document import Reported
+from podeval.systems.submission import Reported
 
 REPOSITORY = Path(__file__).parents[2]
 TREE = REPOSITORY / "submissions"

@@ -15,25 +15,25 @@ import yaml
 from sqlalchemy import select
 from typer.testing import CliRunner
 
-from podeval import sandbox
 from podeval.audio.decode import content_hash
 from podeval.cli import app
 from podeval.errors import BadInput
-from podeval.hub import facts
-from podeval.hub.patience import HubUnavailable
+from podeval.hub import repo_info
+from podeval.hub.retry import HubUnavailable
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder
 from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import Item, Output, System
-from podeval.submissions.admission import Policy
-from podeval.submissions.document import Submission
+from podeval.submissions import sandbox
 from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.generation import Making
 from podeval.submissions.queue import Queue
-from podeval.submissions.reading import load
-from podeval.submissions.refusal import Refused
+from podeval.submissions.quotas import Policy
+from podeval.submissions.rules import Refused
 from podeval.submissions.service import Desk, Submitter, hub_submitter, withdraw
 from podeval.submissions.worker import Worker
+from podeval.systems.submission import Submission
+from podeval.systems.submission_reading import load
 
 ALICE = Submitter("alice", ("alice-lab",))
 
@@ -71,7 +71,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
 
     document, desk = submitted(), Desk(queue, Gate())
     with monkeypatch.context() as patch:
-        patch.setattr(facts, "facts", down)
+        patch.setattr(repo_info, "facts", down)
         row = desk.submit(document, ALICE)
         assert row.state == "received"
         assert desk.look_over_all() == []

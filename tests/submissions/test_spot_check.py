@@ -13,10 +13,10 @@ from scipy import stats
 
 from podeval.errors import BadInput
 from podeval.leaderboard.build import build
+from podeval.runs.board_tables import BOARD
+from podeval.runs.run_folder import RunFolder
+from podeval.runs.spot_check_report import spot_check_of
 from podeval.store.database import Database
-from podeval.store.results import BOARD
-from podeval.store.run_folder import RunFolder
-from podeval.store.spot_checks import spot_check_of
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.queue import Queue

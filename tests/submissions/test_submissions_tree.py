@@ -10,8 +10,8 @@ import pytest
 
 from podeval import benchmarks
 from podeval.submissions import load, load_all
-from podeval.submissions.document import BuiltIn, Reported, ReportedFigure, schema_text
 from podeval.systems import registry
+from podeval.systems.submission import BuiltIn, Reported, ReportedFigure, schema_text
 
 TREE = Path(__file__).parents[2] / "submissions"
 TABLES = Path(__file__).parents[2] / "../shared/tables"
@@ -57,7 +57,7 @@ def figures(paper: str = "podeval") -> dict[str, tuple[ReportedFigure, ...]]:
 
 def test_the_published_schema_is_the_one_the_code_checks_by() -> None:
     published = (TREE / "schema.json").read_text(encoding="utf-8")
-    assert published == schema_text(), "write podeval.submissions.document.schema_text() to submissions/schema.json"
+    assert published == schema_text(), "write podeval.systems.submission.schema_text() to submissions/schema.json"
 
 
 def test_the_template_is_a_valid_document() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from podeval import benchmarks
 from podeval.store.database import Database
-from podeval.submissions.document import Submission
-from podeval.submissions.fetching import fetch
+from podeval.submissions.fetch_model import fetch
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
-from podeval.submissions.refusal import Refused
+from podeval.submissions.rules import Refused
 from podeval.submissions.service import Desk
 from podeval.submissions.takedown import take_down
+from podeval.systems.submission import Submission
 
 
 @pytest.fixture

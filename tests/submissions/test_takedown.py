@@ -23,23 +23,23 @@ from podeval.audio.decode import content_hash
 from podeval.cli import main
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
-from podeval.human.designs import read_design
-from podeval.judges.records import Exchange, Records
+from podeval.judges.exchange_records import Exchange, Records
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
-from podeval.listening.results import overview
+from podeval.listening.designs import read_design
+from podeval.listening.session_results import overview
 from podeval.models.chat import ChatAnswer
+from podeval.runs.run_folder import Output, OutputTurn, RunFolder
 from podeval.store.copies import copies, register
 from podeval.store.database import Database
 from podeval.store.files import append_line
-from podeval.store.run_folder import Output, OutputTurn, RunFolder
 from podeval.store.tables import ListeningAnswer, ListeningTest
+from podeval.submissions.cleanup import clear
 from podeval.submissions.content_marks import marks_of, refuse_taken_down, taken_down_marks
-from podeval.submissions.leftovers import clear
-from podeval.submissions.mirror import Mirror
+from podeval.submissions.hub_record import Mirror
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Queue
-from podeval.submissions.refusal import Refused
+from podeval.submissions.rules import Refused
 from podeval.submissions.takedown import take_down
 
 NOW = datetime.now(UTC)

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import soundfile
 
-from podeval import sandbox
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.sandbox import Limits
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.entries import Entry
+from podeval.runs.run_folder import RunFolder
+from podeval.submissions import sandbox
+from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import Boxed, Generation, Making
-from podeval.submissions.intake import Intake
+from podeval.submissions.sandbox import Limits
 
 SCRIPT = [{"speaker": "Ann", "text": "Salt."}, {"speaker": "Ben", "text": "Water."}]
 ITEM = Item.model_validate(

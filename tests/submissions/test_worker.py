@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.admission import Policy
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
 
 
 @pytest.fixture

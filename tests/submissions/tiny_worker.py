@@ -24,9 +24,9 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionRow
-from podeval.submissions.admission import Policy
 from podeval.submissions.generation import Making
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
 from podeval.submissions.worker import Worker
 
 FAKE = Path(__file__).parent / "fake_generate.py"

@@ -19,12 +19,12 @@ from sqlalchemy import inspect, select
 
 from podeval.errors import BadInput
 from podeval.metrics.score import Score
-from podeval.store import backup as backups
-from podeval.store import backup_database
-from podeval.store.backup_restoring import restore
+from podeval.operations import backup as backups
+from podeval.operations import backup_database
+from podeval.operations.restore import restore
+from podeval.runs.run_folder import Output, Plan, RunFolder
 from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.files import DiskFull
-from podeval.store.run_folder import Output, Plan, RunFolder
 from podeval.store.tables import Item, Table, Vote
 from podeval.store.tables import Output as ArenaOutput
 
@@ -321,7 +321,7 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
 ) -> None:
     from alembic import command
 
-    from podeval.store.migrating import configuration
+    from podeval.store.migrate import configuration
 
     small = small_arena()
     small.vote("alice")

@@ -12,8 +12,8 @@ from sqlalchemy import func, select
 from podeval.arena import Refused
 from podeval.store.database import Database
 from podeval.store.tables import Vote
-from podeval.submissions.admission import Policy
 from podeval.submissions.queue import LeaseLost, Queue
+from podeval.submissions.quotas import Policy
 
 Make = Callable[..., Any]
 HOUR, DAY = 3600.0, 86_400.0

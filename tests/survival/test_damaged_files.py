@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
+from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput
-from podeval.store.backup_database import salvage
+from podeval.operations.backup_database import salvage
+from podeval.runs.run_folder import Output, Plan, RunFolder
 from podeval.store.database import Database, StoreUnusable, sound
-from podeval.store.run_folder import Output, Plan, RunFolder
 from podeval.store.tables import Vote
-from podeval.store.vote_objects import VoteObjects
 from podeval.store.write_ahead_log import lost_frames
 
 Make = Callable[..., Any]
@@ -32,7 +32,7 @@ spec = importlib.util.spec_from_file_location("small_arena", sys.argv[1])
 small = importlib.util.module_from_spec(spec)
 sys.modules["small_arena"] = small
 spec.loader.exec_module(small)
-from podeval.store.vote_objects import VoteObjects
+from podeval.arena.vote_objects import VoteObjects
 arena = small.SmallArena(sys.argv[2], systems=12, items=4, gold_share=0.0, objects=VoteObjects(Path(sys.argv[3])))
 for number in range({VOTES}):
     arena.vote(f"voter{{number % 5}}", id=f"vote-{{number:06}}")
@@ -217,7 +217,7 @@ def test_a_file_of_a_run_that_holds_garbage_is_told_by_name(
 
 @pytest.mark.parametrize("table", ["board.parquet", "items.parquet"])
 def test_a_table_of_the_board_that_holds_garbage_is_a_sentence(tmp_path: Path, table: str) -> None:
-    from podeval.leaderboard.folder import RunsFolder
+    from podeval.leaderboard.runs_folder import RunsFolder
 
     (tmp_path / table).write_bytes(b"PAR1" + b"\x00" * 100)
     read = {"board.parquet": RunsFolder.board, "items.parquet": RunsFolder.items}[table]

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from podeval.arena.vote_objects import VoteObjects
 from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.files import DiskFull
 from podeval.store.tables import Vote
-from podeval.store.vote_objects import VoteObjects
 
 Make = Callable[..., Any]
 pytestmark = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -149,8 +149,8 @@ def test_a_full_bucket_costs_the_acknowledgement_and_sending_again_counts_once(
 def test_a_restore_that_finds_no_room_leaves_what_was_there(
     small_arena: Make, small_disk: Small, tmp_path: Path, database_place: str
 ) -> None:
-    from podeval.store.backup import back_up
-    from podeval.store.backup_restoring import restore
+    from podeval.operations.backup import back_up
+    from podeval.operations.restore import restore
 
     small = small_arena()
     small.vote("alice", id="before-00001")

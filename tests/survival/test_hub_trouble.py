@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from podeval.arena.public_log import Mirror
 from podeval.hub.commits import AppendOnly
-from podeval.hub.patience import HubUnavailable
+from podeval.hub.retry import HubUnavailable
 from podeval.store.database import Database
-from podeval.store.mirror import Mirror
 from podeval.store.tables import Vote
-from podeval.submissions.mirror import Mirror as Record
+from podeval.submissions.hub_record import Mirror as Record
 from podeval.submissions.queue import Queue
 
 Make = Callable[..., Any]

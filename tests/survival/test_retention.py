@@ -12,10 +12,10 @@ import pytest
 
 from podeval.cli import app
 from podeval.errors import BadInput
-from podeval.store import retention
+from podeval.operations import retention
+from podeval.runs.run_folder import Answer, Output, Plan, RunFolder, Summary
 from podeval.store.database import Database
 from podeval.store.files import only_one
-from podeval.store.run_folder import Answer, Output, Plan, RunFolder, Summary
 from podeval.store.tables import Item, ListeningTest, System
 from podeval.store.tables import Output as Played
 
@@ -198,7 +198,7 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
 
 
 def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.submissions.clock import housekeeping
+    from podeval.submissions.scheduler import housekeeping
 
     told: list[str] = []
     monkeypatch.delenv("PODEVAL_RUNS_GB", raising=False)

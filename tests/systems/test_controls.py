@@ -7,8 +7,8 @@ from podeval.errors import BadInput
 from podeval.systems.controls import RepeatedSentence, ShuffledVoices, Silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
-from podeval.systems.speakable import seconds_to_say
 from podeval.systems.speech import Speech
+from podeval.systems.text_cleaning import seconds_to_say
 from podeval.text.script import Script
 
 

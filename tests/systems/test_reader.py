@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from podeval.systems.reader import PEAK_CEILING, SENTENCE_PAUSE, SPEECH_LEVEL, TURN_PAUSE, Line, cut_silence, join
+from podeval.systems.dialogue_reader import (
+    PEAK_CEILING,
+    SENTENCE_PAUSE,
+    SPEECH_LEVEL,
+    TURN_PAUSE,
+    Line,
+    cut_silence,
+    join,
+)
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
 

@@ -1,6 +1,6 @@
 import pytest
 
-from podeval.systems.speakable import seconds_to_say, sentences, short_lines, speakable
+from podeval.systems.text_cleaning import seconds_to_say, sentences, short_lines, speakable
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 
 from podeval.errors import BadInput
+from podeval.text.dialogue_segments import utterances
 from podeval.text.normalise import normalise
 from podeval.text.script import Script
 from podeval.text.tokens import read_tokens, tokenise
-from podeval.text.turn_taking import utterances
 
 WORDS = [
     line.split() for line in ("The show is about the sea.", "Well, it's 3 p.m., isn't it?", "No one has been there!")

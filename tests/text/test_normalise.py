@@ -8,7 +8,7 @@ import pytest
 import podeval
 from podeval.errors import BadInput
 from podeval.text.normalise import bracketed_share, normalise
-from podeval.text.simplifying import mainland, simplified
+from podeval.text.simplified_chinese import mainland, simplified
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.richness import distinct_n, information_density, mattr
+from podeval.text.lexical_diversity import distinct_n, information_density, mattr
 from podeval.text.tokens import stop_words, tokenise
 
 words = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=80)

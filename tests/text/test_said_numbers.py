@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from podeval.text.said_numbers import said_alike
+from podeval.text.spoken_numbers import said_alike
 from podeval.text.word_errors import word_errors
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput
-from podeval.text.turn_taking import (
+from podeval.text.dialogue_segments import (
     DialogueClip,
     Segment,
     Selection,

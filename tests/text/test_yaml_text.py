@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from podeval.errors import BadInput
-from podeval.hub.facts import read_card
-from podeval.human.designs import read_design
-from podeval.human.webmushra import read_configuration
+from podeval.hub.repo_info import read_card
+from podeval.listening.designs import read_design
+from podeval.listening.webmushra import read_configuration
 from podeval.text.yaml_text import read_yaml
 
 REPOSITORY = Path(__file__).parents[2]

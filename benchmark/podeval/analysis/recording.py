@@ -26,7 +26,7 @@ from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadAudio, BadInput, CannotScore
 from podeval.models import registry
-from podeval.models.jobs import Samples, Separator, SpeakerTurn, Transcript
+from podeval.models.interfaces import Samples, Separator, SpeakerTurn, Transcript
 from podeval.text.alignment import speaker_turns
 from podeval.text.script import Script
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW, Recording
-from podeval.analysis.sounding import spoken_voices
+from podeval.analysis.speech_windows import spoken_voices
 from podeval.errors import BadInput, CannotScore
-from podeval.models.jobs import SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
 
 ONLY = ""
 """The name of a voice that was given without one."""

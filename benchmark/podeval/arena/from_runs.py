@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from podeval.arena.catalogue import ItemEntry, Manifest, OutputEntry, SystemEntry
+from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.store.run_folder import Output, Plan, run_folders
+from podeval.runs.run_folder import Output, Plan, run_folders
 
 DIMENSION = "overall"
 QUESTION = "Which of the two would you rather go on listening to?"

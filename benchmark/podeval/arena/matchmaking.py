@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
+from podeval.arena.excerpt_choice import Length, choose
+from podeval.arena.pairing import Field, Pair, next_meeting, pair, pick_dimension
+from podeval.arena.quick_ratings import strengths
 from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, Refused
-from podeval.arena.results import dimensions_of
 from podeval.arena.settings import Settings
-from podeval.human.excerpt_choice import Length, choose
-from podeval.human.pairing import Field, Pair, next_meeting, pair, pick_dimension
-from podeval.human.strengths import strengths
-from podeval.store.moderation import closed_dimensions
+from podeval.arena.vote_table import dimensions_of
+from podeval.store.operator_settings import closed_dimensions
 from podeval.store.tables import Battle, Item, Output, System, Vote
 
 _SEED_BITS = 53

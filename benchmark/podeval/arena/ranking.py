@@ -10,10 +10,10 @@ import pandas as pd
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import aliased
 
+from podeval.arena.ratings import POOLED, Standings, standings_by_dimension
 from podeval.arena.review import Status
 from podeval.arena.service import Arena
 from podeval.arena.voting import tells
-from podeval.human.ratings import POOLED, Standings, standings_by_dimension
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import Rating
 from podeval.store.tables import Battle, Flag, Output, System, Vote

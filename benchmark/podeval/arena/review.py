@@ -12,11 +12,11 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
+from podeval.arena.integrity import COLUMNS, Findings, alarms, judge
 from podeval.arena.matchmaking import spans
 from podeval.arena.settings import Settings
 from podeval.errors import BadInput
-from podeval.human.integrity import COLUMNS, Findings, alarms, judge
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.tables import Battle, Flag, Output, System, Vote
 
 RULES = "rules"
@@ -169,7 +169,7 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
     if vote is None:
         raise BadInput(f"there is no vote {vote_id}; `podeval arena flags` lists those that were flagged")
     decide(session, vote, standing, reason.strip(), by.strip(), now)
-    moderation.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
+    operator_settings.note(session, f"vote {standing}", vote.id, reason.strip(), by.strip(), now)
     return vote
 
 

@@ -15,16 +15,16 @@ from sqlalchemy.orm import Session, aliased
 from podeval.arena import refusal, review, voting
 from podeval.arena.matchmaking import Matchmaker, spans
 from podeval.arena.refusal import Refused
-from podeval.arena.remembered import Remembered
-from podeval.arena.results import dimensions_of, rating_table
 from podeval.arena.settings import Settings
+from podeval.arena.ttl_cache import Remembered
+from podeval.arena.vote_objects import VoteObjects
+from podeval.arena.vote_table import dimensions_of, rating_table
 from podeval.arena.voting import Acknowledgement, Ballot
-from podeval.store import moderation, people
+from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
-from podeval.store.retiring import retire
+from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
 from podeval.store.tables import PLAYED_AFTER, Battle, Erasure, Flag, Item, Output, Vote
-from podeval.store.vote_objects import VoteObjects
 
 Clock = Callable[[], datetime]
 
@@ -189,11 +189,11 @@ class Arena:
 
     def why_frozen(self) -> str | None:
         """Why no vote is taken at the moment, as an operator said it; None where votes are, or were a second ago."""
-        sentence = self._frozen.get(moderation.VOTES)
+        sentence = self._frozen.get(operator_settings.VOTES)
         if sentence is None:
             with self.database.reading(one_state=False) as session:
-                sentence = moderation.frozen(session).get(moderation.VOTES, "")
-            self._frozen.put(moderation.VOTES, sentence)
+                sentence = operator_settings.frozen(session).get(operator_settings.VOTES, "")
+            self._frozen.put(operator_settings.VOTES, sentence)
         return f"no votes are taken at the moment: {sentence}" if sentence else None
 
     def voter(self, identity: str, name: str = "") -> str:
@@ -208,13 +208,13 @@ class Arena:
             return seen
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
-            known = people.known_pseudonym(session, self._secret, identity)
-            if known and name and issuer and people.pseudonym_named(session, self._secret, issuer, name) != known:
+            known = pseudonyms.known_pseudonym(session, self._secret, identity)
+            if known and name and issuer and pseudonyms.pseudonym_named(session, self._secret, issuer, name) != known:
                 known = None
 
         def make(session: Session) -> str:
-            made = people.pseudonym_of(session, self._secret, identity, now=now)
-            people.remember_name(session, self._secret, identity, name, now=now)
+            made = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
+            pseudonyms.remember_name(session, self._secret, identity, name, now=now)
             return made
 
         found = known or self.database.write(make, about=identity)
@@ -339,7 +339,7 @@ class Arena:
     def votes_goal(self) -> int | None:
         """How many counted votes the operator wants on each dimension; None where nothing is set."""
         with self.database.reading() as session:
-            return moderation.votes_goal(session)
+            return operator_settings.votes_goal(session)
 
     def dimensions(self) -> list[str]:
         """On what there is something to judge: dimensions with an item that two systems at least answered."""
@@ -358,10 +358,10 @@ class Arena:
         """
 
         def work(session: Session) -> Erasure | None:
-            found = pseudonym or people.known_pseudonym(session, self._secret, identity or "")
+            found = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
             if found is None and named is not None:
-                found = people.pseudonym_named(session, self._secret, *named)
-            return people.erase(session, found, now=self._clock()) if found else None
+                found = pseudonyms.pseudonym_named(session, self._secret, *named)
+            return pseudonyms.erase(session, found, now=self._clock()) if found else None
 
         done = self.database.write(work)
         self._voters.forget()

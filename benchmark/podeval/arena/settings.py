@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass, field
 
+from podeval.arena.integrity import Limits
+from podeval.arena.pairing import RULES
 from podeval.errors import BadInput
-from podeval.human.integrity import Limits
-from podeval.human.pairing import RULES
 
 
 @dataclass(frozen=True)

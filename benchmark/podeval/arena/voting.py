@@ -10,11 +10,11 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
+from podeval.arena.comments import cleaned
+from podeval.arena.excerpt_choice import Span, heard_share
 from podeval.arena.matchmaking import spans
 from podeval.arena.refusal import Refused
 from podeval.arena.settings import Settings
-from podeval.human.comments import cleaned
-from podeval.human.excerpt_choice import Span, heard_share
 from podeval.store.tables import OUTCOMES, Battle, Output, System, Vote
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")

@@ -1,7 +1,7 @@
 """Decoding a file into samples: nothing but that file is read, memory is bounded, damage is reported.
 
 WAV, AIFF and FLAC go through libsndfile, everything else through FFmpeg's libraries as bundled with PyAV; which of
-them is decided by the file's own bytes (`podeval.audio.container`), never by its name or by probing.
+them is decided by the file's own bytes (`podeval.audio.formats.container`), never by its name or by probing.
 """
 
 import hashlib
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
-from podeval.audio.container import Container, identify, open_regular
+from podeval.audio.formats.container import Container, identify, open_regular
+from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadAudio
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import soxr
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.audio.buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
+from podeval.audio.sample_buffer import BLOCK_FRAMES, MEMORY_BYTES, SampleBuffer
 from podeval.errors import BadInput
 
 _LONG = 60

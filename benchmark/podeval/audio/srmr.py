@@ -28,7 +28,7 @@ from scipy import fft, signal
 
 from podeval import progress
 from podeval.audio import gammatone
-from podeval.audio.blas import one_thread
+from podeval.audio.blas_threads import one_thread
 from podeval.audio.modulation import FRAME_S, lower_edges, modulation_energies
 from podeval.errors import BadInput, CannotScore
 

@@ -280,7 +280,7 @@ class Benchmark(Record):
 
         Raises:
             BadInput: the benchmark has no such split, or its items are rows of a dataset that is built first
-                (`podeval.data.items.items_of` reads those too).
+                (`podeval.datasets.items.items_of` reads those too).
             PodevalError: the package's data file is not the one the record pins.
         """
         part = self.split(split)

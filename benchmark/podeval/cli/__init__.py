@@ -14,23 +14,23 @@ from podeval.cli import (
     admin,
     arena,
     backup,
-    benchmarks,
     board,
     datasets,
     doctor,
-    evaluators,
     install,
     judge,
-    judge_audit,
     listening,
     measure,
+    report_evaluators,
+    report_judge,
     report_system,
+    report_validity,
+    run,
     submissions,
-    validity,
     worker,
 )
 from podeval.errors import PodevalError
-from podeval.text.terminal import Printable
+from podeval.text.terminal_safe import Printable
 
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
@@ -45,20 +45,20 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(measure.measure)
-app.command()(benchmarks.demo)
-app.command()(benchmarks.run)
+app.command()(run.demo)
+app.command()(run.run)
 app.command()(board.serve)
 app.command()(doctor.doctor)
 app.add_typer(datasets.data, name="data")
-judge.judge.command()(judge_audit.replay)
-judge.judge.command()(judge_audit.install)
+judge.judge.command()(report_judge.replay)
+judge.judge.command()(report_judge.install)
 app.add_typer(judge.judge, name="judge")
 app.add_typer(install.metrics, name="metrics")
 app.add_typer(install.models, name="models")
-board.report.command("judge")(judge_audit.audit)
-board.report.command()(validity.validity)
-board.report.command()(evaluators.evaluators)
-board.report.command()(evaluators.papers)
+board.report.command("judge")(report_judge.audit)
+board.report.command()(report_validity.validity)
+board.report.command()(report_evaluators.evaluators)
+board.report.command()(report_evaluators.papers)
 board.report.command("system")(report_system.system)
 app.add_typer(board.report, name="report")
 app.add_typer(listening.listening, name="listening")

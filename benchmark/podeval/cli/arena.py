@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from podeval.arena import Arena
-    from podeval.arena.catalogue import Added
-    from podeval.human.ratings import Standings
+    from podeval.arena.manifest import Added
+    from podeval.arena.ratings import Standings
 
 arena = typer.Typer(
     help="The arena: what is compared, how it stands, which votes count, and where they are kept.\n\n"
@@ -67,8 +67,8 @@ def add(
 
     Example: podeval arena add battles.yaml
     """
-    from podeval.arena.catalogue import add as take_in
-    from podeval.arena.catalogue import read_manifest
+    from podeval.arena.manifest import add as take_in
+    from podeval.arena.manifest import read_manifest
 
     found = read_manifest(manifest)
     with _open(database, runs) as opened:
@@ -104,8 +104,8 @@ def add_runs(
 
     Example: podeval arena add-runs runs --benchmark lfs_bench --dimension drama --question "Who tells it better?"
     """
-    from podeval.arena.catalogue import add as take_in
     from podeval.arena.from_runs import DIMENSION, QUESTION, manifest_of
+    from podeval.arena.manifest import add as take_in
     from podeval.store.database import Database
 
     found = manifest_of(
@@ -159,7 +159,7 @@ def ratings(
 
     Example: podeval arena ratings --position --covariate length --covariate loudness
     """
-    from podeval.human.ratings import standings_by_dimension
+    from podeval.arena.ratings import standings_by_dimension
     from podeval.stats.battles import Battles
 
     with _open(database, runs) as opened:
@@ -312,9 +312,9 @@ def export(
 
     Example: podeval arena export ./votes --format jsonl
     """
+    from podeval.arena.export import FORMATS
+    from podeval.arena.export import export as write
     from podeval.store.copies import folder_of_list, register
-    from podeval.store.export import FORMATS
-    from podeval.store.export import export as write
 
     chosen = next((known for known in FORMATS if known == form), None)
     if chosen is None:
@@ -337,7 +337,7 @@ def take_in(
 
     Example: podeval arena import ./votes
     """
-    from podeval.store.export import import_files
+    from podeval.arena.export import import_files
 
     with _open(database, runs) as opened:
         print(_told(import_files(opened.database, place)))
@@ -357,7 +357,7 @@ def mirror(
 
     Example: podeval arena mirror my-lab/podeval-votes
     """
-    from podeval.store.mirror import Mirror
+    from podeval.arena.public_log import Mirror
 
     with _open(database, runs) as opened:
         log = Mirror(opened.database, repo, private=private)
@@ -396,8 +396,8 @@ def verify(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 @contextmanager
 def _open(database: str, runs: Path, objects: Path | None = None) -> "Iterator[Arena]":
     from podeval.arena import Arena
+    from podeval.arena.vote_objects import VoteObjects
     from podeval.store.database import Database
-    from podeval.store.vote_objects import VoteObjects
 
     with Database(existing_place(database, runs)) as opened:
         yield Arena(opened, objects=VoteObjects(objects) if objects else None)

@@ -13,7 +13,7 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs, is_there, place_of
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.store.backup import Backup
+    from podeval.operations.backup import Backup
 
 BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a folder, or a file named .tar, .tar.gz or .tgz")]
 
@@ -35,7 +35,7 @@ def backup(
 
     Example: podeval backup /backups/podeval-2026-11-22.tar.gz --runs runs
     """
-    from podeval.store import backup as backups
+    from podeval.operations import backup as backups
     from podeval.store.copies import folder_of_list, register
 
     if verify:
@@ -77,7 +77,7 @@ def restore(
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.leaderboard.build import build
-    from podeval.store.backup_database import salvage as salvaged
+    from podeval.operations.backup_database import salvage as salvaged
     from podeval.submissions.restoring import restore_board
 
     if salvage == (place is not None):
@@ -130,8 +130,8 @@ def retention(
 
     Example: podeval retention --budget 200 --dry-run
     """
+    from podeval.operations.retention import look, needed_by, remove, told_short
     from podeval.store.database import Database as Opened
-    from podeval.store.retention import look, needed_by, remove, told_short
 
     if gigabytes is None:
         raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")

@@ -51,9 +51,9 @@ def print_report(
     if context.invoked_subcommand:
         return
     from podeval.leaderboard.build import build
-    from podeval.leaderboard.text import print_board, print_rows
+    from podeval.leaderboard.terminal_table import print_board, print_rows
     from podeval.models.card import PROFILES
-    from podeval.store.run_folder import run_folders
+    from podeval.runs.run_folder import run_folders
 
     if profile not in (*PROFILES, "paper"):
         raise BadInput(f"there is no profile {profile!r}; choose {', '.join(PROFILES)} or paper")
@@ -88,7 +88,7 @@ def open_board(runs: Path, host: str, port: int, database: str = "") -> None:
 
 def _say_empty(runs: Path) -> None:
     """A new board begins with nothing; so does one whose folder is misspelt."""
-    from podeval.store.run_folder import run_folders
+    from podeval.runs.run_folder import run_folders
 
     if not runs.is_dir():
         print(f"{runs} is a new folder, so the board is empty; --runs names another", file=sys.stderr, flush=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from podeval.data.construction.rows import Report, Workshop
-    from podeval.judges.asking import Judging
+    from podeval.construction.staged_rows import Report, Workshop
+    from podeval.judges.client import Judging
 
 construct = typer.Typer(
     help="Make material of one's own for a benchmark: steps with files between them, and people who review.\n\n"
@@ -40,9 +40,9 @@ def at_work(into: Path, work: Work) -> None:
 
     Rows that break a dataset's rules are a failure of rows, and named: exit code 1 as well.
     """
-    from podeval.cli.console import listening
-    from podeval.data.construction.rows import Workshop
-    from podeval.data.rules import BrokenRules
+    from podeval.cli.progress_bar import listening
+    from podeval.construction.staged_rows import Workshop
+    from podeval.datasets.row_rules import BrokenRules
 
     workshop = Workshop(into)
     try:
@@ -69,8 +69,8 @@ def asking(
     What was answered is not asked again, what was never answered so that it can be used is: the same command goes on
     after a judge was mended.
     """
-    from podeval.judges.asking import Judging
     from podeval.judges.budget import Budget
+    from podeval.judges.client import Judging
     from podeval.judges.judge import judge_named
 
     named = judge_named(judge)

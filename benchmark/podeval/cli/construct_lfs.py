@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.data.construction.rows import Report, Workshop
+    from podeval.construction.staged_rows import Report, Workshop
 
 lfs_bench = typer.Typer(
     help="Texts to be spoken, in the scenarios of LFS-Bench.\n\n"
@@ -52,8 +52,8 @@ def write(
 
     Example: podeval data construct lfs_bench write --into my_texts --each 2 --scenario lesson --judge judge.yaml
     """
-    from podeval.data.construction import lfs
-    from podeval.data.construction.lfs_writing import Plan, topics_from
+    from podeval.construction import lfs
+    from podeval.construction.lfs_writing import Plan, topics_from
 
     chosen = {"scenarios": scenario, "languages": language, "speakers": speakers}
     plan = Plan.model_validate(
@@ -76,7 +76,7 @@ def replenish(
 
     Example: podeval data construct lfs_bench replenish --into my_texts --judge judge.yaml
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -94,7 +94,7 @@ def take(
 
     Example: podeval data construct lfs_bench take novels.jsonl --into my_texts
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     at_work(into, lambda workshop: lfs.take(workshop, files))
 
@@ -121,8 +121,8 @@ def collect(
 
     Example: podeval data construct lfs_bench collect ./shows --into my_texts --scenario interview
     """
-    from podeval.data.construction import lfs
-    from podeval.data.construction.collecting import Settings
+    from podeval.construction import lfs
+    from podeval.construction.collecting import Settings
     from podeval.errors import BadInput
     from podeval.models import registry
 
@@ -139,7 +139,7 @@ def proofread(into: Into, accept_all: AcceptAll = False) -> None:
 
     Example: podeval data construct lfs_bench proofread --into my_texts
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     at_work(into, lambda workshop: lfs.proofread(workshop, accept_all=accept_all))
 
@@ -159,7 +159,7 @@ def refine(
 
     Example: podeval data construct lfs_bench refine --into my_texts --judge MODEL@https://host/v1
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -175,7 +175,7 @@ def finish(into: Into, accept_all: AcceptAll = False) -> None:
     Example: podeval data construct lfs_bench finish --into my_texts && podeval data build lfs_bench --source
     my_texts/finished
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     at_work(into, lambda workshop: lfs.finish(workshop, accept_all=accept_all))
 
@@ -189,6 +189,6 @@ def statistics(
 
     Example: podeval data construct lfs_bench statistics my_texts/finished --into figures
     """
-    from podeval.data.construction import lfs
+    from podeval.construction import lfs
 
     at_work(into, lambda _: lfs.count(source, into))

@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.data.construction.rows import Report, Workshop
+    from podeval.construction.staged_rows import Report, Workshop
 
 mtalk_bench = typer.Typer(
     help="Spoken dialogues with tags and sounds, as in MTalk-Bench.\n\n"
@@ -45,8 +45,8 @@ def write(
 
     Example: podeval data construct mtalk_bench write --into my_dialogues --each 3 --judge MODEL@https://host/v1
     """
-    from podeval.data.construction import mtalk_raw
-    from podeval.data.construction.mtalk_writing import Plan
+    from podeval.construction import mtalk_raw
+    from podeval.construction.mtalk_writing import Plan
 
     chosen = {"scenarios": scenario, "capabilities": capability}
     plan = Plan.model_validate({"each": each} | {name: tuple(value) for name, value in chosen.items() if value})
@@ -66,7 +66,7 @@ def label(
 
     Example: podeval data construct mtalk_bench label --into my_dialogues --judge OTHER_MODEL@https://host/v1
     """
-    from podeval.data.construction import mtalk_raw
+    from podeval.construction import mtalk_raw
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -88,7 +88,7 @@ def infer(
 
     Example: podeval data construct mtalk_bench infer --into my_dialogues --judge SMALL_MODEL@https://host/v1
     """
-    from podeval.data.construction import mtalk_raw
+    from podeval.construction import mtalk_raw
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -103,7 +103,7 @@ def select(into: Into, accept_all: AcceptAll = False) -> None:
 
     Example: podeval data construct mtalk_bench select --into my_dialogues
     """
-    from podeval.data.construction import mtalk_raw
+    from podeval.construction import mtalk_raw
 
     at_work(into, lambda workshop: mtalk_raw.select(workshop, accept_all=accept_all))
 
@@ -117,7 +117,7 @@ def take(
 
     Example: podeval data construct mtalk_bench take dialogues.json --into my_dialogues
     """
-    from podeval.data.construction import mtalk
+    from podeval.construction import mtalk
 
     at_work(into, lambda workshop: mtalk.take(workshop, file))
 
@@ -135,8 +135,8 @@ def tag(
 
     Example: podeval data construct mtalk_bench tag ambient --into my_dialogues --judge MODEL@https://host/v1
     """
-    from podeval.data.construction import mtalk
-    from podeval.data.construction.mtalk_tagging import KINDS
+    from podeval.construction import mtalk
+    from podeval.construction.mtalk_tagging import KINDS
     from podeval.errors import BadInput
 
     if kind not in KINDS:
@@ -155,7 +155,7 @@ def script(into: Into, accept_all: AcceptAll = False) -> None:
 
     Example: podeval data construct mtalk_bench script --into my_dialogues
     """
-    from podeval.data.construction import mtalk
+    from podeval.construction import mtalk
 
     at_work(into, lambda workshop: mtalk.script(workshop, accept_all=accept_all))
 
@@ -166,7 +166,7 @@ def check(into: Into) -> None:
 
     Example: podeval data construct mtalk_bench check --into my_dialogues
     """
-    from podeval.data.construction import mtalk
+    from podeval.construction import mtalk
 
     at_work(into, mtalk.check)
 
@@ -177,6 +177,6 @@ def finish(into: Into, accept_all: AcceptAll = False) -> None:
 
     Example: podeval data construct mtalk_bench finish --into my_dialogues
     """
-    from podeval.data.construction import mtalk
+    from podeval.construction import mtalk
 
     at_work(into, lambda workshop: mtalk.finish(workshop, accept_all=accept_all))

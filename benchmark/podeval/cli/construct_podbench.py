@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.data.construction.rows import Report, Workshop
+    from podeval.construction.staged_rows import Report, Workshop
 
 podbench = typer.Typer(
     help="Requests for podcast scripts with their materials, as in PodBench.\n\n"
@@ -37,7 +37,7 @@ def take(
 
     Example: podeval data construct podbench take articles/*.txt --into my_requests
     """
-    from podeval.data.construction import podbench as steps
+    from podeval.construction import podbench as steps
 
     at_work(into, lambda workshop: steps.take(workshop, files))
 
@@ -57,7 +57,7 @@ def cluster(
 
     Example: podeval data construct podbench cluster --into my_requests --judge MODEL@https://host/v1
     """
-    from podeval.data.construction import podbench as steps
+    from podeval.construction import podbench as steps
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -79,7 +79,7 @@ def write(
 
     Example: podeval data construct podbench write --into my_requests --judge MODEL@https://host/v1
     """
-    from podeval.data.construction import podbench as steps
+    from podeval.construction import podbench as steps
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -100,8 +100,8 @@ def finish(
 
     Example: podeval data construct podbench finish --into my_requests --tokenizer qwen3/tokenizer.json
     """
-    from podeval.data.construction import podbench as steps
-    from podeval.data.construction.counting import tokens_by
+    from podeval.construction import podbench as steps
+    from podeval.construction.counting import tokens_by
 
     count = tokens_by(tokenizer) if tokenizer else None
     name = str(tokenizer or "")

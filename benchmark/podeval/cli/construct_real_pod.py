@@ -9,7 +9,7 @@ import typer
 from podeval.cli.construct import AcceptAll, Into, JudgeName, MostCost, MostTokens, Workers, asking, at_work
 
 if TYPE_CHECKING:
-    from podeval.data.construction.rows import Report, Workshop
+    from podeval.construction.staged_rows import Report, Workshop
 
 real_pod = typer.Typer(
     help="Topics of podcasts with a published episode each, as in Real-Pod.\n\n"
@@ -33,7 +33,7 @@ def topics(
     Example: podeval data construct real_pod topics --into my_pod --category Arts --judge judge.yaml
     """
     from podeval.benchmarks.real_pod import CATEGORIES
-    from podeval.data.construction import real_pod as steps
+    from podeval.construction import real_pod as steps
 
     def work(workshop: "Workshop") -> "Report":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -55,9 +55,9 @@ def search(
 
     Example: podeval data construct real_pod search --into my_pod
     """
-    from podeval.data.construction import real_pod as steps
-    from podeval.data.feeds import ITUNES
-    from podeval.data.fetching import web_for
+    from podeval.construction import real_pod as steps
+    from podeval.datasets.feeds import ITUNES
+    from podeval.datasets.fetch_episodes import web_for
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     web = web_for(itunes)
@@ -77,7 +77,7 @@ def finish(into: Into, accept_all: AcceptAll = False) -> None:
     Example: podeval data construct real_pod finish --into my_pod && podeval data build real_pod --config topics
     --source my_pod/finished
     """
-    from podeval.data.construction import real_pod as steps
+    from podeval.construction import real_pod as steps
 
     at_work(into, lambda workshop: steps.finish(workshop, accept_all=accept_all))
 
@@ -92,6 +92,6 @@ def own(
 
     Example: podeval data construct real_pod own ./shows --into my_pod
     """
-    from podeval.data.construction import real_pod as steps
+    from podeval.construction import real_pod as steps
 
     at_work(into, lambda workshop: steps.own(workshop, folder, accept_all=accept_all))

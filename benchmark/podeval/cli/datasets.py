@@ -13,7 +13,7 @@ from podeval.cli.construct_lfs import lfs_bench
 from podeval.cli.construct_mtalk import mtalk_bench
 from podeval.cli.construct_podbench import podbench
 from podeval.cli.construct_real_pod import real_pod
-from podeval.cli.data import data
+from podeval.cli.data_tools import data
 
 __all__ = ["data"]
 
@@ -39,7 +39,7 @@ def list_datasets(as_json: AsJson = False) -> None:
 
     Example: podeval data list
     """
-    from podeval.data import catalogue
+    from podeval.datasets import catalogue
 
     for name in catalogue.NAMES:
         record = catalogue.get(name).RECORD
@@ -56,7 +56,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
 
     Example: podeval data info lfs_bench
     """
-    from podeval.data import card, catalogue
+    from podeval.datasets import card, catalogue
 
     kind = catalogue.get(name)
     if as_json:
@@ -82,9 +82,9 @@ def build(
 
     Example: podeval data build real_pod --source ./real_pod_episodes --out ./episodes
     """
-    from podeval.cli.console import listening
-    from podeval.data.building import build as build_dataset
-    from podeval.data.rules import BrokenRules
+    from podeval.cli.progress_bar import listening
+    from podeval.datasets.build import build as build_dataset
+    from podeval.datasets.row_rules import BrokenRules
 
     to = out or Path(name)
     try:
@@ -106,7 +106,7 @@ def verify(name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="a da
 
     Example: podeval data verify ./lfs_bench
     """
-    from podeval.data.verifying import verify as wrong_with
+    from podeval.datasets.verify import verify as wrong_with
 
     count = 0
     for count, line in enumerate(wrong_with(Path(name)), 1):  # noqa: B007 - counted
@@ -127,8 +127,8 @@ def push(
 
     Example: podeval data push ./mtalk_bench --repo my-lab/mtalk_bench --private
     """
-    from podeval.data.building import read_lock
-    from podeval.data.pushing import push as push_dataset
+    from podeval.datasets.build import read_lock
+    from podeval.datasets.push import push as push_dataset
 
     print(push_dataset(folder, repo or f"podeval/{read_lock(folder)['dataset']}", private=private, progress=_say))
 
@@ -153,9 +153,9 @@ def fetch(
     """
     from dataclasses import asdict
 
-    from podeval.cli.console import listening
-    from podeval.data.feeds import ITUNES
-    from podeval.data.fetching import fetch_episodes, table, wanted_of, web_for
+    from podeval.cli.progress_bar import listening
+    from podeval.datasets.feeds import ITUNES
+    from podeval.datasets.fetch_episodes import fetch_episodes, table, wanted_of, web_for
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     wanted = wanted_of(name, topic or ())

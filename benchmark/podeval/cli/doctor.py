@@ -85,12 +85,12 @@ def _joined(whats: Iterable[str]) -> str:
 
 def diagnosis() -> dict[str, Any]:
     """What `podeval doctor` shows, as plain data."""
-    from podeval import sandbox
     from podeval.analysis.cache import default_cache
     from podeval.errors import ModelMissing
     from podeval.metrics.catalogue import all_metrics
     from podeval.models import registry, weights
     from podeval.models.card import PROFILES
+    from podeval.submissions import sandbox
     from podeval.systems.registry import all_systems
 
     def missing(job: str, profile: str) -> str | None:

@@ -25,7 +25,7 @@ def list_metrics(as_json: AsJson = False) -> None:
     Example: podeval metrics list
     """
     from podeval.metrics.catalogue import all_metrics
-    from podeval.metrics.facts import facts
+    from podeval.metrics.description import facts
 
     for metric in all_metrics():
         if as_json:
@@ -42,7 +42,7 @@ def show_metric(name: Annotated[str, typer.Argument(metavar="METRIC", help="its 
     Example: podeval metrics show dnsmos
     """
     from podeval.metrics.catalogue import get
-    from podeval.metrics.facts import facts
+    from podeval.metrics.description import facts
 
     metric = get(name)
     known = facts(metric)
@@ -68,7 +68,7 @@ def install_metrics() -> None:
 
     Example: podeval metrics install
     """
-    from podeval.metric_scripts import install
+    from podeval.metrics.space_files import install
 
     for name, path in install().items():
         print(f"{name}: {path}", file=sys.stderr)

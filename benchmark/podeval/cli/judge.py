@@ -12,9 +12,9 @@ import typer
 from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
-    from podeval.judges.conversation import Conversation
-    from podeval.judges.spoken_dialogue import SpokenDialogue
-    from podeval.metrics.judged import Asks
+    from podeval.judges.rounds import Conversation
+    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 T = TypeVar("T")
 
@@ -48,8 +48,8 @@ def dialogues(
 
     Example: podeval judge dialogues sample.json --to dialogues --system GPT-4o
     """
-    from podeval.data.mtalk_answers import read_answers
-    from podeval.data.mtalk_turns import Taxonomy
+    from podeval.datasets.mtalk_answers import read_answers
+    from podeval.datasets.mtalk_turns import Taxonomy
     from podeval.hub_sources import hub_source
     from podeval.store.copies import register
 
@@ -97,8 +97,8 @@ def rubrics(
 
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
-    from podeval.judges.writing import WRITE, Review, save_review, write_criteria
-    from podeval.metrics.judged import Asks
+    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.rubric_writing import WRITE, Review, save_review, write_criteria
     from podeval.store.copies import register
 
     _require_absent(to)
@@ -118,9 +118,9 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
 
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
-    from podeval.judges.instruction import DERIVE
-    from podeval.judges.writing import Review, save_review, write_checklist
-    from podeval.metrics.judged import Asks
+    from podeval.metrics.checklists import DERIVE
+    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.rubric_writing import Review, save_review, write_checklist
     from podeval.store.copies import register
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
@@ -145,7 +145,7 @@ def apply(
 
     Example: podeval judge apply review.yaml dialogues/*.json --to reviewed
     """
-    from podeval.judges.writing import load_review
+    from podeval.metrics.rubric_writing import load_review
     from podeval.store.copies import register
     from podeval.text.text_file import read_text
 
@@ -192,8 +192,8 @@ def battles(
 
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
-    from podeval.judges.battle import SAMPLING, battle, prompts
-    from podeval.metrics.judged import Asks
+    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
 
     pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
     if not pairs:
@@ -221,9 +221,9 @@ def reasons(
 
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
-    from podeval.judges.justification import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
-    from podeval.metrics.gathered import answers as read_answers
-    from podeval.metrics.judged import Asks
+    from podeval.metrics.human_records import answers as read_answers
+    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.mos_reasons import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
 
     read = read_answers(answers)
     asked = reasons_by_question(read.answers, read.clips)
@@ -246,9 +246,9 @@ def _asked(
     conversations: "Sequence[Conversation[T]]", asks: "Asks", name: str, records: Path | None
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked."""
-    from podeval.cli.console import listening
-    from podeval.judges.conversation import hold
-    from podeval.metrics.judged import Bench
+    from podeval.cli.progress_bar import listening
+    from podeval.judges.rounds import hold
+    from podeval.metrics.judge_use import Bench
     from podeval.store.copies import register
 
     if records:
@@ -261,7 +261,7 @@ def _asked(
 
 
 def _dialogues(files: list[Path]) -> "Iterator[SpokenDialogue]":
-    from podeval.judges.spoken_dialogue import SpokenDialogue
+    from podeval.metrics.spoken_dialogue import SpokenDialogue
     from podeval.text.text_file import read_text
 
     for path in files:

@@ -11,8 +11,8 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place, pla
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.human.designs import Design
-    from podeval.stats.marks import Mark
+    from podeval.listening.designs import Design
+    from podeval.stats.mushra_scores import Mark
     from podeval.store.database import Database
 
 listening = typer.Typer(help="Listening tests: check a design, take it in, see how far it has come, get its results.")
@@ -56,8 +56,8 @@ def add(
 
     Example: podeval listening add naturalness.yaml
     """
-    from podeval.human.designs import placed
     from podeval.listening import Listening
+    from podeval.listening.designs import placed
 
     found = [placed(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
     with _open(place_to_make(database, runs)) as opened:
@@ -71,11 +71,11 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
     Example: podeval listening list --runs runs
     """
-    from podeval.listening import Listening, results
+    from podeval.listening import Listening, session_results
 
     with _open(existing_place(database, runs)) as opened:
         for test in Listening(opened).tests():
-            found = results.overview(opened, test)
+            found = session_results.overview(opened, test)
             print(
                 f"{test}: {found.design.kind}, {found.finished} of {found.design.listeners} listeners finished, "
                 f"{found.unfinished} unfinished, {found.excluded} left out by hand"
@@ -106,17 +106,17 @@ def print_results(
 
     Example: podeval listening results naturalness --plots listeners.svg
     """
-    from podeval.listening import results, summary
+    from podeval.listening import results, session_results
     from podeval.store.files import write_whole
 
     with _open(existing_place(database, runs)) as opened:
-        design = results.overview(opened, test).design
-        found = summary.summarise(opened, test)
-        marks = results.marks(opened, test) if plots else []
+        design = session_results.overview(opened, test).design
+        found = results.summarise(opened, test)
+        marks = session_results.marks(opened, test) if plots else []
     if plots and design.kind != "mushra":
         raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
     if plots:
-        from podeval.human.box_plots import box_plots
+        from podeval.listening.box_plots import box_plots
 
         write_whole(plots, box_plots(marks, found.screened, f"{design.title}: marks by listener").encode())
     for row in found.rows:
@@ -136,15 +136,14 @@ def export(
 
     Example: podeval listening export naturalness --form webmushra > results.csv
     """
-    from podeval.human import webmushra
-    from podeval.listening import results
+    from podeval.listening import session_results, webmushra
 
     if form not in ("jsonl", "webmushra"):
         raise BadInput(f"the form is jsonl or webmushra, not {form!r}")
     with _open(existing_place(database, runs)) as opened:
-        kind = results.overview(opened, test).design.kind
-        marks = results.marks(opened, test)
-        answers, clips = results.answers(opened, test) if kind == "questionnaire" else ([], {})
+        kind = session_results.overview(opened, test).design.kind
+        marks = session_results.marks(opened, test)
+        answers, clips = session_results.answers(opened, test) if kind == "questionnaire" else ([], {})
     if form == "webmushra":
         if kind != "mushra":
             raise BadInput(f"webMUSHRA's CSV holds MUSHRA pages; {test} is a {kind} test, use --form jsonl")
@@ -167,7 +166,7 @@ def read_results(
 
     Example: podeval listening read results/dialogue/*.csv > marks.jsonl
     """
-    from podeval.human import webmushra
+    from podeval.listening import webmushra
 
     for file in files:
         _lines(webmushra.read_results(file))
@@ -187,8 +186,8 @@ def _minutes(minutes: float) -> str:
 
 
 def _designs(path: Path, webmushra: bool) -> "list[Design]":
-    from podeval.human import designs
-    from podeval.human import webmushra as files
+    from podeval.listening import designs
+    from podeval.listening import webmushra as files
 
     if not webmushra:
         return [designs.with_durations(designs.read_design(path), path.parent)]

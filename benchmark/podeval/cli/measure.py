@@ -12,7 +12,7 @@ from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
-    from podeval.metrics.judged import Bench
+    from podeval.metrics.judge_use import Bench
     from podeval.metrics.score import Result
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
@@ -64,10 +64,10 @@ def measure(
 
     Example: podeval measure sim episode.wav --text script.json --reference HOST=host.wav --reference GUEST=guest.wav
     """
-    from podeval.cli.console import listening
+    from podeval.cli.progress_bar import listening
     from podeval.metrics import catalogue
     from podeval.metrics.compute import protocol_for, provenance
-    from podeval.metrics.judged import Bench
+    from podeval.metrics.judge_use import Bench
     from podeval.metrics.score import Unscored
     from podeval.models import registry
     from podeval.store.copies import register
@@ -128,7 +128,7 @@ def _voices(metric: "Metric", given: list[Path], options: dict[str, Any]) -> dic
     Raises:
         BadInput: the metric needs some and there are none, or several without their speakers' names.
     """
-    from podeval.metrics.inputs import read_input
+    from podeval.metrics.read_inputs import read_input
 
     if metric.reference != "reference_voices":
         return {}
@@ -171,7 +171,7 @@ def _with_texts(metric: "Metric", files: list[Path], texts: list[Path]) -> tuple
 
 def _inputs(metric: "Metric", file: Path, words: Path | None, options: dict[str, Any]) -> dict[str, Any]:
     """What the metric gets for one file."""
-    from podeval.metrics.inputs import read_input
+    from podeval.metrics.read_inputs import read_input
     from podeval.text.script_format import any_script
     from podeval.text.text_file import read_text
 

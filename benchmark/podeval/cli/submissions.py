@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
-    from podeval.submissions.document import Submission
     from podeval.submissions.gate import Gate, Pinned
     from podeval.submissions.queue import Queue, Standing
+    from podeval.systems.submission import Submission
 
     Standings = Mapping[str, Standing]
 
@@ -57,8 +57,8 @@ def submit(
     Example: podeval submit submissions/my_tts
     """
     from podeval.submissions.gate import Gate
-    from podeval.submissions.reading import load
     from podeval.submissions.service import OPERATOR, Desk, hub_submitter
+    from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
     found, gate = load(file), Gate(data=data)
@@ -92,7 +92,7 @@ def _checked(document: "Submission", gate: "Gate", beside: Path, place: str, pro
 def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:
     """What a submission costs at most, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, minutes_of
-    from podeval.submissions.spending import Ledger, estimate
+    from podeval.submissions.job_budget import Ledger, estimate
 
     jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
     found = estimate(document, jobs)
@@ -136,8 +136,8 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
 
     Example: podeval submissions show s0123456789ab
     """
-    from podeval.submissions.proposing import Proposals
-    from podeval.submissions.spending import Ledger
+    from podeval.submissions.job_budget import Ledger
+    from podeval.submissions.pull_requests import Proposals
 
     with opened(existing_place(database, runs)) as queue:
         row, history = queue.get(id), queue.history(id)
@@ -214,8 +214,8 @@ def publish(
 
     Example: podeval submissions publish s0123456789ab --eval-results
     """
-    from podeval.submissions.document import Submission
-    from podeval.submissions.proposing import Proposals, forms_of
+    from podeval.submissions.pull_requests import Proposals, forms_of
+    from podeval.systems.submission import Submission
 
     with opened(existing_place(database, runs)) as queue:
         asked = {"eval_results": eval_results, "model_index": model_index}
@@ -245,9 +245,9 @@ def spot_check(
 
     Example: podeval submissions spot-check s0123456789ab --items 5
     """
-    from podeval import sandbox
     from podeval.leaderboard.build import build
-    from podeval.submissions.fetching import fetch
+    from podeval.submissions import sandbox
+    from podeval.submissions.fetch_model import fetch
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import Making
     from podeval.submissions.spot_check import SpotCheck
@@ -289,7 +289,7 @@ def jobs(
 
     Example: podeval submissions jobs s0123456789ab
     """
-    from podeval.submissions.spending import Ledger
+    from podeval.submissions.job_budget import Ledger
 
     with opened(existing_place(database, runs)) as queue:
         ledger = Ledger(queue.database, 0.0)
@@ -320,7 +320,7 @@ def mirror(
     """
     from podeval.hub.commits import AppendOnly
     from podeval.leaderboard.build import build
-    from podeval.submissions.mirror import Mirror
+    from podeval.submissions.hub_record import Mirror
 
     with opened(place_to_make(database, runs)) as queue:
         found = Mirror(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
@@ -377,7 +377,7 @@ def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
     """What an operator did here, for the trail that `podeval admin trail` shows."""
     from datetime import UTC
 
-    from podeval.store.moderation import note
+    from podeval.store.operator_settings import note
 
     now = datetime.now(UTC)
     return lambda session: note(session, action, id, "on the command line", by, now)

@@ -80,15 +80,15 @@ def worker(
     """
     from huggingface_hub import HfApi
 
-    from podeval import sandbox
     from podeval.leaderboard.build import build
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, minutes_of
-    from podeval.sandbox import Limits
-    from podeval.submissions.clock import housekeeping, ticking
+    from podeval.submissions import sandbox
     from podeval.submissions.gate import Gate
     from podeval.submissions.generation import Making
-    from podeval.submissions.proposing import Proposals
+    from podeval.submissions.pull_requests import Proposals
+    from podeval.submissions.sandbox import Limits
+    from podeval.submissions.scheduler import housekeeping, ticking
     from podeval.submissions.service import Desk
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
@@ -178,9 +178,9 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     Raises:
         BadInput: a setting is missing or cannot be used.
     """
-    from podeval.hub.patience import HubUnavailable
+    from podeval.hub.retry import HubUnavailable
     from podeval.submissions.hub_generation import OnTheHub
-    from podeval.submissions.spending import Ledger
+    from podeval.submissions.job_budget import Ledger
 
     if budget <= 0:
         raise BadInput("say what all jobs together may cost, with --budget or PODEVAL_JOBS_BUDGET, in US dollars")
@@ -195,8 +195,8 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pause: float) -> None:
     """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
-    from podeval.submissions.clock import housekeeping, ticking
-    from podeval.submissions.dispatch import Dispatch
+    from podeval.submissions.procrastinate_worker import Dispatch
+    from podeval.submissions.scheduler import housekeeping, ticking
 
     found = Dispatch(queue)
     works = {

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.hub.patience import patiently
+from podeval.hub.retry import patiently
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from podeval.errors import BadInput
-from podeval.hub.patience import patiently
+from podeval.hub.retry import patiently
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -68,7 +68,7 @@ class AppendOnly:
             HubUnavailable: the Hub does not answer.
             BadInput: it is not there, or the token may not read it.
         """
-        from podeval.hub.facts import content
+        from podeval.hub.repo_info import content
 
         with self._told("read"):
             return content(self.repo, commit, path, api=self._api, kind="dataset")

@@ -11,7 +11,7 @@ import yaml
 
 from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
-from podeval.hub.patience import patiently
+from podeval.hub.retry import patiently
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -141,7 +141,7 @@ def propose_model_index(
     """
     from huggingface_hub import CommitOperationAdd, ModelCard
 
-    from podeval.hub import facts
+    from podeval.hub import repo_info
 
     added = model_index(name, _some(repo, figures), board)
     title = f"podeval results in the card ({_short(yaml.safe_dump(added).encode())})"
@@ -149,7 +149,7 @@ def propose_model_index(
     def opened(client: "HfApi") -> str | None:
         if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
             raise BadInput(f"{repo} has no card (README.md) to add results to")
-        text = facts.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
+        text = repo_info.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
         try:
             card = ModelCard(text, ignore_metadata_errors=True)
             before: dict[str, Any] = card.data.to_dict()  # type: ignore[no-untyped-call]
@@ -237,10 +237,10 @@ def _once(repo: str, title: str, opened: Callable[["HfApi"], str | None], api: "
 
 
 def _holds(client: "HfApi", repo: str, content: bytes) -> bool:
-    from podeval.hub import facts
+    from podeval.hub import repo_info
 
     files = {each.rfilename for each in client.model_info(repo).siblings or ()}
-    return FILE in files and facts.content(repo, "main", FILE, api=client) == content
+    return FILE in files and repo_info.content(repo, "main", FILE, api=client) == content
 
 
 def _short(content: bytes) -> str:

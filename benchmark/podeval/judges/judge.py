@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 import pydantic
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.judges.inputs import FORMATS, AudioLimits
+from podeval.judges.materials import FORMATS, AudioLimits
 from podeval.models.chat import ChatModel, Sampling
 
 __all__ = ["Judge", "Price", "Sampling", "judge_named"]
@@ -221,7 +221,7 @@ def _transformers(text: str, **fields: Any) -> Judge:
 
 
 def _recorded(text: str) -> Judge:
-    from podeval.judges.records import Records
+    from podeval.judges.exchange_records import Records
 
     folder, _, wanted = text.partition("#")
     if not Path(folder).is_dir():

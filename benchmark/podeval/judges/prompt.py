@@ -17,7 +17,7 @@ from typing import Any
 
 import pydantic
 
-from podeval.judges.inputs import AudioClip, AudioLimits, Text
+from podeval.judges.materials import AudioClip, AudioLimits, Text
 
 _WORD_JOINER = "\u2060"
 _CONTROL_WORDS = re.compile(

@@ -16,18 +16,26 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item
 from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
-from podeval.leaderboard import facts
+from podeval.leaderboard import system_info
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Metric
 from podeval.metrics.score import Result, Score
 from podeval.runs.aggregate import metrics_of
+from podeval.runs.board_tables import (
+    BOARD,
+    ITEMS,
+    NOT_RANKED,
+    SYSTEMS,
+    BoardRow,
+    ItemRow,
+    write_table,
+)
+from podeval.runs.run_folder import MetricSummary, RunFolder, Summary, run_folders
+from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import only_one
-from podeval.store.results import BOARD, ITEMS, NOT_RANKED, SYSTEMS, BoardRow, ItemRow, write_table
-from podeval.store.run_folder import MetricSummary, RunFolder, Summary, run_folders
-from podeval.store.spot_checks import spot_check_of
-from podeval.submissions.document import Reported, ReportedFigure, Submission
-from podeval.submissions.reading import FILE_NAME, load
+from podeval.systems.submission import Reported, ReportedFigure, Submission
+from podeval.systems.submission_reading import FILE_NAME, load
 
 Place = tuple[str, str, str, str, str]
 
@@ -64,7 +72,7 @@ def write_tables(runs: Path, into: Path) -> None:
     shipped = [load(path) for path in sorted(hub_source("submissions").glob(f"*/{FILE_NAME}"))]
     write_table([*_measured_rows(found), *_reported_rows(shipped)], into / BOARD)
     write_table([row for run in found for row in _item_rows(run)], into / ITEMS)
-    write_table(facts.system_rows(shipped, (run.folder for run in found)), into / SYSTEMS)
+    write_table(system_info.system_rows(shipped, (run.folder for run in found)), into / SYSTEMS)
 
 
 def _runs(runs: Path) -> Iterable[Run]:

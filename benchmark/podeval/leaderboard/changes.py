@@ -19,10 +19,10 @@ from sqlalchemy import select
 
 from podeval.benchmarks import get as benchmark_named
 from podeval.errors import BadInput
+from podeval.runs.run_folder import SUPERSEDED, RunFolder, Summary
 from podeval.store.database import Database
-from podeval.store.run_folder import SUPERSEDED, RunFolder, Summary
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
-from podeval.submissions.shown import said
+from podeval.submissions.public_view import said
 
 Kind = Literal["new", "again", "withdrawn", "protocol"]
 

@@ -14,7 +14,7 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.declaration import Better, Metric
-from podeval.runs import composites
+from podeval.runs import composite_scores
 
 ARROWS: dict[Better, str] = {"higher": " ↑", "lower": " ↓", "in range": " ↔", "informative": ""}
 """How a header says which direction is better."""
@@ -160,7 +160,7 @@ def _declaration(metric: str) -> Metric | None:
     for benchmark in map(benchmarks.get, benchmarks.names()):
         for composite in benchmark.composites:
             if composite.name == metric:
-                return composites.declared(benchmark, composite)
+                return composite_scores.declared(benchmark, composite)
     try:
         return catalogue.get(metric)
     except (BadInput, ImportError):

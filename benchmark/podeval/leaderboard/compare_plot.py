@@ -11,7 +11,7 @@ from html import escape
 
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.compare import Comparison
-from podeval.leaderboard.report_axis import Axis
+from podeval.plots.axis import Axis
 
 WIDTH = 360
 MOST = 120

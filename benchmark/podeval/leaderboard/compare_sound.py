@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 from podeval.analysis.playback import Playback, Stretch, matched_gains
 from podeval.errors import PodevalError
-from podeval.leaderboard.folder import Output, RunsFolder, Turn
+from podeval.leaderboard.runs_folder import Output, RunsFolder, Turn
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
 """Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to

@@ -7,8 +7,8 @@ from html import escape
 
 import numpy as np
 
-from podeval.leaderboard.drawing import WIDTH, across, cut, framed
-from podeval.leaderboard.report_axis import Axis
+from podeval.plots.axis import Axis
+from podeval.plots.svg import WIDTH, across, cut, framed
 
 BINS = 24
 MOST_DOTS = 60

@@ -15,7 +15,7 @@ from podeval.stats import evaluators
 from podeval.stats.agreement import Estimate, leave_one_out
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import rate
-from podeval.stats.marks import Mark, table_of
+from podeval.stats.mushra_scores import Mark, table_of
 
 FEWEST_GROUPS = 2
 

@@ -15,7 +15,12 @@ from typing import Any
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
-from podeval.leaderboard.drawing import (
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, value_text
+from podeval.leaderboard.table_index import Key
+from podeval.leaderboard.view import Settled
+from podeval.plots.axis import Axis
+from podeval.plots.svg import (
     SHAPES,
     WIDTH,
     Days,
@@ -28,11 +33,6 @@ from podeval.leaderboard.drawing import (
     mark,
     upward,
 )
-from podeval.leaderboard.folder import RunsFolder
-from podeval.leaderboard.index import Key
-from podeval.leaderboard.report_axis import Axis
-from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, value_text
-from podeval.leaderboard.view import Settled
 
 MOST_WHISKERS, MOST_SERIES, MOST_SPREADS, FEW = 24, 6, 8, 40
 TABLE = 60

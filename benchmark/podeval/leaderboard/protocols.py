@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from podeval.leaderboard.column_arrays import Indices, Numbers
 from podeval.leaderboard.columns import has_default_parameters
-from podeval.leaderboard.numbers import Indices, Numbers
 
 Choice = tuple[str, str]
 """A label and the value it stands for."""

@@ -15,8 +15,8 @@ from html import escape
 from typing import Literal
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.drawing import SERIES, WIDTH, cut, framed, mark
-from podeval.leaderboard.index import Place
+from podeval.leaderboard.table_index import Place
+from podeval.plots.svg import SERIES, WIDTH, cut, framed, mark
 
 SCENARIOS = ("scenario", "category", "domain")
 """Breakdowns whose slices count for the least and greatest value."""

@@ -21,9 +21,9 @@ from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column, dimension_title, ordered
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report_figures import Drift, Figure, Standing, at, drifts, rows_by_place, standing
 from podeval.leaderboard.report_scores import Listed, Reading, Scores, Shelf
+from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import names
 from podeval.metrics import catalogue
 

@@ -14,8 +14,8 @@ from html import escape
 
 import numpy as np
 
-from podeval.leaderboard.report_axis import Axis
 from podeval.metrics.score import Timeline
+from podeval.plots.axis import Axis
 from podeval.stats.intervals import Interval
 
 WIDTH = 640

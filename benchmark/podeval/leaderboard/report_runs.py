@@ -8,9 +8,9 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.leaderboard.build import write_tables
-from podeval.leaderboard.folder import RunsFolder
 from podeval.leaderboard.report import Report, places_of, report
-from podeval.store.run_folder import RunFolder
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.runs.run_folder import RunFolder
 
 
 def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[Report]:

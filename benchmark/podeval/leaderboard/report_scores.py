@@ -16,7 +16,7 @@ import pandas as pd
 
 from podeval import benchmarks
 from podeval.errors import BadInput
-from podeval.leaderboard.folder import RunsFolder
+from podeval.leaderboard.runs_folder import RunsFolder
 
 PARTS = 10
 """Parts of equal length in which the course of a windowed metric over a recording is told."""

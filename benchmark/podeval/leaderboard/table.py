@@ -15,11 +15,11 @@ from typing import Any
 
 import pandas as pd
 
-from podeval.leaderboard.facts import Facts
-from podeval.leaderboard.index import PROVENANCES, Key, Sheet, called
+from podeval.leaderboard.system_info import Facts
+from podeval.leaderboard.table_index import PROVENANCES, Key, Sheet, called
 from podeval.leaderboard.view import Settled
 from podeval.metrics.aggregate import COMPLETE
-from podeval.store.results import NOT_RANKED
+from podeval.runs.board_tables import NOT_RANKED
 
 SYSTEM, PROVENANCE, SCORED, REASONS = "System", "Provenance", "Scored", "Not scored, and why"
 MISSING = "–"

@@ -16,10 +16,10 @@ from pathlib import Path
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.listening import Listening, results
+from podeval.listening import Listening, session_results
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
-from podeval.stats.marks import Mark
+from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
 from podeval.store.database import Database
 
@@ -119,8 +119,8 @@ def marks_of_listening_tests(database: Database) -> dict[str, list[Mark]]:
 def _tests(database: Database) -> Iterable[tuple[str, list[Mark]]]:
     """The marks of each listening test whose marks are of single outputs."""
     for test in Listening(database).tests():
-        if results.overview(database, test).design.kind not in ("preference", "text_preference"):
-            yield test, results.marks(database, test)
+        if session_results.overview(database, test).design.kind not in ("preference", "text_preference"):
+            yield test, session_results.marks(database, test)
 
 
 def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:

@@ -11,9 +11,16 @@ from urllib.parse import urlencode
 import pandas as pd
 
 from podeval.leaderboard.columns import Column, dimension_title, headlines
-from podeval.leaderboard.facts import NOT_STATED, OPENNESS, SIZES, Facts
-from podeval.leaderboard.index import PROFILES, PROVENANCES, Index, Key, Place, Sheet
 from podeval.leaderboard.protocols import Choice, ambiguous, choose, choose_protocols, protocol_label
+from podeval.leaderboard.system_info import NOT_STATED, OPENNESS, SIZES, Facts
+from podeval.leaderboard.table_index import (
+    PROFILES,
+    PROVENANCES,
+    Index,
+    Key,
+    Place,
+    Sheet,
+)
 
 __all__ = [
     "FACTS", "OVERVIEW", "PLOTS", "PROFILES", "PROVENANCES", "Choice", "Choices", "Settled", "View",

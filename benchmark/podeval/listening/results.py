@@ -1,218 +1,126 @@
-"""What a listening test gave: finished, counted sessions as marks and answers, and how far the test has come."""
+"""The results of a listening test in one place: screening, means with intervals and ranks, how far listeners agree."""
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
-from podeval.errors import BadInput
-from podeval.human.designs import Design, read_design
-from podeval.stats.marks import Mark
-from podeval.stats.questionnaire import RATED, SPEAKERS, Answer, Clip
+from podeval.listening import session_results
+from podeval.listening.designs import Design
+from podeval.stats.mushra_scores import Mark, reliability, standings
+from podeval.stats.questionnaire_scores import RATED, screen_answers
+from podeval.stats.screening import HIGH, LOW, MushraRules, Screened, screen, screen_pam
 from podeval.store.database import Database
-from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
-ATTENTION = "attention"
-"""The rule under which a missed attention check is flagged."""
-
-
-@dataclass(frozen=True)
-class Overview:
-    """How far a test has come: sessions by state, and how often each stimulus of each item was rated to the end."""
-
-    design: Design
-    finished: int
-    unfinished: int
-    excluded: int
-    covered: Mapping[tuple[str, str], int]
-    closed: bool
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "mushra": (0, 100),
+    "questionnaire": (1, 5),
+    "rubric": (0, 1),
+    "mos": (1, 5),
+    "preference": (-2, 2),
+    "text_preference": (-2, 2),
+}
+"""The least and the largest mark of each kind of test."""
 
 
 @dataclass(frozen=True)
-class Came:
-    """One listener of a test as its operator sees them; `code` is what they were given at the end."""
+class Summary:
+    """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences.
 
-    listener: str
-    session: str
-    pages: int
-    saved: int
-    started_at: datetime
-    finished_at: datetime | None
-    code: str | None
-    counted: bool
-    reason: str
+    `dropped`: how many finished listeners the screening left out.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    screened: tuple[Screened, ...]
+    remarks: tuple[str, ...]
+    dropped: int = 0
 
 
-def design_of(session: Session, test: str) -> Design:
-    """The design of a test.
+def summarise(database: Database, test: str) -> Summary:
+    """Screen the finished sessions of a test as its design says, and put together what remains.
 
     Raises:
-        BadInput: there is no such test.
+        BadInput: there is no such test, or nothing remains to be averaged.
     """
-    known = session.get(ListeningTest, test)
-    if known is None:
-        raise BadInput(f"there is no listening test {test!r}; `podeval listening list` shows them")
-    return read_design(known.design)
-
-
-def overview(database: Database, test: str) -> Overview:
-    """How far a test has come.
-
-    Raises:
-        BadInput: there is no such test.
-    """
-    with database.reading() as session:
-        design = design_of(session, test)
-        closed = session.get_one(ListeningTest, test).closed_at is not None
-        rows = session.execute(
-            select(ListeningSession.standing, ListeningSession.finished_at).where(ListeningSession.test == test)
-        ).all()
-        rated = session.execute(
-            select(ListeningRating.item, ListeningRating.stimulus, func.count(ListeningRating.session.distinct()))
-            .join(ListeningSession)
-            .where(*_counted(test))
-            .group_by(ListeningRating.item, ListeningRating.stimulus)
-        ).all()
-    states = Counter("unfinished" if end is None else standing for standing, end in rows)
-    covered = {(item, stimulus): count for item, stimulus, count in rated}
-    return Overview(design, states["counted"], states["unfinished"], states["excluded"], covered, closed)
-
-
-def sessions(database: Database, test: str) -> list[Came]:
-    """All who began a test, in the order of their places.
-
-    Raises:
-        BadInput: there is no such test.
-    """
-    with database.reading() as session:
-        design_of(session, test)
-        counts = (
-            select(ListeningRating.session, func.count(ListeningRating.page.distinct()).label("saved"))
-            .group_by(ListeningRating.session)
-            .subquery()
-        )
-        query = (
-            select(ListeningSession, func.coalesce(counts.c.saved, 0))
-            .outerjoin(counts, counts.c.session == ListeningSession.id)
-            .where(ListeningSession.test == test)
-            .order_by(ListeningSession.place)
-        )
-        return [
-            Came(
-                listener=known.listener,
-                session=known.id,
-                pages=len(known.pages),
-                saved=saved,
-                started_at=known.started_at,
-                finished_at=known.finished_at,
-                code=known.completion_code,
-                counted=known.standing == "counted",
-                reason=known.standing_reason,
-            )
-            for known, saved in session.execute(query)
+    overview = session_results.overview(database, test)
+    design, marks = overview.design, session_results.marks(database, test)
+    remarks = [
+        f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
+        f"{overview.excluded} were left out by hand"
+    ]
+    screened: list[Screened] = []
+    if design.kind == "questionnaire":
+        answers, clips = session_results.answers(database, test)
+        dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
+        silent = {place for place, clip in clips.items() if clip.music is False}
+        rated = [question.name for question in design.questions] or RATED
+        marks = [
+            mark
+            for mark in marks
+            if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
         ]
+    else:
+        screened = _screened(design, marks)
+        dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
+    if design.screening.pam:
+        found = screen_pam(marks)
+        dropped |= found.dropped_raters
+        marks = list(found.kept)
+        if found.hurried:
+            remarks.append(f"{found.hurried} marks were given in less than 10 s and do not count")
+    remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
+    marks = [mark for mark in marks if mark.rater not in dropped]
+    rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
+    if len({mark.rater for mark in marks}) > 1:
+        alpha = reliability(marks)
+        if alpha.value is not None:
+            bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
+            remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
+    return Summary(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
 
 
-def marks(database: Database, test: str) -> list[Mark]:
-    """All numbers of the finished, counted sessions; criteria with the rationale of their page as the comment.
-
-    Of a pair the page names both sides, `<item>: <A> | <B>`.
-
-    Raises:
-        BadInput: there is no such test.
-    """
-    with database.reading() as session:
-        design = design_of(session, test)
-        rows = session.execute(
-            select(ListeningSession.listener, ListeningRating)
-            .join(ListeningSession)
-            .where(*_counted(test))
-            .order_by(ListeningSession.place, ListeningRating.number)
-        ).all()
-        others = {(a.session, a.page): a.reason for a in _answers(session, test)}
-        pairs, explained = design.kind in ("preference", "text_preference"), design.kind == "rubric"
-        return [
-            Mark(
-                rater=listener,
-                page=f"{r.item}: {r.stimulus} | {others[r.session, r.page]}" if pairs else r.item,
-                stimulus=r.stimulus,
-                value=r.value,
-                scale=r.scale,
-                seconds=r.seconds,
-                comment=others[r.session, r.page] if explained else "",
-            )
-            for listener, r in rows
-        ]
-
-
-def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str, str], Clip]]:
-    """The answers of the finished, counted sessions of a questionnaire, and what is known of its clips.
-
-    Raises:
-        BadInput: there is no such test, or it is no questionnaire.
-    """
-    with database.reading() as session:
-        design = design_of(session, test)
-        if design.kind != "questionnaire":
-            raise BadInput(f"{test} is a {design.kind} test; only a questionnaire has answers with reasons")
-        rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
-        rows = session.execute(
-            select(ListeningSession.listener, ListeningRating)
-            .join(ListeningSession)
-            .where(*_counted(test), ListeningRating.scale.in_(rated))
-            .order_by(ListeningSession.place, ListeningRating.number)
-        ).all()
-        reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
-        found = [
-            Answer(who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), ""))
-            for who, r in rows
-        ]
-        if in_words := [question.name for question in design.questions if not question.labels]:
-            found += _in_words(session, test, in_words)
-    clips = {
-        (item.id, system): Clip(stimulus.speakers, stimulus.music)
-        for item in design.items
-        for system, stimulus in item.stimuli.items()
-    }
-    return found, clips
-
-
-def attention(database: Database, test: str) -> list[tuple[str, str]]:
-    """Missed attention checks as (listener, what was missed).
-
-    Raises:
-        BadInput: there is no such test.
-    """
-    with database.reading() as session:
-        design_of(session, test)
-        query = (
-            select(ListeningSession.listener, Flag.detail)
-            .join(ListeningSession, Flag.session == ListeningSession.id)
-            .where(ListeningSession.test == test, Flag.rule == ATTENTION)
-            .order_by(Flag.number)
-        )
-        return [(listener, detail) for listener, detail in session.execute(query)]
-
-
-def _in_words(session: Session, test: str, questions: list[str]) -> list[Answer]:
-    """Answers to questions of a test's own that have no mark."""
-    rows = session.execute(
-        select(ListeningSession.listener, ListeningAnswer)
-        .join(ListeningSession)
-        .where(*_counted(test), ListeningAnswer.question.in_(questions))
-        .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
+def _screened(design: Design, marks: list[Mark]) -> list[Screened]:
+    """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
+    if design.kind != "mushra":
+        return []
+    asked = design.screening
+    with_low, with_high = (any(getattr(item, name) for item in design.items) for name in ("low", "high"))
+    rules = MushraRules(
+        low_worst=asked.low_worst if with_low else None,
+        high_top=asked.high_top if with_high else None,
+        alike=asked.alike,
+        seconds=asked.seconds,
     )
-    return [Answer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
+    return screen(marks, rules)
 
 
-def _answers(session: Session, test: str) -> list[ListeningAnswer]:
-    return list(session.scalars(select(ListeningAnswer).join(ListeningSession).where(*_counted(test))))
+def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]:
+    own = [mark for mark in marks if mark.scale == scale]
+    if design.kind in ("preference", "text_preference"):
+        own = _by_system(own)
+    ranked = [system for system in design.systems if system not in (HIGH, LOW)]
+    together = design.kind == "mushra"
+    return [
+        {
+            "test": design.id,
+            "stimulus": standing.stimulus,
+            "scale": "" if scale in ("naturalness",) else scale,
+            "mean": standing.mean.mean,
+            "low": standing.mean.low,
+            "high": standing.mean.high,
+            "marks": standing.mean.n,
+            "listeners": standing.mean.clusters,
+            "best": standing.best,
+            "worst": standing.worst,
+        }
+        for standing in standings(own, ranked if together else (), _BOUNDS[design.kind])
+    ]
 
 
-def _counted(test: str) -> tuple[Any, ...]:
-    finished = ListeningSession.finished_at.is_not(None)
-    return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")
+def _by_system(marks: list[Mark]) -> list[Mark]:
+    """Of each mark of a pair A | B (positive: B is better) one for B, and the same with the other sign for A."""
+    found = []
+    for mark in marks:
+        item, _, pair = mark.page.rpartition(": ")
+        first, _, second = pair.partition(" | ")
+        for system, value in ((first, -mark.value), (second, mark.value)):
+            found.append(Mark(mark.rater, f"{item}: {pair}", system, value, mark.scale, mark.seconds))
+    return found

@@ -15,9 +15,16 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.human.designs import Design
-from podeval.human.pages import attention_failures, checked, letters, pages_of, questions, stimulus_of
-from podeval.listening.results import design_of
+from podeval.listening.designs import Design
+from podeval.listening.listener_pages import (
+    attention_failures,
+    checked,
+    letters,
+    pages_of,
+    questions,
+    stimulus_of,
+)
+from podeval.listening.session_results import design_of
 from podeval.listening.sessions import (
     Answered,
     Progress,
@@ -29,9 +36,9 @@ from podeval.listening.sessions import (
     progress_of,
     session_of,
 )
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.people import known_pseudonym, pseudonym_of, remember_name
+from podeval.store.pseudonyms import known_pseudonym, pseudonym_of, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
@@ -266,7 +273,7 @@ class Listening:
         Args:
             session_id: the session.
             number: of the page.
-            answer: as `podeval.human.pages.checked` takes it.
+            answer: as `podeval.listening.listener_pages.checked` takes it.
             heard: share of each letter's sound that was played, 0 to 1.
             seconds: spent on the page.
 
@@ -342,7 +349,7 @@ class Listening:
             known = session_of(session, session_id)
             known.standing, known.standing_reason, known.standing_by = standing, reason, by
             # Not the session's id: whoever has that is the listener.
-            moderation.note(
+            operator_settings.note(
                 session, f"session {standing}", f"{known.test}: {known.listener}", reason, by, self._clock()
             )
             session.add(

@@ -11,9 +11,9 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.human.designs import Design
-from podeval.human.pages import Page, letters
-from podeval.listening.results import ATTENTION
+from podeval.listening.designs import Design
+from podeval.listening.listener_pages import Page, letters
+from podeval.listening.session_results import ATTENTION
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession
 
 
@@ -34,7 +34,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Answered:
-    """What a listener answered to a page, as `podeval.human.pages.checked` takes it, and what they heard by letter."""
+    """What a listener answered to a page, as `podeval.listening.listener_pages.checked` takes it, and what they heard by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import lasting_music
-from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.loudness import measure
 from podeval.audio.resample import mono, resample
+from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.audio.windows import Span, seconds_inside
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.models import registry
-from podeval.models.jobs import Harmony, Samples
+from podeval.models.interfaces import Harmony, Samples
 
 RATE = 16_000
 CLIP_SECONDS = 10.0

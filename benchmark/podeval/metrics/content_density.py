@@ -8,12 +8,12 @@ appendix D.2.
 Differs from the paper, which prints no prompt, in checking that no word is lost or added, and in reading transcripts.
 """
 
-from podeval.judges.conversation import Conversation
-from podeval.judges.density import DIVIDE, divide
-from podeval.judges.spoken_dialogue import SpokenDialogue
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.density_prompt import DIVIDE, divide
+from podeval.metrics.judge_use import Asks
 from podeval.metrics.score import Result, Score
+from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 
 @metric(

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
-from podeval.metrics.judged import NO_JUDGE, Asks, noting
+from podeval.metrics.judge_use import NO_JUDGE, Asks, noting
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
-    from podeval.judges.conversation import Asked, Conversation
+    from podeval.judges.rounds import Asked, Conversation
 
 Better = Literal["higher", "lower", "in range", "informative"]
 INPUTS = {
@@ -173,7 +173,7 @@ class Metric:
         if self.asks:
             if asked is None:
                 return Unscored(NO_JUDGE, "ours")
-            from podeval.judges.conversation import hold
+            from podeval.judges.rounds import hold
 
             return self.settled(hold([self.conversation(inputs, chosen)], asked)[0], inputs)
         try:
@@ -197,7 +197,7 @@ class Metric:
         if isinstance(found, CannotScore):
             return Unscored(str(found), "system")
         if isinstance(found, PodevalError):
-            from podeval.judges.conversation import NoAnswer
+            from podeval.judges.rounds import NoAnswer
 
             if isinstance(found, ModelMissing | NoAnswer):
                 return Unscored(str(found), "ours")

@@ -9,10 +9,10 @@ Differs from the public code in fixing how answers are drawn (temperature 0 and 
 prompt's wording (`docs/judge-prompts.md`), and in asking again what it could not read.
 """
 
-from podeval.judges.conversation import Conversation
-from podeval.judges.dialogue import COMPARE, KEYS, compare
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.dialogue_prompt import COMPARE, KEYS, compare
+from podeval.metrics.judge_use import Asks
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.sounding import require_speech
+from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 

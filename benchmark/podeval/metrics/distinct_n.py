@@ -17,7 +17,7 @@ from typing import Literal
 
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.text import richness
+from podeval.text import lexical_diversity
 from podeval.text.tokens import read_tokens
 
 MOST_POINTS = 300
@@ -58,7 +58,7 @@ def distinct_n(
         variant: `podeval` scores a text shorter than the window 0.
     """
     tokens, written = read_tokens(text, language)
-    found = richness.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
+    found = lexical_diversity.distinct_n(tokens, n, window, short_is_zero=variant == "podeval")
     return Score(
         values={f"distinct_{n}": found.value},
         notes=token_notes(len(tokens), written, found.short),
@@ -72,7 +72,7 @@ def token_notes(tokens: int, language: str, short: bool = False) -> dict[str, ob
     return {"tokens": tokens, **({"short": True} if short else {}), **other}
 
 
-def token_timeline(key: str, found: richness.WindowedRichness) -> Timeline:
+def token_timeline(key: str, found: lexical_diversity.WindowedRichness) -> Timeline:
     """Windows over a text: starts and window are in tokens, thinned to at most `MOST_POINTS`."""
     step = max(1, math.ceil(len(found.windows) / MOST_POINTS))
     return Timeline(

@@ -10,11 +10,11 @@ from typing import Literal
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
-from podeval.judges.conversation import Conversation
-from podeval.judges.hierarchy import HEAR, hear_hierarchy
-from podeval.judges.inputs import AudioClip
+from podeval.judges.materials import AudioClip
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.hierarchy_prompt import HEAR, hear_hierarchy
+from podeval.metrics.judge_use import Asks
 from podeval.metrics.score import Result, Score
 
 RATE = 16_000

@@ -11,11 +11,11 @@ from typing import Literal
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
-from podeval.judges.conversation import Conversation
-from podeval.judges.inputs import AudioClip
-from podeval.judges.richness import HEAR, hear_richness
+from podeval.judges.materials import AudioClip
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.judge_use import Asks
+from podeval.metrics.richness_prompt import HEAR, hear_richness
 from podeval.metrics.score import Result, Score, Timeline
 
 RATE = 16_000

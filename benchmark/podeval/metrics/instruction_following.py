@@ -18,11 +18,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.judges.conversation import Conversation
-from podeval.judges.instruction import ACCEPT, AUDIT, DERIVE, DERIVE_GENERIC, accept, audit
 from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation
+from podeval.metrics.checklists import (
+    ACCEPT,
+    AUDIT,
+    DERIVE,
+    DERIVE_GENERIC,
+    accept,
+    audit,
+)
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.judge_use import Asks
 from podeval.metrics.podbench_judging import Variant, sampling, shown
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count

@@ -15,7 +15,7 @@ from typing import Literal
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_notes, token_timeline
 from podeval.metrics.score import Score
-from podeval.text import richness
+from podeval.text import lexical_diversity
 from podeval.text.tokens import read_tokens
 
 
@@ -36,7 +36,7 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
         language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    found = richness.mattr(tokens, window)
+    found = lexical_diversity.mattr(tokens, window)
     return Score(
         values={"mattr": found.value},
         notes=token_notes(len(tokens), written, found.short),

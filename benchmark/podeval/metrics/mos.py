@@ -12,9 +12,9 @@ from typing import Literal
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.gathered import Answers
+from podeval.metrics.human_records import Answers
 from podeval.metrics.score import Score
-from podeval.stats.questionnaire import RATED, scores, screen_answers
+from podeval.stats.questionnaire_scores import RATED, scores, screen_answers
 
 _ABOUT = {
     "quality": "audio quality",

@@ -13,7 +13,7 @@ from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.stats.intervals import mean_ci
-from podeval.stats.marks import Mark
+from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW, MushraRules, screen
 
 

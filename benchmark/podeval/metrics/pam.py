@@ -27,7 +27,7 @@ from podeval.audio.resample import resample
 from podeval.errors import BadInput
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.models.jobs import Samples
+from podeval.models.interfaces import Samples
 
 RATE = 44_100
 CHUNK_SECONDS = 7

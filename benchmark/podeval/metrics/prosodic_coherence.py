@@ -14,11 +14,11 @@ from typing import Literal
 
 from podeval.analysis import Recording
 from podeval.analysis.speech_track import NEEDS
-from podeval.judges.conversation import Conversation
-from podeval.judges.inputs import AudioClip
-from podeval.judges.prosody import HEAR, hear_prosody
+from podeval.judges.materials import AudioClip
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.judge_use import Asks
+from podeval.metrics.prosody_prompt import HEAR, hear_prosody
 from podeval.metrics.score import Result, Score
 
 RATE = 16_000

@@ -22,7 +22,7 @@ import numpy as np
 
 from podeval.analysis import Recording, speech_track
 from podeval.analysis.recording import MODEL_RATE
-from podeval.analysis.sounding import sounding
+from podeval.analysis.speech_windows import sounding
 from podeval.audio.srmr import srmr_windows
 from podeval.audio.windows import Span
 from podeval.errors import CannotScore

@@ -14,13 +14,20 @@ their reasons.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from podeval.judges.conversation import Conversation
 from podeval.judges.prompt import Prompt
-from podeval.judges.rubric import READ, Assessment, Modality, assess, hearing, share
-from podeval.judges.spoken_dialogue import LEVELS, SpokenDialogue
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.judge_use import Asks
+from podeval.metrics.rubric_prompt import (
+    READ,
+    Assessment,
+    Modality,
+    assess,
+    hearing,
+    share,
+)
 from podeval.metrics.score import Result, Score
+from podeval.metrics.spoken_dialogue import LEVELS, SpokenDialogue
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:

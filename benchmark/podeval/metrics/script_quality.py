@@ -13,11 +13,11 @@ says of dimensions without looking at their items. Item 10 is worth 15 points, w
 
 from typing import Literal
 
-from podeval.judges.conversation import Conversation
-from podeval.judges.quality import POINTS, QUALITY, points, review
+from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judged import Asks
+from podeval.metrics.judge_use import Asks
 from podeval.metrics.podbench_judging import Variant, sampling, shown
+from podeval.metrics.quality_prompt import POINTS, QUALITY, points, review
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from podeval.analysis import Recording, Voice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
-from podeval.analysis.sounding import require_speech, spoken_voices
-from podeval.analysis.who_speaks import who_speaks
+from podeval.analysis.speaker_turns import who_speaks
+from podeval.analysis.speech_windows import require_speech, spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.models.jobs import SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script, speaker_key
 
 NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diarizer", "speaker_encoder")

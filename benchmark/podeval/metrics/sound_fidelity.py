@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
-from podeval.analysis.sounding import require_speech
 from podeval.analysis.speech_track import NEEDS
+from podeval.analysis.speech_windows import require_speech
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.metrics.timbre_consistency import LFS_RATE
 from podeval.models import registry
-from podeval.models.jobs import Samples, WindowScorer
+from podeval.models.interfaces import Samples, WindowScorer
 
 RATE = 16_000
 WINDOW, STRIDE = 5.0, 2.5

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording, speech_track
-from podeval.analysis.sounding import spoken_voices
-from podeval.analysis.who_speaks import who_speaks
+from podeval.analysis.speaker_turns import who_speaks
+from podeval.analysis.speech_windows import spoken_voices
 from podeval.errors import BadInput, CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score

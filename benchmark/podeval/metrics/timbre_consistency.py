@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording, Voice, speech_track
 from podeval.analysis.recording import VOICE_WINDOW
-from podeval.analysis.sounding import require_speech, sounding
-from podeval.analysis.who_speaks import who_speaks
+from podeval.analysis.speaker_turns import who_speaks
+from podeval.analysis.speech_windows import require_speech, sounding
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.models.jobs import SpeakerTurn
+from podeval.models.interfaces import SpeakerTurn
 from podeval.text.script import Script
 
 LFS_RATE = 24_000

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from podeval import progress
 from podeval.errors import ModelMissing
 from podeval.models.batches import equal_lengths
-from podeval.models.jobs import Samples, SpeakerEncoder
+from podeval.models.interfaces import Samples, SpeakerEncoder
 
 _BATCH = 32
 _FRAME, _HOP = 400, 160

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from podeval import progress
-from podeval.audio.buffer import MEMORY_BYTES, SampleBuffer
+from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
 from podeval.errors import CannotScore
 from podeval.models.device import device
-from podeval.models.jobs import Samples, Separator
+from podeval.models.interfaces import Samples, Separator
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from podeval import progress
 from podeval.errors import BadInput, CannotScore
-from podeval.models.dnsmos_network import (
+from podeval.models.networks.dnsmos import (
     MaxPool,
     P808Network,
     log_power,

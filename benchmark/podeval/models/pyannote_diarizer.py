@@ -10,7 +10,7 @@ import numpy as np
 
 from podeval import progress
 from podeval.models.device import device
-from podeval.models.jobs import Diarizer, Samples, SpeakerTurn
+from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.pyannote_library import pyannote_audio
 
 RATE = 16_000

@@ -187,7 +187,7 @@ CARDS: tuple[ModelCard, ...] = (
                 "openai-community/gpt2", "607a30d783dfa663caf39e06633721c8d4cfcd7e", ("config.json", "tokenizer.json")
             ),
         ),
-        build="podeval.models.msclap:MsClap",
+        build="podeval.models.networks.msclap:MsClap",
         extra="reference",
     ),
     ModelCard(
@@ -201,7 +201,7 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch",),
         weights="squim-objective",
-        build="podeval.models.squim:Squim",
+        build="podeval.models.networks.squim:Squim",
         extra="reference",
     ),
     # No commit of this repo is publicly known; its checkpoint is read as tensors only.
@@ -215,6 +215,6 @@ CARDS: tuple[ModelCard, ...] = (
         profiles=("reference",),
         packages=("torch",),
         options={"furthest": 800, "deep_norm": True},
-        build="podeval.models.casp:Casp",
+        build="podeval.models.networks.casp:Casp",
     ),
 )

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from podeval import progress
-from podeval.audio.buffer import BLOCK_FRAMES, SampleBuffer, let_go
-from podeval.models.jobs import Diarizer, Samples, SpeakerTurn
+from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
+from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, first_said
 from podeval.models.threads import threads
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
 from podeval.models.device import device
-from podeval.models.jobs import SentenceEncoder
+from podeval.models.interfaces import SentenceEncoder
 from podeval.models.pretrained import preprocessor, pretrained
 
 _GPU_BATCH, _CPU_BATCH = 128, 16

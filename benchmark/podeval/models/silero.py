@@ -6,7 +6,7 @@ import numpy as np
 
 from podeval import progress
 from podeval.audio.windows import Span
-from podeval.models.jobs import Samples, VoiceActivity
+from podeval.models.interfaces import Samples, VoiceActivity
 
 _RATE = 16_000
 _PIECE = 30 * 60 * _RATE

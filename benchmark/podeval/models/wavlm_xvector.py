@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from podeval.errors import CannotScore
 from podeval.models.batches import equal_lengths
 from podeval.models.device import device
-from podeval.models.jobs import Samples, SpeakerEncoder
+from podeval.models.interfaces import Samples, SpeakerEncoder
 from podeval.models.pretrained import preprocessor, pretrained
 
 RATE = 16_000

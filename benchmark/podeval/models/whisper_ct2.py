@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from podeval import progress
-from podeval.models.jobs import Samples, Transcriber, Transcript, Word
-from podeval.models.pieces import RATE, pieces
+from podeval.models.chunking import RATE, pieces
+from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.threads import threads
 
 

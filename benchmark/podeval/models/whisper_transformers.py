@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import CannotScore
+from podeval.models.chunking import RATE, pieces
 from podeval.models.device import device
-from podeval.models.jobs import Samples, Transcriber, Transcript, Word
-from podeval.models.pieces import RATE, pieces
+from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.pretrained import preprocessor, pretrained, quiet
 from podeval.models.word_times import STEP, TimedWord, timed_words
 

@@ -9,12 +9,12 @@ from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.compute import provenance
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judged import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, Bench
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Unscored
-from podeval.runs import composites
+from podeval.runs import composite_scores
 from podeval.runs.measure import protocols
-from podeval.store.run_folder import KeyAggregate, MetricSummary, RunFolder, Summary
+from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, Summary
 
 NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")
 
@@ -64,7 +64,10 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
     """The declarations of all that is measured on a track, figures made of others among them, by name."""
     own = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
-    made = (composites.declared(benchmark, composite) for composite in composites.composites_of(benchmark, track))
+    made = (
+        composite_scores.declared(benchmark, composite)
+        for composite in composite_scores.composites_of(benchmark, track)
+    )
     return own | {metric.name: metric for metric in made}
 
 
@@ -76,7 +79,7 @@ def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> Metric
         breakdown, _, group = row.slice.partition("=")
         if value := row.keys.get(name):
             means.setdefault(breakdown, {})[group] = value.mean
-    found = composites.spreads(benchmark, means)
+    found = composite_scores.spreads(benchmark, means)
     keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in found.items()}}
     return whole.model_copy(update={"keys": keys})
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from podeval.errors import BadInput, PodevalError
-from podeval.hub.patience import patiently
+from podeval.hub.retry import patiently
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi, JobInfo
@@ -195,7 +195,7 @@ class HfJobs:
         if plan.base is not None:
             base = {"source": plan.base, "revision": plan.base_revision}
             volumes.insert(1, Volume(type="model", mount_path=BASE, read_only=True, **base))
-        program = ["python", "-P", "-s", "-m", "podeval.systems.adapters.handover"]
+        program = ["python", "-P", "-s", "-m", "podeval.systems.adapters.hand_over"]
         return {
             "image": self.image,
             "command": [*program, f"{ASKED}/job.json", RESULTS],

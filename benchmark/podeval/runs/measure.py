@@ -14,14 +14,14 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
-from podeval.metrics.judged import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, Bench
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
-from podeval.runs import composites
+from podeval.runs import composite_scores
 from podeval.runs.executor import Executor
-from podeval.runs.inputs import GIVEN, inputs_of
-from podeval.store.run_folder import Output, Plan, RunFolder
+from podeval.runs.item_inputs import GIVEN, inputs_of
+from podeval.runs.run_folder import Output, Plan, RunFolder
 
 DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
 
@@ -80,8 +80,8 @@ def protocols(
             dataset=plan.dataset,
             generation={"track": plan.track, **conditions},
         )
-    for composite in composites.composites_of(benchmark, plan.track):
-        found[composite.name] = composites.protocol(composite, found)
+    for composite in composite_scores.composites_of(benchmark, plan.track):
+        found[composite.name] = composite_scores.protocol(composite, found)
     return found
 
 
@@ -149,10 +149,10 @@ def measure(
             for task, result in _judged(uses[name], some, bench):
                 keep(task.item, {name: result})
     after = folder.results(profile)
-    for composite in composites.composites_of(benchmark, plan.track):
+    for composite in composite_scores.composites_of(benchmark, plan.track):
         for task in seen:
             parts = {name: after.get((task.item.id, wanted[name].id)) for name in uses}
-            keep(task.item, {composite.name: composites.compose(composite, parts)})
+            keep(task.item, {composite.name: composite_scores.compose(composite, parts)})
 
 
 def measure_item(task: Task) -> dict[str, Result]:

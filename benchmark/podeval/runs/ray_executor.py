@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from podeval.errors import BadInput
+from podeval.runs.ray_actor import Hand, Met, pack
 from podeval.runs.ray_cluster import ClusterFailed, connected, room
-from podeval.runs.ray_hand import Hand, Met, pack
 
 T = TypeVar("T")
 R = TypeVar("R")

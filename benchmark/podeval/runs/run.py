@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Protocol as Interface
 
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
-from podeval.data.items import Items, items_of
+from podeval.datasets.items import Items, items_of
 from podeval.errors import BadInput
-from podeval.metrics.judged import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, Bench
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
+from podeval.runs.generate import Speaking, Voicing
 from podeval.runs.measure import measure
-from podeval.runs.speaking import Speaking, Voicing
+from podeval.runs.run_folder import Plan, RunFolder, Summary
 from podeval.store.files import only_one
-from podeval.store.run_folder import Plan, RunFolder, Summary
 from podeval.systems.speech import SpeakingSystem
 
 CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}

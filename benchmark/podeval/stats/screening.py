@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from podeval.errors import BadInput
-from podeval.stats.marks import Mark
+from podeval.stats.mushra_scores import Mark
 
 HIGH, LOW = "HQ", "LQ"
 """Names of the hidden anchors."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from podeval.errors import PodevalError
-from podeval.metrics.judged import default_records
+from podeval.metrics.judge_use import default_records
 from podeval.store.files import append_line, read_lines
 
 FILE = "copies.jsonl"

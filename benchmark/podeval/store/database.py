@@ -99,7 +99,7 @@ class Database:
                 for level in ("REPEATABLE READ", "AUTOCOMMIT", "READ COMMITTED")
             )
         try:
-            from podeval.store.migrating import check, upgrade
+            from podeval.store.migrate import check, upgrade
 
             (upgrade if migrate else check)(self)
         except DBAPIError as error:

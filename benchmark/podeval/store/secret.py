@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.store import moderation
+from podeval.store import operator_settings
 from podeval.store.files import sync_folder, writing
 from podeval.store.tables import Pseudonym
 
@@ -62,7 +62,7 @@ class Secret:
         with database.reading() as session:
             if lost := why_lost(session, database, kept):
                 raise SecretLost(lost)
-            known = moderation.secret_check(session)
+            known = operator_settings.secret_check(session)
         secret = cls(kept or _new(database))
         if known != secret.mark(_CHECK):
             database.write(lambda session: secret._settle(session, database))
@@ -84,7 +84,7 @@ class Secret:
         """Keep the check value, unless people are known by another one."""
         if lost := why_lost(session, database, self._key):
             raise SecretLost(lost)
-        moderation.set_secret_check(session, self.mark(_CHECK), "podeval", datetime.now(UTC))
+        operator_settings.set_secret_check(session, self.mark(_CHECK), "podeval", datetime.now(UTC))
 
     def digest(self, purpose: str, *parts: str) -> bytes:
         """32 bytes that nobody else can compute."""
@@ -148,11 +148,11 @@ def renew(database: "Database", reason: str, by: str) -> int:
     check = Secret(kept).mark(_CHECK)
 
     def work(session: Session) -> int:
-        if moderation.secret_check(session) == check:
+        if operator_settings.secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
         people = _people(session)
-        moderation.set_secret_check(session, check, by, now)
-        moderation.note(session, "secret renewed", f"{people} people", reason, by, now)
+        operator_settings.set_secret_check(session, check, by, now)
+        operator_settings.note(session, "secret renewed", f"{people} people", reason, by, now)
         return people
 
     return database.write(work)
@@ -204,7 +204,7 @@ def why_lost(session: Session, database: "Database", kept: bytes | None) -> str:
     """
     if not (people := _people(session)):
         return ""
-    known = moderation.secret_check(session)
+    known = operator_settings.secret_check(session)
     if kept is not None and known in (None, Secret(kept).mark(_CHECK)):
         return ""
     place = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"

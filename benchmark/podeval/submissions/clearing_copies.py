@@ -16,10 +16,10 @@ from sqlalchemy import select
 from sqlalchemy import text as sql
 from sqlalchemy.orm import Session
 
-from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import content_hash
+from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import PodevalError
-from podeval.judges.records import Records
+from podeval.judges.exchange_records import Records
 from podeval.store.copies import Copy
 from podeval.store.database import Database
 from podeval.store.files import write_whole

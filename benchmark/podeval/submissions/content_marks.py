@@ -16,10 +16,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from podeval.benchmarks.benchmark import Item
+from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
-from podeval.store.moderation import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
-from podeval.store.run_folder import Output, RunFolder
-from podeval.submissions.refusal import Refusal, Refused
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
+from podeval.submissions.rules import Refusal, Refused
 
 LEAST_WORDS = 40
 """Words from which a text is known again; characters, in a language without spaces, count as words."""

@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from podeval.submissions import supplied
+from podeval.submissions import supplied_outputs
 
 
 def folder_digest(folder: Path) -> str:
@@ -14,7 +14,7 @@ def folder_digest(folder: Path) -> str:
     Raises:
         Refused: there is no such folder, or something in it is a link or no plain file.
     """
-    files = {name: _file_digest(folder / name) for name in supplied.listed(folder)}
+    files = {name: _file_digest(folder / name) for name in supplied_outputs.listed(folder)}
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 

@@ -10,14 +10,21 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
-from podeval.hub import facts as hub
-from podeval.hub.facts import NotReadable, NotThere, RepoFacts
-from podeval.submissions import supplied
-from podeval.submissions.document import BuiltIn, Human, Model, Outputs, PinnedRepo, Submission
-from podeval.submissions.entries import TASKS, entries
+from podeval.hub import repo_info as hub
+from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
+from podeval.submissions import supplied_outputs
+from podeval.submissions.benchmark_entries import TASKS, entries
 from podeval.submissions.folder_digest import folder_digest
-from podeval.submissions.refusal import Refusal, Refused
+from podeval.submissions.rules import Refusal, Refused
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
+from podeval.systems.submission import (
+    BuiltIn,
+    Human,
+    Model,
+    Outputs,
+    PinnedRepo,
+    Submission,
+)
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -184,8 +191,8 @@ class Gate:
             raise Refused(Refusal("exists", told))
         else:
             folder = place / str(source.folder)
-            files, read = supplied.listed(folder), lambda name: (folder / name).read_bytes()
-        refusals += supplied.refusals(files, entries(document), self.limits, data=self.data, read=read)
+            files, read = supplied_outputs.listed(folder), lambda name: (folder / name).read_bytes()
+        refusals += supplied_outputs.refusals(files, entries(document), self.limits, data=self.data, read=read)
         if refusals:
             raise Refused(*refusals)
         return Pinned(

@@ -9,16 +9,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from podeval import sandbox
 from podeval.audio.transcode import Bounds
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
-from podeval.sandbox import Box, Ended, Limits
-from podeval.store.run_folder import RunFolder
-from podeval.submissions.asking import preset_of, write_asks, write_job
-from podeval.submissions.entries import Entry
-from podeval.submissions.intake import Intake
-from podeval.submissions.machine import (
+from podeval.runs.run_folder import RunFolder
+from podeval.submissions import sandbox
+from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.collect_outputs import Intake
+from podeval.submissions.job_items import preset_of, write_asks, write_job
+from podeval.submissions.machine_faults import (
     MachineFault,
     OursFailed,
     memory_kills,
@@ -26,7 +25,8 @@ from podeval.submissions.machine import (
     require_disk,
     require_no_fault,
 )
-from podeval.submissions.shown import plainly
+from podeval.submissions.public_view import plainly
+from podeval.submissions.sandbox import Box, Ended, Limits
 from podeval.systems.adapters.adapter import adapter_for
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, preset

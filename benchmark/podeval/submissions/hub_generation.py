@@ -17,18 +17,18 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub.buckets import BucketFolder
 from podeval.hub.commits import AppendOnly
-from podeval.hub.patience import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, patiently
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
-from podeval.sandbox import Ended
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.asking import preset_of, write_asks, write_job
-from podeval.submissions.entries import Entry
+from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import UNUSABLE, Making, Unusable
 from podeval.submissions.hub_results import Taken, TooMuch
-from podeval.submissions.intake import Intake
-from podeval.submissions.machine import OursFailed
-from podeval.submissions.shown import plainly, said
-from podeval.submissions.spending import Ledger
+from podeval.submissions.job_budget import Ledger
+from podeval.submissions.job_items import preset_of, write_asks, write_job
+from podeval.submissions.machine_faults import OursFailed
+from podeval.submissions.public_view import plainly, said
+from podeval.submissions.sandbox import Ended
 from podeval.systems.adapters.job import Job
 
 if TYPE_CHECKING:

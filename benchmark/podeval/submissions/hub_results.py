@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.hub.buckets import BucketFolder
+from podeval.submissions.collect_outputs import is_name
 from podeval.submissions.generation import Unusable
-from podeval.submissions.intake import is_name
-from podeval.systems.adapters.handover import ENDED, FILES, files_of, line_name
+from podeval.systems.adapters.hand_over import ENDED, FILES, files_of, line_name
 from podeval.systems.adapters.job import Generated
 
 _LINE_MOST = 2**20

@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
+from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store.files import only_one
-from podeval.store.run_folder import SUPERSEDED, RunFolder
 
 
 def publish(run: RunFolder, board: Path) -> Path:

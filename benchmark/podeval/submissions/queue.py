@@ -17,8 +17,8 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.admission import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
-from podeval.submissions.order import Waiting, estimate, in_order
+from podeval.submissions.queue_order import Waiting, estimate, in_order
+from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]

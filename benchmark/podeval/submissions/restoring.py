@@ -11,11 +11,11 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError
 
 from podeval.errors import PodevalError
-from podeval.store.backup import RUNS
-from podeval.store.backup_restoring import Restored, restore
+from podeval.operations.backup import RUNS
+from podeval.operations.restore import Restored, restore
+from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
 from podeval.store.database import Database, address
-from podeval.store.results import BOARD, ITEMS, SYSTEMS
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
 from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, together

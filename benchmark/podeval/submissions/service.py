@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput
-from podeval.hub.patience import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable, patiently
 from podeval.models import registry
-from podeval.store import moderation
-from podeval.store.retiring import retire_changed
-from podeval.store.run_folder import RunFolder
+from podeval.runs.run_folder import RunFolder
+from podeval.store import operator_settings
+from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.document import BuiltIn, Model, Reported, Submission
-from podeval.submissions.entries import everywhere
+from podeval.submissions.benchmark_entries import everywhere
 from podeval.submissions.gate import Gate, Pinned
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
-from podeval.submissions.refusal import Refusal, Refused
+from podeval.submissions.rules import Refusal, Refused
+from podeval.systems.submission import BuiltIn, Model, Reported, Submission
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -211,7 +211,7 @@ class Desk:
     def why_frozen(self) -> str | None:
         """Why nothing is taken at the moment, as an operator said it; None where it is."""
         with self.queue.database.reading() as session:
-            sentence = moderation.frozen(session).get(moderation.SUBMISSIONS)
+            sentence = operator_settings.frozen(session).get(operator_settings.SUBMISSIONS)
         return f"no submissions are taken at the moment: {sentence}" if sentence else None
 
     def look_over_all(self) -> list[SubmissionRow]:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from podeval.audio.decode import content_hash
+from podeval.runs.run_folder import RunFolder
 from podeval.store.files import read_lines
-from podeval.store.run_folder import RunFolder
 from podeval.submissions.content_marks import marks_of_run, outputs_of, sound_mark
 
 LEAST_QUOTED = 24

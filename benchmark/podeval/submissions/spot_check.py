@@ -22,16 +22,16 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score
 from podeval.runs.measure import Task, measure_item
+from podeval.runs.run_folder import RunFolder
+from podeval.runs.spot_check_report import FILE, Comparison, Report
 from podeval.store.files import only_one, write_json
-from podeval.store.run_folder import RunFolder
-from podeval.store.spot_checks import FILE, Comparison, Report
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.document import Model, Outputs, Submission
-from podeval.submissions.entries import Entry, entries
+from podeval.submissions.benchmark_entries import Entry, entries
+from podeval.submissions.cleanup import SPOT_CHECK
+from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import Boxed, Generation, Making
-from podeval.submissions.intake import Intake
-from podeval.submissions.leftovers import SPOT_CHECK
+from podeval.systems.submission import Model, Outputs, Submission
 
 _SAME = 1e-6
 """Of a figure, relative: what is nearer counts as equal where a model always says the same."""

@@ -23,18 +23,18 @@ from sqlalchemy.orm import Session
 from podeval.analysis.cache import default_cache
 from podeval.analysis.playback import Playback
 from podeval.errors import BadInput, PodevalError
-from podeval.judges.records import FILE as JUDGE_RECORDS
-from podeval.judges.records import Records
-from podeval.metrics.judged import default_records
-from podeval.store import spot_checks
-from podeval.store.backup_restoring import REPLACED
+from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
+from podeval.judges.exchange_records import Records
+from podeval.metrics.judge_use import default_records
+from podeval.operations.restore import REPLACED
+from podeval.runs import spot_check_report
+from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
+from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
-from podeval.store.results import BOARD, ITEMS, SYSTEMS
-from podeval.store.run_folder import SUPERSEDED, RunFolder
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import Output
-from podeval.submissions.admission import OPEN
+from podeval.submissions.benchmark_entries import everywhere
 from podeval.submissions.clearing_copies import (
     clear_copies,
     delete_other_recordings,
@@ -42,13 +42,13 @@ from podeval.submissions.clearing_copies import (
     played_in_battles,
 )
 from podeval.submissions.content_marks import marks_of_run, taken_down_marks
-from podeval.submissions.document import Submission
-from podeval.submissions.entries import everywhere
+from podeval.submissions.job_budget import EMPTIED
 from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import OPEN
 from podeval.submissions.service import OPERATOR, withdraw
-from podeval.submissions.spending import EMPTIED
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, keep_takedown
+from podeval.systems.submission import Submission
 
 REASON = "taken down"
 """What stands in the place of a reason that may quote what was said."""
@@ -57,7 +57,7 @@ Tell = Callable[[str], None]
 
 _LOG = logging.getLogger("podeval.submissions")
 
-_KEPT = ("run.json", "items.json", "submission.json", spot_checks.FILE)
+_KEPT = ("run.json", "items.json", "submission.json", spot_check_report.FILE)
 _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
 
 
@@ -222,7 +222,7 @@ def _leave_figures(run: RunFolder) -> None:
             _leave_figures_of_a_profile(path)
         elif path.name not in _KEPT:
             _remove(path)
-    checked = run.path / spot_checks.FILE
+    checked = run.path / spot_check_report.FILE
     if checked.exists():
         write_json(checked, json.loads(checked.read_text(encoding="utf-8")) | {"failed": {}})
 

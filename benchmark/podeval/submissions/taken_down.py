@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.files import append_line, read_lines
-from podeval.store.moderation import TAKEN_DOWN, OperatorAction, note
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, note
 from podeval.submissions.content_marks import keep_marks, taken_down_marks
 
 ENDING = ".taken-down.jsonl"

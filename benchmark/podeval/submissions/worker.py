@@ -14,29 +14,29 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podeval import benchmarks, sandbox
+from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
-from podeval.hub.patience import HubUnavailable
-from podeval.metrics.judged import NOBODY, Bench
+from podeval.hub.retry import HubUnavailable
+from podeval.metrics.judge_use import NOBODY, Bench
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.run import Request, measure_run, run_system
+from podeval.runs.run_folder import Plan, RunFolder
 from podeval.store.files import only_one
-from podeval.store.retiring import retire_changed
-from podeval.store.run_folder import Plan, RunFolder
+from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.admission import OPEN
-from podeval.submissions.asking import preset_of
+from podeval.submissions import sandbox
+from podeval.submissions.benchmark_entries import Entry, entries
+from podeval.submissions.cleanup import LOGS, clear
+from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
-from podeval.submissions.document import BuiltIn, Human, Model, Outputs, Submission
-from podeval.submissions.entries import Entry, entries
-from podeval.submissions.fetching import fetch
+from podeval.submissions.fetch_model import fetch
 from podeval.submissions.generation import OUTPUTS, Boxed, Generation, Making, Rounds, Unusable
 from podeval.submissions.heartbeat import Pulse, beating
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
-from podeval.submissions.intake import Intake
-from podeval.submissions.leftovers import LOGS, clear
-from podeval.submissions.machine import (
+from podeval.submissions.job_budget import BudgetSpent, TooExpensive
+from podeval.submissions.job_items import preset_of
+from podeval.submissions.machine_faults import (
     MachineFault,
     OursFailed,
     Rests,
@@ -44,13 +44,14 @@ from podeval.submissions.machine import (
     require_isolation,
     require_weights,
 )
-from podeval.submissions.proposing import Proposals, forms_of
 from podeval.submissions.publishing import publish
+from podeval.submissions.pull_requests import Proposals, forms_of
 from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
-from podeval.submissions.refusal import Refused
+from podeval.submissions.quotas import OPEN
+from podeval.submissions.rules import Refused
 from podeval.submissions.service import OPERATOR
-from podeval.submissions.spending import BudgetSpent, TooExpensive
 from podeval.systems import registry
+from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
 
 Fetch = Callable[..., tuple[Path, Path | None]]
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.reader import DialogueReader, Line
-from podeval.systems.speakable import seconds_to_say, sentences
+from podeval.systems.dialogue_reader import DialogueReader, Line
 from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpokenTurn, Voice
+from podeval.systems.text_cleaning import seconds_to_say, sentences
 from podeval.text.script import Script
 
 _RATE = 24000

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.systems import espeak_worker
-from podeval.systems.reader import DialogueReader, Line, Sounds
+from podeval.systems.dialogue_reader import DialogueReader, Line, Sounds
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 _LICENCE = "GPL-3.0-or-later"

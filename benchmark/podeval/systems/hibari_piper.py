@@ -18,7 +18,7 @@ from podeval.audio.resample import resample
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import threads as threads_allowed
-from podeval.systems.reader import DialogueReader, Line, Sounds, cut_silence
+from podeval.systems.dialogue_reader import DialogueReader, Line, Sounds, cut_silence
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 RATE = 24000

@@ -30,7 +30,7 @@ from rapidfuzz.distance import Levenshtein
 from podeval.errors import BadInput, CannotScore
 from podeval.text.numerals import spoken
 from podeval.text.script import Script
-from podeval.text.simplifying import simplified
+from podeval.text.simplified_chinese import simplified
 from podeval.text.tokens import HAN, detect_language
 
 TRUSTED_COVERAGE = 0.5

@@ -10,7 +10,7 @@
 
 Typographic apostrophes are made straight before the English `whisper` normaliser: it knows only the straight one
 and would take "it's" in a script and in a transcript for different words, and `a.m.`
-is `am`. Numbers of Chinese texts are made alike by `podeval.text.said_numbers`.
+is `am`. Numbers of Chinese texts are made alike by `podeval.text.spoken_numbers`.
 """
 
 import re
@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 from podeval.errors import BadInput
 from podeval.text.longest import refuse_endless, refuse_longer
-from podeval.text.simplifying import mainland, simplified
+from podeval.text.simplified_chinese import mainland, simplified
 from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]

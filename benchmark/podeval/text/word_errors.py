@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
 from podeval.text.normalise import normalise
-from podeval.text.said_numbers import said_alike
+from podeval.text.spoken_numbers import said_alike
 from podeval.text.tokens import check_language, is_unspaced
 
 Edit = Literal["equal", "substitute", "delete", "insert"]

@@ -10,13 +10,13 @@ import re
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
 from numpy.typing import NDArray
 
+import datasets
 from podeval.audio.distortions import mix_music
 from podeval.audio.resample import resample
 from podeval.systems import registry

@@ -12,8 +12,8 @@ import pytest
 import soundfile
 
 from podeval.systems.adapters import generate, snapshot
+from podeval.systems.adapters.generation_log import Log
 from podeval.systems.adapters.job import Generated, Job
-from podeval.systems.adapters.log import Log
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 Run = Callable[..., dict[str, Generated]]

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 
 from podeval.errors import BadInput
-from podeval.submissions.document import Submission
 from podeval.systems.adapters import presets
 from podeval.systems.adapters.adapter import TASKS, ModelClass, adapter_for, all_adapters, label
 from podeval.systems.adapters.job import Reference
+from podeval.systems.submission import Submission
 
 DOCUMENT = {
     "schema_version": 1,

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from podeval import sandbox
 from podeval.errors import BadInput
+from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
 from podeval.systems.adapters.adapter import Made
+from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Ask, Generated, Job
-from podeval.systems.adapters.log import TRIES, Log
-from podeval.systems.adapters.patience import Batches, OutOfMemory, TookTooLong, at_most
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, at_most
 from podeval.systems.speech import SpeechFailed
 
 MODULE = "podeval.systems.adapters.generate"
@@ -276,7 +276,7 @@ def test_an_item_that_takes_too_long_is_interrupted(run: Any, injected: Model, t
 
 
 def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("podeval.systems.adapters.patience._AGAIN", 0.05)
+    monkeypatch.setattr("podeval.systems.adapters.time_limit._AGAIN", 0.05)
     caught = 0
 
     def stubborn() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from podeval.systems.adapters import handover
+from podeval.systems.adapters import hand_over
 from podeval.systems.adapters.job import Generated
 
 PROGRAM = """
@@ -35,15 +35,15 @@ sys.exit(code)
 
 @pytest.fixture(autouse=True)
 def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handover, "TICK", 0.02)
+    monkeypatch.setattr(hand_over, "TICK", 0.02)
 
 
 def run(folder: Path, until: int, code: int) -> int:
     program = folder / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     out = folder / "out"
-    handover.restore(folder / "results", out)
-    return handover.hand_over([sys.executable, str(program), str(out), str(until), str(code)], out, folder / "results")
+    hand_over.restore(folder / "results", out)
+    return hand_over.hand_over([sys.executable, str(program), str(out), str(until), str(code)], out, folder / "results")
 
 
 def test_finished_items_are_handed_over_and_taken_back(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_finished_items_are_handed_over_and_taken_back(tmp_path: Path) -> None:
         path.unlink()
     (results / "lines/ep_1.0.json").write_text("{ damaged")
     before = (results / "lines/ep_0.0.json").stat().st_mtime_ns
-    assert handover.restore(results, tmp_path / "out") == 1
+    assert hand_over.restore(results, tmp_path / "out") == 1
     (results / "lines/ep_1.0.json").unlink()
     assert run(tmp_path, 3, 0) == 0
     assert len(list((results / "lines").iterdir())) == 3
@@ -76,8 +76,8 @@ def test_a_model_that_cannot_be_used_is_not_started_again(tmp_path: Path) -> Non
 def test_a_real_model_hands_over_what_it_says(fetched: Any, job: Any, tmp_path: Path) -> None:
     asks = [{"id": name, "script": [{"speaker": "Ann", "text": "Salt and water."}]} for name in ("ep_01", "ep_02")]
     file = job("text-to-speech", fetched("vits"), asks)
-    assert handover.main([str(file), str(tmp_path / "results")]) == 0
+    assert hand_over.main([str(file), str(tmp_path / "results")]) == 0
     line = Generated.model_validate_json((tmp_path / "results/lines/ep_02.0.json").read_bytes())
     assert line.audio
     assert (tmp_path / "results/files" / line.audio).read_bytes() == (tmp_path / "out" / line.audio).read_bytes()
-    assert handover.main([str(tmp_path / "nothing.json"), str(tmp_path / "results")]) == 2
+    assert hand_over.main([str(tmp_path / "nothing.json"), str(tmp_path / "results")]) == 2

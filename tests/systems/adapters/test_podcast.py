@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from podeval.systems.adapters.podcast import cut
-from podeval.systems.speakable import seconds_to_say
+from podeval.systems.text_cleaning import seconds_to_say
 from podeval.text.script import Script
 
 WORDS = "one two three four five six seven eight nine ten"  # 4 s at 150 words a minute

@@ -7,8 +7,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import script_writer
-from podeval.systems.adapters.chance import row_by_row, seed_of
 from podeval.systems.adapters.presets import Preset, preset
+from podeval.systems.adapters.seeding import row_by_row, seed_of
 from podeval.systems.speech import SpeechFailed
 
 PROMPTS = ("Write a show about salt.", "Two hosts, on bread and water.", "The sea.")

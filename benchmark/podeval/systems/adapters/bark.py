@@ -15,12 +15,12 @@ from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Samples
-from podeval.systems.adapters.chance import set_seed
 from podeval.systems.adapters.job import Job
-from podeval.systems.adapters.patience import memory_ran_out
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
 from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.adapters.time_limit import memory_ran_out
 from podeval.systems.speech import SpeechFailed
 
 VOICES = "speaker_embeddings_path.json"

@@ -15,9 +15,9 @@ from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Samples
-from podeval.systems.adapters.chance import set_seed
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.adapters.speech_model import Clip
 from podeval.systems.speech import SpeechFailed

@@ -18,10 +18,10 @@ import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.systems.adapters.adapter import Adapter, Made, Maker, adapter_for
+from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Answer, Ask, Cause, Generated, Job, NotPrepared
-from podeval.systems.adapters.log import TRIES, Log
-from podeval.systems.adapters.patience import Batches, OutOfMemory, at_most, memory_ran_out
 from podeval.systems.adapters.presets import Preset, preset
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, at_most, memory_ran_out
 from podeval.systems.speech import SpeechFailed
 
 REFUSED = "refused.json"

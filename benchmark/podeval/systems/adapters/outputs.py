@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.audio.container import AUDIO_ENDINGS
 from podeval.audio.decode import Limits, decode
+from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, SpokenAnswer
 from podeval.systems.adapters.job import Ask, Job

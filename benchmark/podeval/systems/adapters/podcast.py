@@ -14,9 +14,9 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
-from podeval.systems.adapters.chance import seed_of
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import (
     DialogueModel,
@@ -25,7 +25,7 @@ from podeval.systems.adapters.speech_model import (
     open_model,
     sound_of,
 )
-from podeval.systems.speakable import seconds_to_say, speakable
+from podeval.systems.text_cleaning import seconds_to_say, speakable
 from podeval.text.script import Script, Turn
 
 CLASSES = (

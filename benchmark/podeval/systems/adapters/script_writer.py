@@ -2,7 +2,7 @@
 
 The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
 never cut; the answer may be as long as the preset says and the window allows. Rows of a batch draw their tokens from
-generators of their own (`podeval.systems.adapters.chance`).
+generators of their own (`podeval.systems.adapters.seeding`).
 """
 
 import time
@@ -14,9 +14,9 @@ from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Label, Made, Maker, ModelClass, missing
-from podeval.systems.adapters.chance import row_by_row, seed_of
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import row_by_row, seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.speech import SpeechFailed
 from podeval.text.script_format import read_script, without_reasoning

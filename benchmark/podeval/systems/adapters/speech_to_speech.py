@@ -19,11 +19,11 @@ from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
 from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Samples, SpokenAnswer, missing
-from podeval.systems.adapters.chance import seed_of
 from podeval.systems.adapters.job import Ask, Job, Said
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
+from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of, require_type
 from podeval.systems.speech import SpeechFailed
 

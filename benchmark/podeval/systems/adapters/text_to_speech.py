@@ -1,6 +1,6 @@
 """Text to speech, turn by turn: each line is said by itself in its speaker's voice, and the lines are joined.
 
-Joining is that of the built-in readers (`podeval.systems.reader`): silence at the edges cut, voices at one level, fixed
+Joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut, voices at one level, fixed
 pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF means what it says.
 """
 
@@ -11,13 +11,13 @@ from pathlib import Path
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
 from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
-from podeval.systems.adapters.chance import seed_of
 from podeval.systems.adapters.job import Ask, Job, Turn
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, open_model, sound_of
-from podeval.systems.reader import DialogueReader, Line, join
-from podeval.systems.speakable import short_lines, speakable
+from podeval.systems.dialogue_reader import DialogueReader, Line, join
+from podeval.systems.text_cleaning import short_lines, speakable
 from podeval.text.script import Script
 
 CLASSES = (

@@ -1,0 +1,58 @@
+"""A recording's diarised transcript: what is said, in segments, and who says it."""
+
+from dataclasses import dataclass
+
+from podeval.analysis.recording import Recording
+from podeval.errors import BadInput, CannotScore
+from podeval.models.interfaces import Transcript
+from podeval.text.dialogue_segments import Segment, Utterance, attribute, utterances
+
+
+@dataclass(frozen=True)
+class DiarisedTranscript:
+    """Who says what, when.
+
+    Attributes:
+        segments: in order of time.
+        nobody: what was heard while no speaker was found; not among the segments.
+        language: spoken, as given or as the transcriber decided.
+    """
+
+    segments: tuple[Segment, ...]
+    nobody: tuple[Utterance, ...]
+    language: str
+
+
+def diarised_transcript(recording: Recording, language: str | None = None) -> DiarisedTranscript:
+    """Transcribe and diarise a recording; each segment goes to the speaker whose turns overlap it longest.
+
+    Segments end with a sentence or before a pause; see `podeval.text.dialogue_segments`.
+
+    Args:
+        recording: speech, 16 kHz.
+        language: such as `en`; None lets the transcriber decide.
+
+    Raises:
+        CannotScore: defective audio, or no speech or no speaker in it.
+        BadInput: the transcriber does not know the language.
+        ModelMissing: the profile's transcriber or diarizer is not installed.
+    """
+    recording.require_sound()
+    heard = _transcript(recording, language)
+    said = utterances((word.text, word.start, word.end) for word in heard.words)
+    if not said:
+        raise CannotScore(f"no words are heard in {recording.name}; is there speech in it?")
+    turns = recording.diarization()
+    if not turns:
+        raise CannotScore(f"no speaker is found in {recording.name}; is there speech in it?")
+    segments, nobody = attribute(said, ((turn.speaker, turn.start, turn.end) for turn in turns))
+    return DiarisedTranscript(tuple(segments), tuple(nobody), heard.language)
+
+
+def _transcript(recording: Recording, language: str | None) -> Transcript:
+    try:
+        return recording.transcript(language)
+    except ValueError as error:
+        if language is None or "language" not in str(error):
+            raise
+        raise BadInput(f"the transcriber knows no language {language!r}; give its code, such as en or zh") from None

@@ -1,0 +1,61 @@
+"""Whether a recording holds speech, and which windows hold enough of it to say something about a voice or its room."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval.audio.windows import Clip, Span, seconds_inside
+from podeval.errors import CannotScore
+from podeval.models.interfaces import SpeakerTurn
+
+if TYPE_CHECKING:
+    from podeval.analysis.recording import Recording, Voice
+
+MOST_SILENCE = 0.6
+"""Windows of which more than this share is not speech are left out (LFS-Bench's rule for reverberation)."""
+
+
+def require_speech(recording: Recording, shortest: float = 0.0) -> None:
+    """Refuse a recording without speech; however noisy, one with any of `shortest` seconds or more is taken.
+
+    Raises:
+        CannotScore: none, or less, is heard.
+    """
+    seconds = sum(span.duration for span in recording.speech())
+    if seconds == 0 or seconds < shortest:
+        raise CannotScore("no speech is heard in the recording")
+
+
+def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
+    """Of every window whether it holds enough speech, shape (windows,)."""
+    lengths = np.array([sum(span.duration for span in clip) for clip in clips])
+    heard: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
+    return heard
+
+
+def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+    """The speakers of these turns in the windows that hold enough speech; those without such a window are left out.
+
+    `seconds` are those of speech within the turns, `left_out` counts the other windows.
+    """
+    speech = recording.speech()
+    found = []
+    for voice in recording.voices(turns):
+        heard = sounding(voice.clips, speech)
+        if heard.any():
+            own = tuple(Span(turn.start, turn.end) for turn in turns if turn.speaker == voice.speaker)
+            found.append(
+                replace(
+                    voice,
+                    clips=tuple(clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds),
+                    embeddings=voice.embeddings[heard],
+                    seconds=float(seconds_inside([own], speech)[0]),
+                    left_out=int((~heard).sum()),
+                )
+            )
+    return tuple(found)

@@ -1,0 +1,124 @@
+"""What voters write: made safe to store, compared with what others wrote, and with what was asked."""
+
+import re
+import unicodedata
+
+import pandas as pd
+
+from podeval.arena.rule_sentences import worded
+
+LONGEST = 2_000
+"""Characters of a comment that are kept."""
+
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_NOT_SAID = re.compile(r"[\W_]+")
+_WIDE = "[\u2e80-\uffff]"
+
+_DELIVERY = (
+    r"accents?|pronunciation|pronounc\w+|intonation|prosody|tone of voice|voice|robotic|monoton\w+|timbre|"
+    r"口音|发音|音色|语调|声音好听|机械"
+)
+_SOUND = (
+    r"audio quality|sound quality|volume|loudness|noise|noisy|echo|reverb\w*|background|microphone|"
+    r"音质|噪音|音量|回声|背景"
+)
+_CONTENT = (
+    r"answer\w*|content|context|question\w*|relevan\w+|understand\w*|understood|logic\w*|correct\w*|wrong|facts?|"
+    r"information|inform\w+|coheren\w+|explain\w*|explanation|memory|remember\w*|reason\w*|topic|回答|内容|理解|逻辑|正确|错误|问题"
+)
+_FEELING = r"emotion\w*|feeling\w*|empath\w+|sad|happy|angry|tone|laugh\w*|sigh\w*|hesita\w+|stress|情绪|情感|语气"
+
+_ASKED = {
+    "semantic": (_CONTENT, f"{_DELIVERY}|{_SOUND}"),
+    "script": (_CONTENT, f"{_DELIVERY}|{_SOUND}"),
+    "paralinguistic": (f"{_DELIVERY}|{_FEELING}", f"{_SOUND}|facts?|grammar"),
+    "ambient": (f"{_SOUND}|speakers?|interrupt\\w*|turn|{_CONTENT}", r"accents?|pronunciation|timbre|口音|发音|音色"),
+}
+"""By the first word of a dimension: what its comments are about, and what they are not."""
+
+
+def cleaned(text: str, longest: int = LONGEST) -> tuple[str, bool]:
+    """A comment without control characters, and whether it was cut at its longest.
+
+    Markup stays as the characters that were typed; whoever shows a comment shows it as text.
+    """
+    text = text.encode("utf-8", errors="replace").decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    kept = "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs", "Co", "Cn"))
+    kept = kept.strip()
+    return kept[:longest], len(kept) > longest
+
+
+def repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
+    """Votes whose comment is copied: by one voter again and again, or by voters from each other.
+
+    Args:
+        votes: with the columns `voter` and `comment`.
+        times: fewest votes with one comment.
+        letters: a shorter comment ("A is better") is common and no copy, see `thin_comments`; a Chinese character
+            counts as three letters, and what voters share must be three times as long.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    said, size = _said(votes)
+    said, size = said[size >= letters], size[size >= letters]
+    voter = votes.loc[said.index, "voter"]
+    own = said.groupby([voter, said]).transform("size")
+    others = voter.groupby(said).transform("nunique")
+    by_one = own >= times
+    by_many = (others >= times) & (size >= 3 * letters) & ~by_one
+    return pd.concat([
+        worded("the same comment in {} votes", own[by_one]),
+        worded("the same comment by {} voters", others[by_many]),
+    ])  # fmt: skip
+
+
+def thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
+    """Votes with a short comment that is most of what its voter ever says.
+
+    Args:
+        votes: with the columns `voter` and `comment`.
+        times: fewest votes with it.
+        letters: a comment below this is short.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    said, size = _said(votes)
+    voter = votes.loc[said.index, "voter"]
+    own = said.groupby([voter, said]).transform("size")
+    of_voter = said.groupby(voter).transform("size")
+    thin = (size < letters) & (own >= times) & (own > 0.5 * of_voter)
+    return worded("“{}” in {} votes", said[thin], own[thin])
+
+
+def _said(votes: pd.DataFrame) -> "tuple[pd.Series[str], pd.Series[int]]":
+    """Comments without case and punctuation, and how long each is; votes without a comment are left out."""
+    said = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
+    said = said[said != ""]
+    return said, (said.str.len() + 2 * said.str.count(_WIDE)).astype(int)
+
+
+def off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
+    """Votes whose comment judges something that the battle was not about, and nothing that it was.
+
+    Args:
+        votes: with the columns `dimension` and `comment`.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    found = []
+    first = votes["dimension"].fillna("").str.casefold().str.extract(r"^(\w+?)(?:[\W_]|$)", expand=False)
+    for dimension, (asked, not_asked) in _ASKED.items():
+        comments = votes.loc[first == dimension, "comment"].fillna("").str.casefold()
+        wrong = comments.str.extract(_words(not_asked), expand=False)
+        strays = wrong[wrong.notna() & ~comments.str.contains(_words(asked).replace("(", "(?:", 1))]
+        found.append(worded(f"speaks of “{{}}”, asked was the {dimension} dimension", strays))
+    return pd.concat(found)
+
+
+def _words(pattern: str) -> str:
+    """The words of a pattern, whole where words have spaces."""
+    return rf"((?<![a-z])(?:{pattern})(?![a-z]))"

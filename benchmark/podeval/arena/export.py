@@ -1,0 +1,250 @@
+"""Everything that people judged, as files: Parquet for analysis, JSON lines for anything else.
+
+An export is made anew each time, so that it can hold comments (a person who is erased is not in the next one); without
+`comments` it is as public as the log. Votes can be taken in again; listening tests are exported for analysis.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.arena.import_votes import TakenIn, take_in
+from podeval.arena.vote_records import (
+    ErasureRecord,
+    Record,
+    StandingRecord,
+    VoteRecord,
+    erasure_records,
+    read_record,
+    standing_records,
+    to_line,
+    vote_records,
+)
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.files import write_whole
+from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
+
+Format = Literal["parquet", "jsonl"]
+FORMATS: tuple[Format, ...] = ("parquet", "jsonl")
+
+
+def export(database: Database, folder: Path, format: Format = "parquet", *, comments: bool = False) -> dict[str, int]:
+    """Write `votes`, `standings`, `erasures`, `ratings` and `answers`, each whole or not at all; how many rows of each.
+
+    Args:
+        database: to read, in one state of it.
+        folder: made where it is not there.
+        format: of the files.
+        comments: with what voters and listeners wrote.
+    """
+    if format not in FORMATS:
+        raise BadInput(f"{format} is no format of an export; there are {', '.join(FORMATS)}")
+    with database.reading() as session:
+        tables = {
+            "votes": [_plain(record) for record in vote_records(session, private=comments)],
+            "standings": [_plain(record) for record in standing_records(session)],
+            "erasures": [_plain(record) for record in erasure_records(session)],
+            "ratings": list(_ratings(session)),
+            "answers": list(_answers(session, comments)),
+        }
+    for name, rows in tables.items():
+        write_whole(
+            folder / f"{name}.{format}", _parquet(rows, _COLUMNS[name]) if format == "parquet" else _lines(rows)
+        )
+    return {name: len(rows) for name, rows in tables.items()}
+
+
+def import_files(database: Database, place: Path) -> TakenIn:
+    """Take in the votes, standings and erasures of an export, all or nothing; what is there already stays as it is.
+
+    Args:
+        database: to write.
+        place: a folder that `export` made, or one of its files.
+
+    Raises:
+        BadInput: a file cannot be read, or holds what is no record; names the row.
+    """
+    if place.is_dir():
+        files = [place / f"{name}.{kind}" for name in ("votes", "standings", "erasures") for kind in FORMATS]
+        files = [file for file in files if file.is_file()]
+    else:
+        files = [place]
+    if not files:
+        raise BadInput(f"{place} holds no votes.parquet or votes.jsonl; name a folder that `podeval arena export` made")
+    records = [record for file in files for record in read_file(file)]
+    return database.write(lambda session: take_in(session, records))
+
+
+def read_file(file: Path) -> Iterator[Record]:
+    """The records of one file of an export.
+
+    Raises:
+        BadInput: it cannot be read, or holds what is no record; names the row.
+    """
+    rows = _rows_of_parquet(file) if file.suffix == ".parquet" else _rows_of_lines(file)
+    for number, row in enumerate(rows, 1):
+        yield read_record(row, f"{file}, row {number}")
+
+
+def read_lines(text: str, name: str) -> Iterator[Record]:
+    """The records of lines of JSON.
+
+    Raises:
+        BadInput: a line is none; names it.
+    """
+    for number, data in enumerate(_parsed(text, name), 1):
+        yield read_record(data, f"{name}, row {number}")
+
+
+def write_lines(records: Iterable[Record]) -> str:
+    """Records as lines of JSON."""
+    return "".join(to_line(record) + "\n" for record in records)
+
+
+def _plain(record: Record) -> dict[str, Any]:
+    return record.model_dump(by_alias=True)
+
+
+def _kinds(model: type[Record]) -> dict[str, type]:
+    """The columns of a kind of record, each with the kind of its values."""
+    properties = model.model_json_schema(by_alias=True)["properties"]
+    return {name: _kind(of) for name, of in properties.items()}
+
+
+def _kind(of: dict[str, Any]) -> type:
+    """The kind of a value by its JSON Schema."""
+    if "anyOf" in of:
+        return next(_kind(one) for one in of["anyOf"] if one.get("type") != "null")
+    if of.get("format") == "date-time":
+        return datetime
+    kinds: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool}
+    return kinds[of["type"]]
+
+
+def _ratings(session: Session) -> Iterator[dict[str, Any]]:
+    query = (
+        select(ListeningRating, ListeningSession, ListeningTest)
+        .join(ListeningSession, ListeningRating.session == ListeningSession.id)
+        .join(ListeningTest, ListeningSession.test == ListeningTest.id)
+        .order_by(ListeningRating.number)
+    )
+    for rating, sitting, test in session.execute(query):
+        yield _sitting(sitting, test) | {
+            "page": rating.page,
+            "item": rating.item,
+            "stimulus": rating.stimulus,
+            "scale": rating.scale,
+            "value": rating.value,
+            "heard": rating.heard,
+            "seconds": rating.seconds,
+            "saved_at": rating.saved_at,
+        }
+
+
+def _answers(session: Session, comments: bool) -> Iterator[dict[str, Any]]:
+    query = (
+        select(ListeningAnswer, ListeningSession, ListeningTest)
+        .join(ListeningSession, ListeningAnswer.session == ListeningSession.id)
+        .join(ListeningTest, ListeningSession.test == ListeningTest.id)
+        .order_by(ListeningAnswer.number)
+    )
+    for answer, sitting, test in session.execute(query):
+        yield _sitting(sitting, test) | {
+            "page": answer.page,
+            "item": answer.item,
+            "stimulus": answer.stimulus,
+            "question": answer.question,
+            "choice": answer.choice,
+            "reason": answer.reason if comments else "",
+            "seconds": answer.seconds,
+            "saved_at": answer.saved_at,
+        }
+
+
+def _sitting(sitting: ListeningSession, test: ListeningTest) -> dict[str, Any]:
+    return {
+        "test": test.name,
+        "kind": test.kind,
+        "design": test.digest,
+        "listener": sitting.listener,
+        "finished_at": sitting.finished_at,
+        "standing": sitting.standing,
+    }
+
+
+_SITTING = {**dict.fromkeys(("test", "kind", "design", "listener"), str), "finished_at": datetime, "standing": str}
+_SAVED = {"seconds": float, "saved_at": datetime}
+_COLUMNS: dict[str, dict[str, Any]] = {
+    "votes": _kinds(VoteRecord),
+    "standings": _kinds(StandingRecord),
+    "erasures": _kinds(ErasureRecord),
+    "ratings": {
+        **_SITTING,
+        **dict.fromkeys(("page", "item", "stimulus", "scale"), str),
+        **dict.fromkeys(("value", "heard"), float),
+        **_SAVED,
+    },
+    "answers": {
+        **_SITTING,
+        **dict.fromkeys(("page", "item", "stimulus", "question", "choice", "reason"), str),
+        **_SAVED,
+    },
+}
+"""What each table holds, also where it has no row: who reads it need not know that before."""
+
+
+def _parquet(rows: list[dict[str, Any]], columns: dict[str, Any]) -> bytes:
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    types[datetime] = pa.timestamp("us", tz="UTC")
+    empty = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    table = pa.Table.from_pylist(rows) if rows else empty.empty_table()
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    def text(value: object) -> str:
+        return value.isoformat(timespec="microseconds") if isinstance(value, datetime) else str(value)
+
+    return "".join(json.dumps(row, ensure_ascii=False, default=text, allow_nan=False) + "\n" for row in rows).encode()
+
+
+def _rows_of_parquet(file: Path) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(file).to_pylist()  # type: ignore[no-any-return, unused-ignore]
+    except (OSError, pa.ArrowInvalid) as error:
+        raise BadInput(f"cannot read {file} as Parquet: {str(error).partition(chr(10))[0]}") from None
+
+
+def _rows_of_lines(file: Path) -> list[Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot read {file}: {error.strerror}; name a folder or a file of an export") from error
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not text; name a .jsonl or .parquet file of an export") from None
+    return list(_parsed(text, str(file)))
+
+
+def _parsed(text: str, name: str) -> Iterator[Any]:
+    """JSON line by line; only a line feed ends a line, for a comment may hold other separators."""
+    for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
+        try:
+            yield json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{name}, row {number} is not JSON: {error}") from None

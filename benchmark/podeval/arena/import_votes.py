@@ -1,0 +1,188 @@
+"""Taking records in: from an export, a bucket, or the public log, each exactly once."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.arena.vote_records import ErasureRecord, Record, StandingRecord, VoteRecord
+from podeval.errors import BadInput
+from podeval.store import pseudonyms
+from podeval.store.tables import Battle, Erasure, Flag, Item, Output, System, Vote
+
+
+@dataclass
+class TakenIn:
+    """How many records were new, and why the others were not taken."""
+
+    votes: int = 0
+    standings: int = 0
+    erasures: int = 0
+    known: int = 0
+    erased: int = 0
+    """Of voters who asked to be forgotten."""
+    orphans: int = 0
+    """About a vote or battle that is not here."""
+
+    def __add__(self, other: "TakenIn") -> "TakenIn":
+        return TakenIn(*(getattr(self, part.name) + getattr(other, part.name) for part in fields(TakenIn)))
+
+
+def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
+    """Add to the session what it does not have; systems, items and outputs that are not there are made without audio.
+
+    Raises:
+        BadInput: a vote is here with another content, or a battle of it with another vote.
+    """
+    done = TakenIn()
+    erased = set(session.scalars(select(Erasure.pseudonym)))
+    here = _Here()
+    for record in records:
+        match record:
+            case VoteRecord():
+                _vote(session, record, done, erased, here)
+            case StandingRecord():
+                _standing(session, record, done)
+            case ErasureRecord():
+                done.known += record.voter in erased
+                done.erasures += record.voter not in erased
+                pseudonyms.erase(session, record.voter, now=record.at)
+                erased.add(record.voter)
+    session.flush()
+    return done
+
+
+class _Here:
+    """Which rows were seen to be there."""
+
+    def __init__(self) -> None:
+        self._seen: set[tuple[str, str]] = set()
+
+    def make_sure(self, session: Session, kind: type[Any], key: str, values: dict[str, Any]) -> None:
+        if (kind.__tablename__, key) not in self._seen:
+            if session.get(kind, key) is None:
+                session.add(kind(id=key, **values))
+                session.flush()
+            self._seen.add((kind.__tablename__, key))
+
+
+def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str], here: _Here) -> None:
+    if record.voter in erased:
+        done.erased += 1
+        return
+    there = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
+    if there is not None:
+        if (there.id, there.battle, there.voter, there.outcome) != (
+            record.id, record.battle, record.voter, record.outcome
+        ):  # fmt: skip
+            raise BadInput(f"the vote {record.id} is here with another content; one of the two logs was changed")
+        done.known += 1
+        return
+    if record.repeats is not None and session.get(Battle, record.repeats) is None:
+        done.orphans += 1
+        return
+    _surroundings(session, record, here)
+    if session.get(Battle, record.battle) is None:
+        session.add(_battle(record))
+        session.flush()
+    session.add(
+        Vote(
+            id=record.id,
+            battle=record.battle,
+            voter=record.voter,
+            outcome=record.outcome,
+            comment=record.comment,
+            comment_cut=record.comment_cut,
+            heard_a=record.heard_a,
+            heard_b=record.heard_b,
+            seconds_a=record.seconds_a,
+            seconds_b=record.seconds_b,
+            elapsed=record.elapsed,
+            recorded_at=record.recorded_at,
+            standing=record.standing,
+            standing_reason=record.standing_reason,
+            standing_by=record.standing_by,
+        )
+    )
+    session.flush()
+    done.votes += 1
+
+
+def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
+    moment = record.recorded_at
+    for system in (record.system_a, record.system_b):
+        here.make_sure(session, System, system, {"title": system[:300], "active": False, "added_at": moment})
+    item = {
+        "benchmark": record.benchmark, "dimension": record.dimension, "capability": record.capability,
+        "language": record.language, "active": False, "added_at": moment,
+    }  # fmt: skip
+    here.make_sure(session, Item, record.item, item)
+    for side, system in (("a", record.system_a), ("b", record.system_b)):
+        values = {
+            "system": system, "item": record.item, "audio": "", "active": False, "added_at": moment,
+            "seconds": getattr(record, f"output_seconds_{side}"),
+            "loudness": getattr(record, f"output_loudness_{side}"),
+            "sha256": getattr(record, f"output_sha256_{side}"),
+        }  # fmt: skip
+        here.make_sure(session, Output, output_id(system, record.item), values)
+
+
+def _battle(record: VoteRecord) -> Battle:
+    low, high = sorted((record.system_a, record.system_b))
+    return Battle(
+        id=record.battle,
+        voter=record.voter,
+        item=record.item,
+        output_a=output_id(record.system_a, record.item),
+        output_b=output_id(record.system_b, record.item),
+        low=low,
+        high=high,
+        dimension=record.dimension,
+        capability=record.capability,
+        purpose=record.purpose,
+        repeats=record.repeats,
+        seed=record.seed,
+        pairing=record.pairing,
+        excerpt=json.loads(record.excerpt),
+        served_at=record.served_at,
+        expires_at=record.expires_at,
+    )
+
+
+def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
+    vote = session.scalar(select(Vote).where(Vote.id == record.vote))
+    if vote is None:
+        done.orphans += 1
+        return
+    if session.scalar(select(Flag.number).where(Flag.id == record.id)) is not None:
+        done.known += 1
+        return
+    newest = session.scalar(
+        select(Flag.made_at)
+        .where(Flag.vote == record.vote, Flag.kind.in_(("excluded", "counted")))
+        .order_by(Flag.made_at.desc())
+        .limit(1)
+    )
+    session.add(
+        Flag(
+            id=record.id,
+            vote=record.vote,
+            kind=record.standing,
+            detail=record.reason,
+            made_by=record.by,
+            made_at=record.at,
+        )
+    )
+    if newest is None or record.at >= newest:
+        vote.standing, vote.standing_reason, vote.standing_by = record.standing, record.reason, record.by
+    session.flush()
+    done.standings += 1
+
+
+def output_id(system: str, item: str) -> str:
+    """Of the output of a system for an item, wherever it is computed."""
+    return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]

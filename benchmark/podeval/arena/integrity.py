@@ -1,0 +1,253 @@
+"""Which votes are believed: one rule set, read from top to bottom.
+
+Each rule says what it saw in a vote and gives points; a vote with `Limits.exclude_at` points or more does not count in
+the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a single
+battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who listens
+could have voted so.
+
+An arena that excludes much is either attacked or broken (one board excluded every vote for three months, because its
+bot check did not answer): a share above `Limits.alarm_share` is an alarm, never silence.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pandas as pd
+
+from podeval.arena.comments import off_topic, repeated_comments, thin_comments
+from podeval.arena.rule_sentences import worded
+from podeval.arena.vote_campaigns import bursts, partisans, rings
+
+COLUMNS = (
+    "vote", "voter", "origin", "at", "elapsed", "needed", "heard", "outcome", "a", "b", "dimension", "comment",
+    "gold", "counts",
+)  # fmt: skip
+"""Of the table of votes that `judge` reads, one row a vote.
+
+`at`: seconds since the epoch. `elapsed`: seconds from serving to voting, NaN where unknown. `needed`: the fewest
+seconds in which what had to be heard can be heard. `heard`: the smaller share of the two sides. `gold`: 1 where the
+answer is known and was given, 0 where it is known and the opposite was given, NaN where nothing is known. `counts`:
+whether it would count in the rating at all (no repeated battle). Skipped battles are not looked at.
+"""
+
+Votes: TypeAlias = pd.DataFrame
+Seen: TypeAlias = pd.Series
+"""What a rule saw, in words, by the index of the votes in which it saw it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Every number of the rule set."""
+
+    exclude_at: float = 3.0
+    alarm_share: float = 0.2
+    """Excluded share of the votes that sets off the alarm, of all votes and of those of the last day."""
+    alarm_votes: int = 20
+    """Fewest votes for an alarm."""
+    fastest_seconds: float = 2.0
+    heard_share: float = 0.5
+    side_votes: int = 20
+    """From so many decided battles on, always taking the same side is looked at."""
+    side_share: float = 0.85
+    side_chance: float = 1e-5
+    undecided_share: float = 0.95
+    gold_error: float = 0.2
+    """How often a listener who cares contradicts a known answer."""
+    gold_chance: float = 0.005
+    comment_votes: int = 4
+    """One comment in so many votes is copied."""
+    comment_letters: int = 12
+    """A shorter comment is common, and no copy."""
+    thin_votes: int = 10
+    origin_voters: int = 4
+    """More voters than this from one origin within a day."""
+    partisan_battles: int = 8
+    partisan_z: float = 4.0
+    """How far above what everyone's votes imply a voter favours one system, in standard deviations."""
+    ally_battles: int = 4
+    ally_z: float = 2.5
+    ally_chance: float = 1e-5
+    """Of so many voters favouring one system, each a little beyond belief, by chance."""
+    burst_seconds: float = 3600.0
+    burst_votes: int = 15
+    burst_z: float = 4.5
+    newcomer_votes: int = 10
+    """A voter with no more votes than this has no record that speaks for him."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One thing that is looked at."""
+
+    name: str
+    points: float
+    about: str
+    """What it means, for the page on which the rules are published."""
+    find: Callable[[Votes, Limits], Seen]
+    compares: bool = False
+    """Whether it compares a voter with everyone whose votes are `trusted`."""
+
+
+def _too_fast(votes: Votes, limits: Limits) -> Seen:
+    needed = votes["needed"].clip(lower=limits.fastest_seconds)
+    fast = votes["elapsed"] < needed
+    return worded("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
+
+
+def _not_heard(votes: Votes, limits: Limits) -> Seen:
+    deaf = votes["heard"] < limits.heard_share
+    return worded(f"heard {{:.0%}} of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"])
+
+
+def _same_choice(votes: Votes, limits: Limits) -> Seen:
+    """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
+    from scipy.stats import binomtest
+
+    said: dict[str, str] = {}
+    for voter, outcomes in votes["outcome"].groupby(votes["voter"]):
+        left, right = int((outcomes == "a").sum()), int((outcomes == "b").sum())
+        decided, most = left + right, max(left, right)
+        if decided >= limits.side_votes and most >= limits.side_share * decided:
+            if binomtest(most, decided).pvalue < limits.side_chance:
+                said[str(voter)] = f"side {'A' if left > right else 'B'} in {most} of {decided} decided battles"
+        elif len(outcomes) >= limits.side_votes and len(outcomes) - decided >= limits.undecided_share * len(outcomes):
+            said[str(voter)] = f"undecided in {len(outcomes) - decided} of {len(outcomes)} battles"
+    return _of_voters(votes, said)
+
+
+def _contradicts(votes: Votes, limits: Limits) -> Seen:
+    """Battles whose answer is known: the voter's own earlier choice, or a control that is plainly worse."""
+    from scipy.stats import binom
+
+    table = votes[votes["gold"].notna()].groupby("voter")["gold"].agg(["size", "sum"])
+    wrong = table["size"] - table["sum"]
+    bad = binom.sf(wrong - 1, table["size"], limits.gold_error) < limits.gold_chance
+    text = worded("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
+    return _of_voters(votes, {str(voter): said for voter, said in text.items()})
+
+
+def _same_origin(votes: Votes, limits: Limits) -> Seen:
+    """Many names from one place in a day: a class room, or one person with many names."""
+    known = votes[votes["origin"] != ""]
+    day = (known["at"] // 86400).astype("int64")
+    voters = known.groupby([known["origin"], day])["voter"].transform("nunique")
+    many = voters[voters > limits.origin_voters]
+    return worded("{} voters from one place in a day", many)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _too_fast),
+    Rule("coverage", 3.0, "Did not play enough of both sides.", _not_heard),
+    Rule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _same_choice),
+    Rule(
+        "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
+        lambda votes, limits: repeated_comments(votes, limits.comment_votes, limits.comment_letters),
+    ),
+    Rule(
+        "thin comment", 1.0, "Gives the same few letters as a reason most of the time.",
+        lambda votes, limits: thin_comments(votes, limits.thin_votes, limits.comment_letters),
+    ),
+    Rule("contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.", _contradicts),
+    Rule("same origin", 1.5, "Many voters from one place in a day.", _same_origin),
+    Rule(
+        "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
+        lambda votes, limits: partisans(votes, limits.partisan_battles, limits.partisan_z),
+        compares=True,
+    ),
+    Rule(
+        "campaign", 3.0, "Too many voters favour the same system more than what everyone's votes imply.",
+        lambda votes, limits: rings(votes, limits.ally_battles, limits.ally_z, limits.ally_chance),
+        compares=True,
+    ),
+    Rule(
+        "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
+        lambda votes, limits: bursts(
+            votes, limits.burst_seconds, limits.burst_votes, limits.burst_z, limits.newcomer_votes
+        ),
+        compares=True,
+    ),
+    Rule("not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: off_topic(votes)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the rules saw."""
+
+    signals: pd.DataFrame
+    """Columns `vote`, `rule`, `points`, `detail`; a row for each thing seen."""
+    excluded: dict[str, str]
+    """Vote and reason."""
+    alarms: list[str]
+
+
+def judge(votes: Votes, limits: Limits | None = None) -> Findings:
+    """Look at all votes; those with too many points are excluded.
+
+    Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they
+    look twice: the second time everyone is who was not excluded by the first.
+
+    Args:
+        votes: with `COLUMNS`.
+        limits: the numbers of the rules.
+    """
+    limits = limits or Limits()
+    votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
+    alone = _signals(votes, limits, compares=False)
+    first = pd.concat([alone, _signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
+    doubted = _points(first)[lambda points: points >= limits.exclude_at].index
+    trusted = votes["counts"] & ~votes["vote"].isin(doubted)
+    second = _signals(votes.assign(trusted=trusted), limits, compares=True)
+    signals = pd.concat([alone, second], ignore_index=True)
+    points = _points(signals)
+    reasons = worded("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
+    guilty = points[points >= limits.exclude_at].index
+    excluded = {str(vote): str(reasons[vote]) for vote in guilty}
+    return Findings(signals, excluded, alarms(votes, set(excluded), limits))
+
+
+def alarms(votes: Votes, excluded: set[str], limits: Limits | None = None) -> list[str]:
+    """What a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
+
+    Args:
+        votes: with the columns `vote`, `at` and `counts`.
+        excluded: of these votes.
+        limits: the numbers of the rules.
+    """
+    limits = limits or Limits()
+    votes = votes[votes["counts"]]
+    if votes.empty:
+        return []
+    out = votes["vote"].isin(excluded)
+    last_day = votes["at"] > votes["at"].max() - 86400
+    said = []
+    for name, part in (("all votes", out), ("the votes of the last day", out[last_day])):
+        if len(part) >= limits.alarm_votes and part.mean() > limits.alarm_share:
+            said.append(
+                f"{part.sum()} of {len(part)} ({100 * part.mean():.0f} %) of {name} are excluded, more than "
+                f"{100 * limits.alarm_share:.0f} %: the arena is attacked, or something in it is broken"
+            )
+    return said
+
+
+def _signals(votes: Votes, limits: Limits, *, compares: bool) -> pd.DataFrame:
+    found = []
+    for rule in (rule for rule in RULES if rule.compares == compares):
+        seen = rule.find(votes, limits)
+        if len(seen):
+            table = pd.DataFrame({"vote": votes.loc[seen.index, "vote"], "detail": seen.astype(str)})
+            found.append(table.assign(rule=rule.name, points=rule.points))
+    if not found:
+        return pd.DataFrame(columns=["vote", "rule", "points", "detail"]).astype({"points": float})
+    return pd.concat(found, ignore_index=True)[["vote", "rule", "points", "detail"]]
+
+
+def _points(signals: pd.DataFrame) -> pd.Series:
+    return signals.groupby("vote")["points"].sum()
+
+
+def _of_voters(votes: Votes, said: dict[str, str]) -> Seen:
+    """What is said of voters, at each of their votes."""
+    theirs = votes["voter"].isin(list(said))
+    return votes.loc[theirs, "voter"].map(said)

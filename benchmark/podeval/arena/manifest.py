@@ -1,0 +1,215 @@
+"""What an arena compares: systems, items and outputs, taken in from a manifest.
+
+A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
+item, audio, turns}]}`. Paths of audio are relative to the manifest. Taking it in again changes what differs and adds
+what is new; what a battle has shown keeps its id, so its votes stay, and what was retired stays so unless the manifest
+says `active: true`. Length and loudness are measured here, once.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.arena.import_votes import output_id
+from podeval.errors import BadInput, CannotScore
+from podeval.store.database import Database
+from podeval.store.retire_outputs import retire
+from podeval.store.tables import Battle, Item, Output, System
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", str_strip_whitespace=True)
+
+
+class SystemEntry(_Strict):
+    """One that is compared."""
+
+    id: Name
+    title: str = Field("", max_length=300)
+    kind: Literal["system", "human", "control"] = "system"
+    active: bool | None = None
+
+
+class Turn(_Strict):
+    """What the user said or asked."""
+
+    text: str = ""
+    audio: str = ""
+
+
+class ItemEntry(_Strict):
+    """What was asked of the systems."""
+
+    id: Name
+    dimension: Annotated[str, Field(min_length=1, max_length=100)]
+    benchmark: str = Field("", max_length=100)
+    capability: str = Field("", max_length=200)
+    language: str = Field("", max_length=20)
+    title: str = ""
+    instructions: str = ""
+    turns: list[Turn] = []
+    active: bool | None = None
+
+
+class OutputEntry(_Strict):
+    """What one system made of one item."""
+
+    system: Name
+    item: Name
+    audio: Annotated[str, Field(min_length=1)]
+    turns: list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]]] = []
+    active: bool | None = None
+
+
+class Manifest(_Strict):
+    """All of it."""
+
+    systems: list[SystemEntry] = []
+    items: list[ItemEntry] = []
+    outputs: list[OutputEntry] = []
+
+
+def read_manifest(file: Path) -> Manifest:
+    """A manifest with its audio's paths made absolute.
+
+    Raises:
+        BadInput: it cannot be read, or does not say what it must; names the place.
+    """
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(
+            f"cannot read {file}: {error.strerror}; name a manifest of systems, items and outputs"
+        ) from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadInput(f"{file} is not YAML or JSON: {str(error).partition(chr(10))[0]}") from None
+    try:
+        manifest = Manifest.model_validate(content or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise BadInput(f"{file}: {place}: {first['msg']}") from None
+    for entry in manifest.outputs:
+        entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())
+    for item in manifest.items:
+        for turn in item.turns:
+            if turn.audio and "://" not in turn.audio:
+                turn.audio = str(file.parent.resolve() / Path(turn.audio).expanduser())
+    return manifest
+
+
+@dataclass(frozen=True)
+class Added:
+    """How many of each are new, and a sentence for each output that was left out."""
+
+    new: dict[str, int]
+    left_out: list[str]
+
+
+def add(database: Database, manifest: Manifest, *, strict: bool = True, now: datetime | None = None) -> Added:
+    """Take in a manifest, all of it or nothing, but for outputs that are not what listeners heard of them before.
+
+    Args:
+        database: of the arena.
+        manifest: what to take in.
+        strict: take in nothing where the audio of one output cannot be used; else that one is left out.
+        now: the time.
+
+    Raises:
+        BadInput: an output names what is not there, or its audio cannot be used.
+    """
+    moment = now or datetime.now(UTC)
+    unusable, measured = [], []
+    for entry in manifest.outputs:
+        try:
+            measured.append(measure(entry))
+        except BadInput as error:
+            if strict:
+                raise
+            unusable.append(str(error))
+
+    def work(session: Session) -> Added:
+        new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
+        for system in manifest.systems:
+            found = session.get(System, system.id)
+            new["systems"] += found is None
+            values = system.model_dump() | {"title": system.title or system.id}
+            _put(session, found, System, values, moment)
+        for item in manifest.items:
+            there = session.get(Item, item.id)
+            new["items"] += there is None
+            _put(session, there, Item, item.model_dump(), moment)
+        session.flush()
+        for values in measured:
+            for kind, name in ((System, values["system"]), (Item, values["item"])):
+                if session.get(kind, name) is None:
+                    raise BadInput(
+                        f"an output names the {kind.__tablename__[:-1]} {name}, which is not there; add it first"
+                    )
+            output = session.get(Output, values["id"])
+            new["outputs"] += output is None
+            if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):
+                left_out.append(
+                    f"{values['audio']} is not what listeners heard of {values['system']} on {values['item']}; "
+                    "a new version of a system is a system of its own, give it another id"
+                )
+                if output.audio == values["audio"]:
+                    retire(session, [output.id], "its file is not what was taken in", moment)
+                continue
+            _put(session, output, Output, values, moment)
+        return Added(new, left_out)
+
+    return database.write(work)
+
+
+def measure(entry: OutputEntry) -> dict[str, Any]:
+    """The columns of an output: length, loudness and content hash of its audio.
+
+    Raises:
+        BadInput: it is no audio, or a turn lies outside it.
+    """
+    from podeval.audio import loudness
+    from podeval.audio.decode import content_hash, decode
+
+    file = Path(entry.audio)
+    audio = decode(file)
+    for start, end in entry.turns:
+        if not start <= end <= audio.seconds + 0.5:
+            raise BadInput(f"{file}: the turn {start:g} to {end:g} s does not lie in its {audio.seconds:.1f} s")
+    try:
+        level: float | None = loudness.measure(audio.samples, audio.rate, audio.layout).integrated
+    except CannotScore:
+        level = None
+    return {
+        "id": output_id(entry.system, entry.item),
+        "system": entry.system,
+        "item": entry.item,
+        "audio": str(file),
+        "sha256": content_hash(file),
+        "seconds": audio.seconds,
+        "loudness": level,
+        "turns": [list(turn) for turn in entry.turns],
+        "active": entry.active,
+    }
+
+
+def _was_judged(session: Session, output: str) -> bool:
+    shown = select(Battle.id).where((Battle.output_a == output) | (Battle.output_b == output))
+    return session.scalar(shown.limit(1)) is not None
+
+
+def _put(session: Session, found: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:
+    values = {name: value for name, value in values.items() if name != "active" or value is not None}
+    if found is None:
+        session.add(kind(**values, added_at=moment))
+        return
+    for name, value in values.items():
+        setattr(found, name, value)

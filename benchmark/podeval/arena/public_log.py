@@ -1,0 +1,197 @@
+"""The public log on the Hub: files that are added and never changed, each record in exactly one of them.
+
+A file gets its name and its records before it is sent. A sender that dies, or does not hear the answer, finds the file
+there under its name and sends nothing twice (`podeval.hub.commits`). At boot, what the database does not have is read
+back; a database restored from an old backup thereby also learns what it had sent. (`huggingface_hub.CommitScheduler`
+does neither: it sends what lies in a folder, and never reads back.)
+"""
+
+import contextlib
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from sqlalchemy import literal, select
+from sqlalchemy.orm import Session
+
+from podeval.arena.export import read_lines, write_lines
+from podeval.arena.import_votes import TakenIn, take_in
+from podeval.arena.vote_records import Record, erasure_records, name_of, standing_records, vote_records
+from podeval.errors import BadInput
+from podeval.hub.commits import AppendOnly, Conflict
+from podeval.store.database import Database
+from podeval.store.tables import Erasure, Flag, Mirrored, MirrorFile, Vote
+
+FOLDER = "log"
+MOST_RECORDS = 2_000
+"""Of one file."""
+
+_README = "README.md"
+_CARD = """---
+tags: [podeval, arena]
+configs:
+- config_name: default
+  data_files: log/*.jsonl
+---
+# Votes of a podeval arena
+
+One JSON record a line: votes, decisions about votes, and pseudonyms whose persons asked to be forgotten. Files are
+added and never changed. Leave out the votes of an erased voter; the newest decision about a vote is its standing.
+"""
+
+
+@dataclass
+class Pushed:
+    """What a push did."""
+
+    records: int = 0
+    files: list[str] = field(default_factory=list)
+    others: TakenIn = field(default_factory=TakenIn)
+    """What was in the log that this database did not know: of another deployment, or of this one before a restore."""
+
+
+class Mirror:
+    """The public log of a database in one dataset repo.
+
+    Args:
+        database: whose votes are published.
+        repo: `owner/name`; made where it is not there.
+        private: make it private.
+        token: to the Hub; the one that is logged in by default.
+        clock: the time in UTC.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        repo: str,
+        *,
+        private: bool = False,
+        token: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        from huggingface_hub import HfApi
+
+        self._database, self._repo, self._clock = database, repo, clock
+        self._log = AppendOnly(repo, api=HfApi(token=token), private=private)
+
+    def read_back(self) -> TakenIn:
+        """Take in every file of the log that this database does not know.
+
+        Raises:
+            BadInput: a file holds what is no record, or a vote that differs from the one here.
+            HubUnavailable: the Hub does not answer.
+        """
+        return self._read_back(*self._log.files())
+
+    def push(self) -> Pushed:
+        """Send what is not in the log yet; first, take in what others sent.
+
+        Raises:
+            HubUnavailable: the Hub does not answer; what was planned is sent by the next push.
+            BadInput: the Hub refuses; says what to do.
+        """
+        head, there = self._log.files()
+        if _README not in there:
+            self._log.add({_README: _CARD.encode()}, "what this log is")
+        done = Pushed(others=self._read_back(head, there))
+        while paths := self._database.write(self._planned):
+            for path in paths:
+                with self._database.reading() as session:
+                    records = self._records_of(session, path)
+                commit = self._sent(path, records) if records else "erased"
+                self._database.write(partial(self._arrived, path, commit))
+                done.records += len(records)
+                done.files += [path] * bool(records)
+        return done
+
+    def _read_back(self, head: str, there: set[str]) -> TakenIn:
+        with self._database.reading() as session:
+            known = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_not(None))
+            new = there.difference(session.scalars(known))
+        done = TakenIn()
+        for path in sorted(new):
+            if path.startswith(f"{FOLDER}/") and path.endswith(".jsonl"):
+                records = list(read_lines(self._text(path, head), f"{self._repo}/{path}"))
+                done = done + self._database.write(partial(self._taken_in, path, records, head))
+        return done
+
+    def _text(self, path: str, head: str) -> str:
+        try:
+            return self._log.read(path, head).decode()
+        except UnicodeDecodeError as error:
+            raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
+
+    def _sent(self, path: str, records: list[Record]) -> str:
+        """Add a file; a commit in which it is."""
+        added = None
+        # In conflict, another sender of this database was first, and somebody was forgotten since.
+        with contextlib.suppress(Conflict):
+            added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
+        return added or self._log.files()[0]
+
+    def _planned(self, session: Session) -> list[str]:
+        """Files to send: those planned before; else one with what is in none."""
+        pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
+        if paths := sorted(session.scalars(pending)):
+            return paths
+        names = self._unmirrored(session)
+        if not names:
+            return []
+        now = self._clock()
+        path = f"{FOLDER}/{now:%Y%m%dT%H%M%S%f}-{secrets.token_hex(4)}.jsonl"
+        session.add(MirrorFile(path=path, repo=self._repo, planned_at=now))
+        session.add_all(Mirrored(repo=self._repo, record=name, path=path) for name in names)
+        return [path]
+
+    def _unmirrored(self, session: Session) -> list[str]:
+        """Names of records that are in no file, oldest first, as many as a file holds."""
+        sources: list[tuple[Any, Any, Any]] = [
+            (literal("vote:") + Vote.id, Vote.number, None),
+            (literal("flag:") + Flag.id, Flag.number, Flag.vote.is_not(None) & (Flag.kind != "signal")),
+            (literal("erasure:") + Erasure.pseudonym, Erasure.erased_at, None),
+        ]
+        names: list[str] = []
+        for name, order, only in sources:
+            missing = ~select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.record == name).exists()
+            query = select(name).where(missing).order_by(order)
+            if only is not None:
+                query = query.where(only)
+            names += session.scalars(query.limit(MOST_RECORDS - len(names)))
+        return names
+
+    def _records_of(self, session: Session, path: str) -> list[Record]:
+        """What a file holds; without what was erased since it was planned."""
+        query = select(Mirrored.record).where(Mirrored.repo == self._repo, Mirrored.path == path)
+        ids: dict[str, list[str]] = {"vote": [], "flag": [], "erasure": []}
+        for name in session.scalars(query):
+            kind, _, key = name.partition(":")
+            ids[kind].append(key)
+        return [
+            *vote_records(session, ids["vote"]),
+            *standing_records(session, ids["flag"]),
+            *erasure_records(session, ids["erasure"]),
+        ]
+
+    def _arrived(self, path: str, commit: str, session: Session) -> None:
+        session.get_one(MirrorFile, (path, self._repo)).commit = commit
+
+    def _taken_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
+        """Records of a file that came from elsewhere, or that was sent without the answer being heard."""
+        done = take_in(session, records)
+        file = session.get(MirrorFile, (path, self._repo))
+        if file is None:
+            session.add(MirrorFile(path=path, repo=self._repo, planned_at=self._clock(), commit=head))
+        else:
+            file.commit = head
+        for name in {name_of(record) for record in records}:
+            there = session.get(Mirrored, (self._repo, name))
+            if there is None:
+                session.add(Mirrored(repo=self._repo, record=name, path=path))
+            elif there.path != path:
+                # A backup was restored that had planned it under a name that never arrived.
+                there.path = path
+        return done

@@ -1,0 +1,144 @@
+"""Who pushes a system: voters whose votes for it cannot be explained by what everyone's votes imply.
+
+Expected is what a Bradley-Terry model of the trusted votes says of each battle (a tie, or both bad, is half a win). A
+voter's surplus for a system is the sum over their battles of result minus expectation, in standard deviations of it;
+taste moves it by one or two, a ring by many.
+"""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from podeval.arena.quick_ratings import strengths
+from podeval.arena.rule_sentences import worded
+
+_SURE = 0.05
+"""No result is expected with more than 95 %: a person's taste is not that predictable."""
+
+_RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
+
+
+def partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[str]":
+    """Votes about a system by voters who favour it beyond belief.
+
+    Args:
+        votes: with the columns of `integrity.COLUMNS` and `trusted`.
+        battles: fewest battles of a voter with that system.
+        z: smallest surplus, standard deviations.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    sides = _sides(votes)
+    table = _favours(sides, battles)
+    table = table[table["z"] >= z]
+    return _said(sides, worded("favours {}", _what(table)))
+
+
+def rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Series[str]":
+    """Votes about a system by voters of whom there are too many: each favours it, some would by chance.
+
+    Args:
+        votes: with the columns of `integrity.COLUMNS` and `trusted`.
+        battles: fewest battles of a voter with that system.
+        z: smallest surplus of each, standard deviations.
+        chance: that so many voters would have that surplus; of a Poisson count with the share of a normal distribution,
+            twice it for tastes that differ.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    from scipy.stats import norm, poisson
+
+    sides = _sides(votes)
+    table = _favours(sides, battles)
+    asked = table.groupby("system")["z"].transform("size")
+    table = table[table["z"] >= z].assign(asked=asked)
+    table["allies"] = table.groupby("system")["z"].transform("size")
+    table = table[poisson.sf(table["allies"] - 1, 2 * norm.sf(z) * table["asked"]) < chance]
+    ring = worded("one of {} of {} voters who favour ", table["allies"], table["asked"])
+    return _said(sides, ring + _what(table))
+
+
+def _favours(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
+    """Each voter's surplus for each system, with at least so many battles; indexed by voter and system."""
+    table = sides.groupby(["voter", "system"]).agg(
+        count=("surplus", "size"), surplus=("surplus", "sum"), spread=("variance", "sum"), wins=("result", "sum")
+    )
+    table = table[table["count"] >= battles]
+    return table.assign(z=table["surplus"] / np.sqrt(table["spread"]))
+
+
+def _what(table: pd.DataFrame) -> "pd.Series[str]":
+    system = pd.Series(table.index.get_level_values("system"), index=table.index)
+    text = "{} (won {:g} of {} battles, {:.1f} standard deviations above what all votes imply)"
+    return worded(text, system, table["wins"], table["count"], table["z"])
+
+
+def _said(sides: pd.DataFrame, text: "pd.Series[str]") -> "pd.Series[str]":
+    """What is said of a voter and a system, at each vote of theirs."""
+    seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
+    return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
+
+
+def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: int) -> "pd.Series[str]":
+    """Votes about a system by voters without a record, in a stretch of time in which they all favour it.
+
+    Args:
+        votes: with the columns of `integrity.COLUMNS` and `trusted`.
+        seconds: length of the stretch; stretches overlap by half.
+        least: fewest such votes in one stretch.
+        z: smallest surplus, standard deviations.
+        newcomer: a voter with no more votes than this has no record.
+
+    Returns:
+        What was seen, by the index of the vote.
+    """
+    sides = _sides(votes)
+    counts = votes["voter"].map(votes["voter"].value_counts())
+    sides = sides[counts.loc[sides["row"]].to_numpy() <= newcomer]
+    found = []
+    for offset in (0.0, seconds / 2):
+        stretch = ((sides["at"] + offset) // seconds).astype("int64")
+        groups = sides.groupby([sides["system"], stretch])
+        table = groups[["surplus", "variance", "result"]].transform("sum").assign(count=groups["row"].transform("size"))
+        bad = (table["count"] >= least) & (table["surplus"] / np.sqrt(table["variance"]) >= z)
+        text = worded(
+            f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
+            sides.loc[bad, "system"],
+            table.loc[bad, "result"],
+            table.loc[bad, "count"],
+        )
+        found.append(pd.Series(text.to_numpy(), index=sides.loc[bad, "row"], dtype=str))
+    return pd.concat(found).groupby(level=0).first()
+
+
+def _sides(votes: pd.DataFrame) -> pd.DataFrame:
+    """Each vote that counts, once for each of its systems: result, surplus over the expectation, and its variance."""
+    counted = votes[votes["counts"]]
+    expected = _expected(votes[votes["trusted"]], counted)
+    result = counted["outcome"].map(_RESULT).to_numpy(dtype=float)
+    variance = expected * (1 - expected)
+    columns: dict[str, Any] = {
+        "row": counted.index,
+        "voter": counted["voter"].to_numpy(),
+        "at": counted["at"].to_numpy(),
+    }
+    left = pd.DataFrame({**columns, "system": counted["a"].to_numpy(), "result": result, "surplus": result - expected})
+    right = pd.DataFrame(
+        {**columns, "system": counted["b"].to_numpy(), "result": 1 - result, "surplus": expected - result}
+    )
+    return pd.concat([left.assign(variance=variance), right.assign(variance=variance)], ignore_index=True)
+
+
+def _expected(trusted: pd.DataFrame, counted: pd.DataFrame) -> NDArray[np.float64]:
+    """How likely A is to win each battle, by everyone's votes."""
+    table = trusted.groupby(["a", "b", "outcome"]).size().reset_index(name="count")
+    rating = pd.Series(
+        strengths(pd.concat([counted["a"], counted["b"]]).unique(), table.itertuples(index=False, name=None)),
+        dtype=float,
+    )
+    gap = rating[counted["a"]].to_numpy() - rating[counted["b"]].to_numpy()
+    return np.asarray(np.clip(1 / (1 + 10 ** (-gap / 400)), _SURE, 1 - _SURE), dtype=np.float64)

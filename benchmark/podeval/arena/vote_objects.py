@@ -1,0 +1,154 @@
+"""A bucket as a second place of every vote: one object each, written before the vote is acknowledged.
+
+On a Space the disk is lost at a restart, and SQLite is not safe on a bucket's mount; a file that is written once and
+never changed is. Objects lie by voter, decisions of persons beside the votes they are about, so that forgetting a
+person is deleting a folder; who was forgotten lies under `erased`. A half-written object belongs to a vote that was
+never acknowledged and is passed over.
+"""
+
+import base64
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.arena.import_votes import TakenIn, take_in
+from podeval.arena.vote_records import (
+    ErasureRecord,
+    StandingRecord,
+    VoteRecord,
+    erasure_records,
+    read_record,
+    standing_records,
+    to_line,
+    vote_records,
+)
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.files import sync_folder, writing
+from podeval.store.tables import Erasure, Flag, Pseudonym, Vote
+
+Kind = TypeVar("Kind", VoteRecord, StandingRecord, ErasureRecord)
+
+
+class VoteObjects:
+    """The objects in one folder, such as a mounted bucket.
+
+    Args:
+        folder: made where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def write(self, session: Session, vote: str) -> None:
+        """Put a recorded vote into the bucket, and the key of its voter, so that both are there after a restart."""
+        (record,) = vote_records(session, [vote], private=True)
+        place = self._of(record.voter)
+        person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
+        if person is not None:
+            key = base64.b64encode(person.key).decode()
+            self._once(
+                place / "person.json", {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
+            )
+        self._once(place / f"{vote}.json", json.loads(to_line(record)))
+
+    def write_standings(self, session: Session, votes: Iterable[str]) -> None:
+        """Put what a person decided on these votes beside them; what the rules decide, a sweep decides again."""
+        voters = dict(session.execute(select(Vote.id, Vote.voter).where(Vote.id.in_(list(votes)))).tuples().all())
+        decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
+        for record in standing_records(session, session.scalars(decided)):
+            if record.by == "a person":
+                place = self._of(voters[record.vote])
+                self._once(place / f"standing-{record.id}.json", json.loads(to_line(record)))
+
+    def erase(self, pseudonym: str, at: datetime) -> None:
+        """Delete what a voter gave, and keep that it was erased, so that no log brings it back."""
+        record = ErasureRecord.model_validate({"voter": pseudonym, "at": at})
+        self._of(pseudonym)
+        self._once(self.folder / "erased" / f"{pseudonym}.json", json.loads(to_line(record)))
+        with writing(self.folder):
+            shutil.rmtree(self._of(pseudonym), ignore_errors=True)
+            if self._of(pseudonym).exists():
+                raise BadInput(f"cannot delete {self._of(pseudonym)}; delete it by hand")
+
+    def read_back(self, database: Database) -> TakenIn:
+        """Take in every vote that the database does not have; what was erased there is deleted here.
+
+        The bucket is read before anything is written: no other writer waits for a slow mount.
+        """
+        with database.reading() as session:
+            known = {record.voter: record for record in erasure_records(session)}
+        kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
+        erased = (kept | known).values()
+        for erasure in erased:
+            self.erase(erasure.voter, erasure.at)
+        people = list(self._people())
+        votes = sorted(self._read("voters/*/*.json", VoteRecord), key=lambda each: (each.number, each.recorded_at))
+        standings = list(self._read("voters/*/standing-*.json", StandingRecord))
+
+        def work(session: Session) -> TakenIn:
+            for pseudonym, person in people:
+                # Somebody may have been forgotten while the bucket was read.
+                if session.get(Pseudonym, person["identity"]) is None and session.get(Erasure, pseudonym) is None:
+                    session.add(
+                        Pseudonym(
+                            identity=person["identity"],
+                            key=base64.b64decode(person["key"]),
+                            pseudonym=pseudonym,
+                            made_at=datetime.fromisoformat(person["made_at"]),
+                        )
+                    )
+            session.flush()
+            return take_in(session, [*erased, *votes, *standings])
+
+        return database.write(work)
+
+    def _read(self, pattern: str, kind: type[Kind]) -> Iterator[Kind]:
+        for file in sorted(self.folder.glob(pattern)):
+            if file.name != "person.json" and (data := _whole(file)) is not None:
+                record = read_record(data, str(file))
+                if isinstance(record, kind):
+                    yield record
+
+    def _people(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for file in sorted(self.folder.glob("voters/*/person.json")):
+            if (data := _whole(file)) is not None:
+                yield file.parent.name, data
+
+    def _of(self, pseudonym: str) -> Path:
+        if not pseudonym.isalnum():
+            raise BadInput(f"{pseudonym!r} is no pseudonym")
+        return self.folder / "voters" / pseudonym
+
+    def _once(self, file: Path, data: Any) -> None:
+        """Write an object that is not there whole; no rename, which a bucket may not have."""
+        if file.exists() and _whole(file) is not None:
+            return
+        with writing(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with file.open("wb") as made:
+                made.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
+                made.flush()
+                os.fsync(made.fileno())
+            sync_folder(file.parent)
+
+
+def _whole(file: Path) -> Any:
+    """The content of an object; None where it was not written to its end, or its voter was forgotten just now."""
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return None
+    if not text.endswith(b"\n"):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,61 @@
+"""The votes of an arena as the table that ratings are made of."""
+
+import pandas as pd
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session, aliased
+
+from podeval.store.operator_settings import closed_dimensions
+from podeval.store.tables import Battle, Item, Output, System, Vote
+
+COLUMNS = (
+    "vote", "number", "voter", "system_a", "system_b", "outcome", "item", "dimension", "capability", "seconds_a",
+    "seconds_b", "loudness_a", "loudness_b", "standing",
+)  # fmt: skip
+"""`seconds_*`: length of the whole output; `loudness_*`: LUFS, NaN where there is none."""
+
+PUBLIC_COLUMNS = tuple(name for name in COLUMNS if not name.startswith(("seconds_", "loudness_")))
+"""What everybody may read while people vote: a length to the sample names the system of the sound that has it."""
+
+
+def rating_table(session: Session, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
+    """Votes in the order in which they were recorded, with `COLUMNS`.
+
+    Skipped and repeated battles are left out.
+
+    Args:
+        session: of the database.
+        dimension: only of this one.
+        excluded: with those that do not count in the public rating.
+    """
+    a, b = aliased(Output), aliased(Output)
+    query = (
+        select(
+            Vote.id, Vote.number, Vote.voter, a.system, b.system, Vote.outcome, Battle.item, Battle.dimension,
+            Battle.capability, a.seconds, b.seconds, a.loudness, b.loudness, Vote.standing,
+        )
+        .join(Battle, Vote.battle == Battle.id)
+        .join(a, Battle.output_a == a.id)
+        .join(b, Battle.output_b == b.id)
+        .where(Battle.purpose == "rating", Vote.outcome != "skip")
+        .order_by(Vote.number)
+    )  # fmt: skip
+    if dimension is not None:
+        query = query.where(Battle.dimension == dimension)
+    if not excluded:
+        query = query.where(Vote.standing == "counted")
+    table = pd.DataFrame(session.execute(query).all(), columns=list(COLUMNS))
+    numbers = ("seconds_a", "seconds_b", "loudness_a", "loudness_b")
+    return table.astype(dict.fromkeys(numbers, float))
+
+
+def dimensions_of(session: Session) -> list[str]:
+    """Dimensions that no operator closed, with an item that two systems at least answered, by name."""
+    answered = (
+        select(Item.dimension)
+        .join(Output, Output.item == Item.id)
+        .join(System, Output.system == System.id)
+        .where(Item.active, Output.active, System.active, Output.audio != "")
+        .group_by(Item.dimension, Item.id)
+        .having(func.count(func.distinct(Output.system)) > 1)
+    )
+    return sorted(set(session.scalars(answered)) - closed_dimensions(session))

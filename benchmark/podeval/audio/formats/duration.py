@@ -1,0 +1,78 @@
+"""How long a file of audio is, without decoding it."""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from podeval.audio.formats.container import Container, identify, open_regular
+from podeval.errors import BadAudio
+
+_TIMED = ("ogg", "matroska", "mp4")
+
+
+def container_and_seconds(path: Path) -> tuple[str, float]:
+    """What a file of audio is, and how long: by its header where that says so, else by the times of its packets.
+
+    Returns:
+        The container's name (see `Container`), and seconds.
+
+    Raises:
+        BadAudio: no such file, not audio, shorter than it states, or nothing to play in it.
+    """
+    import av
+
+    path = Path(path)
+    with open_regular(path) as file:
+        container = identify(file, path)
+        size = file.seek(0, os.SEEK_END)
+        if container.stated_bytes is not None and container.stated_bytes > size:
+            raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
+        file.seek(0)
+        try:
+            seconds = container.stated_seconds or _sndfile_seconds(file, container) or _packet_seconds(file, container)
+        except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
+            raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
+    if not seconds:
+        raise BadAudio(f"{str(path)!r} is {container.name}, but holds no audio.")
+    return container.name, seconds
+
+
+def _sndfile_seconds(file: BinaryIO, container: Container) -> float | None:
+    if container.reader != "soundfile":
+        return None
+    import soundfile
+
+    return float(soundfile.info(file).duration)
+
+
+def _packet_seconds(file: BinaryIO, container: Container) -> float:
+    """What the container says, else from the first to the last packet; with no way to other files."""
+    import av
+
+    with av.open(
+        file,
+        mode="r",
+        format=container.demuxer,
+        container_options={"protocol_whitelist": "none", "enable_drefs": "0", "use_absolute_path": "0"}
+        if container.demuxer == "mov"
+        else {"protocol_whitelist": "none"},
+        metadata_errors="replace",
+        io_open=_refuse_to_open,
+    ) as source:
+        if not source.streams.audio:
+            return 0.0
+        # Of bare MP3 and AAC streams this would be a guess by the first frames' bit rate.
+        if container.name in _TIMED and source.duration:
+            return float(source.duration / av.time_base)
+        stream = source.streams.audio[0]
+        begin, end = None, 0
+        # Whole ticks: hours have hundreds of thousands of packets, and fractions are slow.
+        for packet in source.demux(stream):
+            if packet.pts is not None:
+                begin = packet.pts if begin is None else min(begin, packet.pts)
+                end = max(end, packet.pts + (packet.duration or 0))
+        return float((end - begin) * stream.time_base) if begin is not None and stream.time_base else 0.0
+
+
+def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
+    raise PermissionError(f"an audio file asked for {url!r}")

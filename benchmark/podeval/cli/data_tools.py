@@ -1,0 +1,330 @@
+"""`podeval data`: material for benchmarks and listening tests."""
+
+import codecs
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple
+
+import typer
+
+from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.text import dialogue_segments
+
+if TYPE_CHECKING:
+    from podeval.analysis import Recording
+    from podeval.text.dialogue_segments import DialogueClip, Segment, Selection
+
+    Draw = Callable[[Sequence[DialogueClip]], Selection]
+
+data = typer.Typer(
+    help="Material for benchmarks and listening tests.\n\nExample: podeval data segments episode.wav --json",
+    no_args_is_help=True,
+)
+
+_DIARISED = b"[Speaker"
+_LATE = 1.0
+
+
+class _Outputs(NamedTuple):
+    """Where the files go that were asked for."""
+
+    clips: Path | None
+    summary: Path | None
+    transcript: Path | None
+
+    @property
+    def cutting(self) -> bool:
+        """Whether a recording is needed."""
+        return bool(self.clips or self.summary)
+
+
+@data.command()
+def segments(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="a diarised transcript, or audio")],
+    audio: Annotated[
+        Path | None, typer.Option(help="the recording of a transcript, for --clips-out and --summary-out")
+    ] = None,
+    clips_out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="cut the clips into this folder, as 16 kHz mono WAV")
+    ] = None,
+    summary_out: Annotated[
+        Path | None, typer.Option(metavar="FILE.wav", help="write the first, middle and last minute, a tone between")
+    ] = None,
+    transcript_out: Annotated[
+        Path | None, typer.Option(metavar="FILE.txt", help="write the diarised transcript that the clips come from")
+    ] = None,
+    select: Annotated[
+        int | None,
+        typer.Option(min=1, help="draw so many clips by length; 2 where only another option of the draw is given"),
+    ] = None,
+    min_seconds: Annotated[float | None, typer.Option(help="shortest clip to select; 15 unless told")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="longest clip to select; 25 unless told")] = None,
+    seed: Annotated[int | None, typer.Option(help="of the draw; 0 unless told")] = None,
+    most_seconds: Annotated[
+        float, typer.Option(min=0, help="a side of a clip ends with the segment that passes this")
+    ] = dialogue_segments.MOST_SECONDS,
+    back: Annotated[int, typer.Option(min=1, help="most segments before the turn")] = dialogue_segments.BACK,
+    forward: Annotated[int, typer.Option(min=1, help="most segments after the turn")] = dialogue_segments.FORWARD,
+    language: Annotated[str | None, typer.Option(help="spoken in the audio, such as en; detected unless told")] = None,
+    profile: Annotated[str, typer.Option(help="whose models hear the audio: embedded or reference")] = "embedded",
+    allow_upsampling: Annotated[
+        bool, typer.Option("--allow-upsampling", help="hear recordings below a model's rate all the same")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Find the clips of a conversation in which one speaker hands over to another, as PodEval does.
+
+    FILE is a diarised transcript, lines of the form `[Speaker NAME] [start-end]: text`, or audio, which is transcribed
+    and diarised first.
+
+    Example: podeval data segments diarized_transcription.txt --json
+
+    Example: podeval data segments episode.wav --select 2 --clips-out clips --summary-out summary.wav
+    """
+    from podeval.models import registry
+
+    registry.require_profile(profile)
+    draw = _draw(select, min_seconds, max_seconds, seed)
+    group = partial(dialogue_segments.dialogue_clips, most_seconds=most_seconds, back=back, forward=forward)
+    outputs = _Outputs(clips_out, summary_out, transcript_out)
+    _check_outputs(outputs, [path for path in (file, audio) if path])
+    options = {"profile": profile, "allow_upsampling": allow_upsampling}
+    found: dict[str, Any] = {"clips": []}
+    try:
+        _find(found, file, audio, outputs, group, draw, language, options)
+        code = 0 if found["clips"] else 1
+    except PodevalError as refusal:
+        found |= {"clips": [], "reason": str(refusal)}
+        code = 1 if isinstance(refusal, CannotScore | ModelMissing) else 2
+    if "reason" in found:
+        _say(f"podeval: {found['reason']}")
+    if as_json:
+        print(json.dumps(found, ensure_ascii=False, allow_nan=False))
+    else:
+        _print(found)
+    raise typer.Exit(code)
+
+
+def _find(
+    found: dict[str, Any],
+    file: Path,
+    audio: Path | None,
+    outputs: _Outputs,
+    group: "Callable[[Sequence[Segment]], list[DialogueClip]]",
+    draw: "Draw | None",
+    language: str | None,
+    options: dict[str, Any],
+) -> None:
+    """Fill in everything that is printed; files are written on the way."""
+    recording: Recording | None
+    for folder in (outputs.clips, *(path.parent for path in (outputs.summary, outputs.transcript) if path)):
+        if folder:
+            _require_writable(folder)
+    text = _transcript_text(file)
+    if text is None:
+        if audio:
+            raise BadInput(f"{file} is audio itself; leave out --audio {audio}")
+        recording = _opened(found, file, outputs, options)
+        spoken = _heard(found, recording, language)
+    else:
+        spoken = _parsed(file, text)
+        recording = _opened(found, _recording_of(file, audio, outputs), outputs, options) if outputs.cutting else None
+    if outputs.transcript:
+        _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
+    clips = group(spoken)
+    if not clips:
+        found["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
+    elif draw:
+        clips = _selected(found, draw(clips))
+    if recording and outputs.clips:
+        _write_clips(recording, clips, outputs.clips)
+    for clip in clips:
+        found["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
+
+
+def _parsed(file: Path, text: str) -> "list[Segment]":
+    try:
+        return dialogue_segments.parse_diarised(text)
+    except BadInput as error:
+        raise BadInput(f"{file} is text, so it is read as a diarised transcript: {error}") from None
+
+
+def _recording_of(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
+    if audio is None:
+        option = "--clips-out" if outputs.clips else "--summary-out"
+        raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
+    return audio
+
+
+def _opened(found: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
+    """The recording; its summary, which takes no hearing, is written at once."""
+    from podeval.analysis import Recording
+    from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
+
+    recording = Recording.open(path, **options)
+    if outputs.summary:
+        starts = minutes(len(recording.samples), recording.rate)
+        if starts is None:
+            _say(f"{path} is shorter than three minutes; {outputs.summary} holds all of it, without cuts")
+        begins = [start / recording.rate for start in starts or ()]
+        spans = [(start, start + MINUTE) for start in begins] or [(0.0, recording.duration)]
+        _require_sound(recording, spans)
+        _write(outputs.summary, pcm16_wav(summary(recording.samples, recording.rate), recording.rate))
+        excerpts = [{"start": round(start, 3), "end": round(end, 3)} for start, end in spans]
+        found["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
+    return recording
+
+
+def _transcript_text(path: Path) -> str | None:
+    """The text of a text file, or None for audio.
+
+    Raises:
+        BadAudio: missing, empty, a directory, or neither audio nor text; says what it looks like.
+        BadInput: a transcript in another encoding than UTF-8 or UTF-16.
+    """
+    from podeval.audio.formats.container import identify, open_regular
+
+    with open_regular(path) as file:
+        try:
+            identify(file, path)
+        except BadAudio as refusal:
+            file.seek(0)
+            return _decoded(file, path, refusal)
+    return None
+
+
+def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
+    """The file as text, where its beginning is text; else what it was refused for as audio."""
+    head = file.read(4096)
+    utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8")()
+    try:
+        text = decoder.decode(head)
+        if "\0" in text:
+            raise refusal
+        return text + decoder.decode(file.read(), final=True)
+    except UnicodeDecodeError as error:
+        if head.lstrip().startswith(_DIARISED):
+            raise BadInput(f"{path} is a transcript, but not in UTF-8 ({error}); save it as UTF-8") from None
+        raise refusal from None
+
+
+def _heard(found: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
+    """The segments of a recording."""
+    from podeval import progress
+    from podeval.analysis.diarised_transcript import diarised_transcript
+    from podeval.cli.progress_bar import Steps
+    from podeval.models import registry
+
+    _say(f"{recording.name}: transcribing and diarising {recording.duration / 60:.1f} minutes of audio")
+    with (
+        Steps(Path(recording.name).name) as steps,
+        progress.listen(lambda what, done, of: steps.step(what, int(done), int(of))),
+    ):
+        transcript = diarised_transcript(recording, language)
+    left_out = len(transcript.nobody)
+    if left_out:
+        total = left_out + len(transcript.segments)
+        _say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
+    models = {job: registry.card(job, recording.profile).id for job in ("transcriber", "diarizer")}
+    found["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
+    return list(transcript.segments)
+
+
+def _selected(found: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
+    """The clips drawn; fewer than asked for, or none, is said."""
+    found["selection"] = selection.to_json()
+    limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
+    if not selection.clips:
+        found["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
+    elif selection.found < selection.asked:
+        _say(f"clips of {limits}: {selection.found} found, {selection.asked} asked for; all found are taken")
+    return list(selection.clips)
+
+
+def _write_clips(recording: "Recording", clips: "list[DialogueClip]", folder: Path) -> None:
+    from podeval.audio.excerpts import CLIP_RATE, cut, pcm16_wav
+
+    # Before anything is written: the times may be those of another recording.
+    for clip in clips:
+        if clip.start >= recording.duration:
+            raise BadInput(
+                f"clip {clip.number} begins at {clip.start:.2f} s, but {recording.name} lasts {recording.duration:.2f} "
+                "s; is it the recording of this transcript?"
+            )
+    if late := [clip for clip in clips if clip.end > recording.duration + _LATE]:
+        _say(f"cut short at the end of {recording.name}: clip {', '.join(str(clip.number) for clip in late)}")
+    _require_sound(recording, [(clip.start, clip.end) for clip in clips])
+    for clip in clips:
+        samples = cut(recording.samples, recording.rate, clip.start, clip.end)
+        _write(folder / clip.file_name, pcm16_wav(samples, CLIP_RATE))
+
+
+def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]]) -> None:
+    """Refuse to export silence; only what is exported is looked at, so that hours of audio are not read for it."""
+    frames = ((round(start * recording.rate), round(end * recording.rate)) for start, end in spans)
+    if spans and not any(recording.samples[start:end].any() for start, end in frames):
+        raise CannotScore(f"{recording.name} is digital silence where it is cut; check how it was exported")
+
+
+def _draw(count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None) -> "Draw | None":
+    """How to select; None where no option asks for it."""
+    if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
+        return None
+    low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds
+    high = dialogue_segments.MAX_SECONDS if max_seconds is None else max_seconds
+    if not 0 <= low <= high < float("inf"):
+        raise BadInput(f"--min-seconds {low:g} and --max-seconds {high:g} leave no clip; give a low and a high limit")
+    many = dialogue_segments.SELECTED if count is None else count
+    return partial(dialogue_segments.select, count=many, min_seconds=low, max_seconds=high, seed=seed or 0)
+
+
+def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
+    """Refuse to write over what is read, or WAV under another name.
+
+    Raises:
+        BadInput: see above.
+    """
+    if outputs.summary and outputs.summary.suffix.lower() != ".wav":
+        raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
+    for path in (outputs.summary, outputs.transcript):
+        if path and os.path.realpath(path) in [os.path.realpath(given) for given in inputs]:
+            raise BadInput(f"{path} is read and would be overwritten; choose another name")
+
+
+def _require_writable(folder: Path) -> None:
+    """Try to write where the folder is or would be made, before hours of hearing.
+
+    Raises:
+        BadInput: it cannot be done.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=next(path for path in (folder, *folder.parents) if path.exists())):
+            return
+    except OSError as error:
+        raise BadInput(f"cannot write to {folder}: {error.strerror}; choose a folder that you can write to") from None
+
+
+def _print(found: dict[str, Any]) -> None:
+    for clip in found["clips"]:
+        start, end = clip["time_range"]["start"], clip["time_range"]["end"]
+        name = clip.get("audio_file", "")
+        print(
+            f"{start:.2f}-{end:.2f} ({end - start:.2f} s)  {clip['first_speaker']} → {clip['second_speaker']}"
+            f"{f'  {name}' if name else ''}\n    {clip['text']}"
+        )
+
+
+def _write(path: Path, content: bytes) -> None:
+    from podeval.store.files import write_whole
+
+    write_whole(path, content)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

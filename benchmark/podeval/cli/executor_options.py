@@ -1,0 +1,58 @@
+"""Where `podeval run` does its work, by its options."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podeval.runs.executor import Executor
+    from podeval.runs.generate import Speaking
+    from podeval.runs.multi_gpu import Group
+
+
+class Where(StrEnum):
+    """Executors by name."""
+
+    LOCAL = "local"
+    RAY = "ray"
+
+
+@contextmanager
+def spread(
+    where: Where, workers: int, address: str, cpus: float, gpus: float, together: "Group | None" = None
+) -> Iterator[tuple["Executor", "Speaking"]]:
+    """Who measures and who makes built-in systems speak, for as long as the block runs.
+
+    Args:
+        where: on this machine, or on a Ray cluster.
+        workers: processes; 0 for as many as there is room for.
+        address: of the cluster.
+        cpus: that each of its processes takes.
+        gpus: the same.
+        together: the processes that `accelerate launch` started; each speaks its share.
+
+    Raises:
+        BadInput: the cluster does not answer, or options do not go together.
+        ModelMissing: Ray is not installed.
+    """
+    from podeval.errors import BadInput
+    from podeval.runs.executor import Workers
+    from podeval.runs.generate import Voicing
+    from podeval.runs.multi_gpu import Shares
+
+    if where == Where.RAY and together:
+        raise BadInput("accelerate launch and --executor ray are two ways to spread one run; take one of them")
+    if where == Where.RAY:
+        from podeval.runs.ray_executor import Ray
+
+        # Ray prints what it hears of nodes on standard output, which is the board's.
+        with Ray(address, workers=workers, cpus=cpus, gpus=gpus) as cluster, redirect_stdout(sys.stderr):
+            yield cluster, Voicing(cluster)
+        return
+    if address or gpus or cpus != 1:
+        raise BadInput("--address, --cpus-per-worker and --gpus-per-worker are for --executor ray")
+    with Workers(workers or len(os.sched_getaffinity(0))) as processes:
+        yield processes, Shares(together) if together else Voicing()

@@ -1,0 +1,122 @@
+"""Write what is made from declarations into a checkout: metric Spaces, dataset cards, README's table, pages of docs.
+
+`python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
+"""
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+from podeval.datasets import card
+from podeval.datasets import catalogue as datasets
+from podeval.judges.prompt import RULES, Prompt
+from podeval.metrics.catalogue import all_metrics
+from podeval.metrics.declaration import Metric
+from podeval.metrics.description import range_text
+from podeval.metrics.prompts import PROTOCOLS
+from podeval.metrics.space_files import sources
+from podeval.systems.adapters.tables import adapters_table, presets_table
+
+_MARKED = re.compile(r"(<!-- metrics table:.*?-->\n).*?(<!-- /metrics table -->)", re.DOTALL)
+
+
+def pages(checkout: Path) -> dict[Path, str]:
+    """Every generated file of a checkout with the content it should have."""
+    found = {
+        checkout / "hf_metrics" / metric.name / name: content
+        for metric in all_metrics()
+        for name, content in sources(metric).items()
+    }
+    found |= {
+        checkout / "dataset_builders" / name / "README.md": card.text(datasets.get(name), {}) for name in datasets.NAMES
+    }
+    readme = checkout / "README.md"
+    found[readme] = _MARKED.sub(
+        lambda marks: f"{marks[1]}\n{summary_table()}\n{marks[2]}", readme.read_text(encoding="utf-8")
+    )
+    found[checkout / "docs" / "metrics.md"] = metrics_page()
+    adapters = checkout / "docs" / "adapters.md"
+    found[adapters] = _filled(
+        adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
+    )
+    found[checkout / "docs" / "judge-prompts.md"] = prompts_page()
+    return found
+
+
+def _filled(page: str, tables: dict[str, str]) -> str:
+    """A page with its marked tables as they should be."""
+    for name, table in tables.items():
+        found = re.search(rf"<!-- {name} table:.*?-->\n(.*?)<!-- /{name} table -->", page, re.DOTALL)
+        if found:
+            page = f"{page[: found.start(1)]}\n{table}\n{page[found.end(1) :]}"
+    return page
+
+
+def summary_table() -> str:
+    """One line a metric: its key, direction, what it says, its paper."""
+    lines = ["| metric | says | better | from |", "| --- | --- | --- | --- |"]
+    for metric in all_metrics():
+        link = f"[{metric.title}](hf_metrics/{metric.name}/README.md)"
+        says = metric.about.partition(": ")[2].rstrip(".") or metric.about
+        lines.append(f"| {link} | {says} | {metric.headline.better} | {metric.paper} |")
+    return "\n".join(lines) + "\n"
+
+
+def metrics_page() -> str:
+    """Every metric with its keys, choices and the docstring that says how it is computed."""
+    parts = ["# Metrics\n\nMade from the declarations by `python -m podeval.cli.generate_docs`.\n"]
+    parts += [_section(metric) for metric in all_metrics()]
+    return "\n".join(parts)
+
+
+def _section(metric: Metric) -> str:
+    lines = [f"## {metric.title} (`{metric.name}`)\n", metric.documentation, ""]
+    lines += ["| key | better | unit | range | what |", "| --- | --- | --- | --- | --- |"]
+    lines += [f"| `{k.name}` | {k.better} | {k.unit} | {range_text(k)} | {k.about} |" for k in metric.keys]
+    lines.append("")
+    for choice in metric.parameters:
+        values = ", ".join(f"`{value}`" for value in choice.choices) or f"`{choice.default}` by default"
+        lines.append(f"- `{choice.name}`: {choice.about} ({values})")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def prompts_page() -> str:
+    """Every prompt of every protocol as a judge reads it, with what it follows and how it differs from that."""
+    parts = [
+        "# What judges are asked\n\nMade from the prompts by `python -m podeval.cli.generate_docs`. The wording is podeval's own; "
+        "what is judged, the scales and the points are the papers'. A prompt's id is made of its wording, the schema "
+        "of its answer and the rules that keep material apart from instructions, and is part of every protocol. To "
+        "a system text are added those rules and the schema:\n\n" + _quoted(RULES.strip()),
+    ]
+    for title, module, prompts in PROTOCOLS:
+        parts.append(f"## {title}\n\n{inspect.getdoc(module)}")
+        parts += [_prompt_section(prompt) for prompt in prompts]
+    return "\n\n".join(parts) + "\n"
+
+
+def _prompt_section(prompt: Prompt) -> str:
+    schema = json.dumps(prompt.schema, ensure_ascii=False, indent=1)
+    return (
+        f"### `{prompt.name}`, version {prompt.version}\n\nId `{prompt.id}`. After: {prompt.source}.\n\n"
+        f"System:\n\n{_quoted(prompt.system.strip())}\n\nRequest:\n\n{_quoted(prompt.template.strip())}\n\n"
+        f"<details><summary>Schema of the answer</summary>\n\n```json\n{schema}\n```\n\n</details>"
+    )
+
+
+def _quoted(text: str) -> str:
+    return f"```text\n{text}\n```"
+
+
+def main() -> None:
+    """Write every page whose content is not current."""
+    checkout = Path(__file__).resolve().parents[3]
+    for path, content in pages(checkout).items():
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+            print(path.relative_to(checkout))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""`podeval report evaluators` and `podeval report papers`: how raters agree, and what of the papers follows."""
+
+import json
+import sys
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.database import DEFAULT, RUNS, Runs, existing_place, is_there, place_of
+from podeval.errors import BadInput
+
+if TYPE_CHECKING:
+    from podeval.leaderboard.evaluators import Finding
+
+AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
+
+
+def evaluators(
+    runs: Runs = RUNS,
+    votes: Annotated[
+        list[Path] | None,
+        typer.Option(help="CSV with first, second, outcome (and voter, group of voters); may be repeated"),
+    ] = None,
+    scores: Annotated[
+        list[Path] | None, typer.Option(help="CSV with system, item, score, rater (and measure); may be repeated")
+    ] = None,
+    database: Annotated[
+        str,
+        typer.Option(
+            envvar="DATABASE_URL",
+            help="whose votes and listening tests count too; without files, podeval.db in the folder of runs",
+        ),
+    ] = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """How people and judges agree as raters: pairs told apart by the gap of their ratings, groups of voters on the
+    systems both saw, and every rater against the mean of the others.
+
+    Example: podeval report evaluators --votes votes.csv --scores listeners.csv
+
+    Example: podeval report evaluators --runs runs --json
+    """
+    from podeval.leaderboard.evaluators import of_marks, of_votes, votes_of_file
+    from podeval.leaderboard.validity import marks_of_file
+
+    files = [*(votes or []), *(scores or [])]
+    if not files and not is_there(place_of(database, runs)):
+        raise BadInput(
+            f"there is nothing to look into: --votes FILE, --scores FILE, or --database with votes or listening tests; "
+            f"there is no {place_of(database, runs)}"
+        )
+    found: list[Finding] = []
+    for path in votes or []:
+        found += of_votes(path.stem, votes_of_file(path))
+    for path in scores or []:
+        for measure, marks in marks_of_file(path).items():
+            found += of_marks(measure, marks)
+    if database or not files:
+        found += _of_database(existing_place(database, runs))
+    for finding in found:
+        print(json.dumps(asdict(finding), ensure_ascii=False) if as_json else finding.says)
+    if not found:
+        print("there are no votes and no marks of two raters", file=sys.stderr)
+        raise typer.Exit(1)
+
+
+def _of_database(place: str) -> "list[Finding]":
+    from podeval.arena.vote_table import rating_table
+    from podeval.leaderboard.evaluators import of_marks, of_votes
+    from podeval.leaderboard.validity import marks_of_listening_tests
+    from podeval.store.database import Database
+
+    found: list[Finding] = []
+    with Database(place) as opened:
+        with opened.reading() as session:
+            table = rating_table(session)
+        for dimension, part in table.groupby("dimension") if len(table) else ():
+            rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
+            found += of_votes(str(dimension), [{str(name): str(v) for name, v in row.items()} for row in rows])
+        for measure, marks in marks_of_listening_tests(opened).items():
+            found += of_marks(measure, marks)
+    return found
+
+
+def papers(as_json: AsJson = False) -> None:
+    """What of the papers' printed figures follows from others they print: printed, recomputed, and the difference.
+
+    Example: podeval report papers
+
+    Example: podeval report papers --json
+    """
+    from podeval.leaderboard.papers import PaperFigure, recomputed
+
+    tables: dict[tuple[str, str], list[PaperFigure]] = defaultdict(list)
+    for figure in recomputed():
+        tables[figure.paper, figure.table].append(figure)
+        if as_json:
+            said = asdict(figure) | {"difference": figure.difference, "follows": figure.follows}
+            print(json.dumps(said, ensure_ascii=False))
+    if as_json:
+        return
+    for (paper, table), figures in tables.items():
+        tried = [figure for figure in figures if figure.recomputed is not None]
+        if not tried:
+            print(f"{paper} {table}: {figures[0].figure} cannot be recomputed: {figures[0].why_not}")
+            continue
+        print(f"{paper} {table}: {sum(f.follows for f in tried)} of {len(tried)} figures follow to the printed digits")
+        for figure in tried:
+            if not figure.follows:
+                print(
+                    f"  {figure.figure}: printed {figure.printed:g}, recomputed {figure.recomputed:.4g}, "
+                    f"difference {figure.difference:+.4f}"
+                )
+        reasons: dict[str, int] = defaultdict(int)
+        for figure in figures:
+            if figure.why_not:
+                reasons[figure.why_not] += 1
+        for why, count in reasons.items():
+            print(f"  {count} cannot be recomputed: {why}")

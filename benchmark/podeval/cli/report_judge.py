@@ -1,0 +1,101 @@
+"""`podeval report judge`, `podeval judge replay` and `podeval judge install`: records audited, models fetched."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podeval.errors import BadInput
+
+Folders = Annotated[list[Path], typer.Argument(metavar="FOLDER", help="records of judges: what --records named")]
+
+
+def audit(
+    folders: Folders,
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="the judge's scores: what `podeval measure --json` printed, or a CSV with item and score"),
+    ] = None,
+    human: Annotated[
+        Path | None, typer.Option(help="people's scores of the same items: a CSV with item, score and perhaps rater")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="which value of the scores, where there are several")] = None,
+    page: Annotated[Path | None, typer.Option(help="write the audit as Markdown to this file too")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Audit judges over their records: order, place, length, repeats, parsing, people, each other.
+
+    A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one
+    half (at least 50 pairs, ties left out), or while it is declared a trial model. Exit code 1 where one is.
+
+    Example: podeval report judge records/
+
+    Example: podeval report judge records/ --scores scores.jsonl --human listeners.csv --key script_quality
+    """
+    from podeval.leaderboard import judge_audit as auditing
+    from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
+    from podeval.leaderboard.judge_audit_page import page as as_page
+    from podeval.leaderboard.judge_audit_page import plain
+    from podeval.metrics.judge_answers import read_answers
+    from podeval.store.copies import register
+
+    if (scores is None) != (human is None):
+        raise BadInput("--scores and --human go together: the judge's scores, and people's of the same items")
+    judges = read_answers(folders)
+    audits = [auditing.audit(judge) for judge in judges]
+    alike = auditing.between_judges(judges)
+    people = agreement_with_people(read_scores(scores, key), read_people(human, key)) if scores and human else None
+    if page:
+        register("report", [page], None)
+        try:
+            page.write_text(as_page(audits, alike, people), encoding="utf-8")
+        except OSError as error:
+            raise BadInput(f"cannot write {page}: {error.strerror}") from None
+    if as_json:
+        print(json.dumps(plain(audits, alike, people), ensure_ascii=False, allow_nan=False))
+    else:
+        print(as_page(audits, alike, people), end="")
+    raise typer.Exit(int(any(found.unfit for found in audits)))
+
+
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="records of judges")],
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object an answer on standard output")] = False,
+) -> None:
+    """Show every answer in the records as it is read today; nobody is asked.
+
+    Example: podeval judge replay records/ --json
+    """
+    from podeval.metrics.judge_answers import read_answers
+
+    for judge in read_answers([folder]):
+        for given in judge.given:
+            line = {"judge": judge.id, "prompt": given.prompt, "seed": given.seed, "answer": given.value.model_dump()}
+            if as_json:
+                print(json.dumps(line, ensure_ascii=False, allow_nan=False))
+            else:
+                leaves = "  ".join(f"{place} {value}" for place, value in given.leaves.items())
+                print(f"{given.prompt}  seed {given.seed}  {leaves}")
+        print(
+            f"{judge.id}: {judge.asked} questions, {len(judge.given)} answers, {judge.unanswered} without a usable one",
+            file=sys.stderr,
+        )
+
+
+def install(
+    judge: Annotated[str, typer.Argument(metavar="JUDGE", help="transformers:OWNER/NAME@COMMIT, or its YAML file")],
+) -> None:
+    """Fetch the files of a local judge from the Hub, at its commit; safetensors only, and no code.
+
+    Example: podeval judge install transformers:RMSnow/SpeechJudge-GRM@0123456789abcdef0123456789abcdef01234567
+    """
+    from podeval.judges.judge import judge_named
+    from podeval.models.chat_transformers import install as fetch
+
+    found = judge_named(judge)
+    if found.backend != "transformers":
+        raise BadInput(f"{judge} needs nothing from the Hub; only transformers:OWNER/NAME@COMMIT is installed")
+    folder = fetch(found.model, str(found.revision), lambda line: print(line, file=sys.stderr))
+    print(folder)

@@ -1,0 +1,181 @@
+"""`podeval run` and `podeval demo`: systems on benchmarks."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podeval.cli.database import place_of
+from podeval.cli.executor_options import Where, spread
+from podeval.cli.judge_refresh import Refresh
+from podeval.errors import BadInput, ModelMissing
+
+if TYPE_CHECKING:
+    from podeval.runs.run import Request
+    from podeval.systems.speech import SpeakingSystem
+
+DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
+RUNS = Path("runs")
+
+Out = Annotated[Path, typer.Option("--out", help="folder of runs; finished work in it is not repeated")]
+
+
+def run(
+    system: Annotated[
+        str, typer.Argument(help="a built-in system's name, or the path of a submission.yaml of kind builtin")
+    ],
+    benchmark: Annotated[str, typer.Option(help="which benchmark")] = "real_pod",
+    split: Annotated[str, typer.Option(help="which of its splits; the one that ships with podeval by default")] = "",
+    track: Annotated[str, typer.Option(help="which of its tracks; the split's first by default")] = "",
+    profile: Annotated[str, typer.Option(help="whose models: embedded or reference")] = "embedded",
+    seed: Annotated[int, typer.Option(help="of the generation, where the system has one")] = 0,
+    workers: Annotated[int, typer.Option(min=0, help="processes; 0 is one a core, or what a Ray cluster has")] = 0,
+    executor: Annotated[Where, typer.Option(help="where it is done: on this machine or a Ray cluster")] = Where.LOCAL,
+    address: Annotated[str, typer.Option(help="of the Ray cluster: host:port, auto; one is started by default")] = "",
+    cpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes")] = 1.0,
+    gpus_per_worker: Annotated[float, typer.Option(help="that each Ray process takes, such as 0.5")] = 0.0,
+    data: Annotated[Path | None, typer.Option(help="the dataset's folder, from `podeval data build`; ./NAME")] = None,
+    judge: Annotated[str, typer.Option(help="who judges, where a metric asks; see docs/judges.md")] = "",
+    records: Annotated[Path | None, typer.Option(help="folder of the judge's raw answers")] = None,
+    refresh: Refresh = None,
+    out: Out = RUNS,
+) -> None:
+    """Evaluate a system on a benchmark: it speaks, podeval measures; resumable at any point.
+
+    Example: podeval run hibari_piper --benchmark real_pod --split demo
+
+    Example: podeval run espeak_ng --benchmark lfs_bench --split test --data ./lfs_bench
+
+    Example: podeval run hibari_piper --executor ray --address 10.0.0.1:6379 --gpus-per-worker 0.5
+    """
+    from podeval import benchmarks as known
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.terminal_table import print_board
+    from podeval.metrics.judge_use import Bench
+    from podeval.runs.multi_gpu import group, speak_share
+    from podeval.runs.run import Request
+    from podeval.store.copies import register
+
+    chosen = known.get(benchmark)
+    part = chosen.split(split) if split else chosen.first_split
+    if records:
+        register("records", [records], out)
+    bench = Bench(judge, records, refresh=refresh.value if refresh else "")
+    plain = Request(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
+    together = group()
+    if together and together.rank:
+        speak_share(_found(system)[0], plain, together)
+        return
+    with spread(executor, workers, address, cpus_per_worker, gpus_per_worker, together) as (measuring, speaking):
+        complete = _evaluate(system, replace(plain, executor=measuring, speaking=speaking))
+    build(out)
+    print_board(out, profile)
+    raise typer.Exit(0 if complete else 1)
+
+
+def demo(
+    out: Annotated[Path, typer.Option("--out", help="folder of runs; a second call resumes")] = Path(".demo/runs"),
+    serve: Annotated[bool, typer.Option(help="serve the board when done")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="of the board on 127.0.0.1")] = 7860,
+    workers: Annotated[int, typer.Option(help="measuring processes; 0 is one a core")] = 0,
+) -> None:
+    """Evaluate two baseline voices and three controls on six short podcasts, then show the board.
+
+    Example: podeval demo --no-serve
+    """
+    from podeval import benchmarks as known
+    from podeval.cli.board import open_board, require_board
+    from podeval.leaderboard.build import build
+    from podeval.leaderboard.terminal_table import print_board
+    from podeval.runs.executor import Workers
+    from podeval.runs.run import Request
+
+    if serve:
+        require_board("127.0.0.1", port)
+    benchmark = known.get("real_pod")
+    _say(f"Evaluating {len(DEMO_SYSTEMS)} systems on {len(benchmark.items('demo'))} podcasts of about 50 s.")
+    _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
+    complete = True
+    with Workers(workers or _cores()) as executor:
+        request = Request(benchmark, "demo", "voice", out, executor=executor)
+        for system in DEMO_SYSTEMS:
+            try:
+                complete = _evaluate(system, request) and complete
+            except ModelMissing as absence:
+                complete = False
+                _say(f"{system}: left out: {absence}")
+    build(out)
+    print_board(out)
+    _into_arena(out)
+    if serve:
+        open_board(out, "127.0.0.1", port)
+    elif not complete:
+        _say("Some scores are missing, above it says why; `podeval doctor` says what can be installed.")
+
+
+def _into_arena(runs: Path) -> None:
+    """Let the demo's systems meet in the arena of the board that is served next."""
+    from podeval.arena.from_runs import manifest_of
+    from podeval.arena.manifest import add
+    from podeval.store.database import Database
+
+    found = manifest_of(runs, benchmark="real_pod", split="demo")
+    if not found.outputs:
+        return
+    try:
+        with Database(place_of(os.environ.get("DATABASE_URL", ""), runs)) as opened:
+            for sentence in add(opened, found, strict=False).left_out:
+                _say(f"Not in the arena: {sentence}")
+    except BadInput as refusal:
+        _say(f"Not in the arena: {refusal}")
+
+
+def _found(name: str) -> tuple["SpeakingSystem", str]:
+    """A system that can be run here, and its title."""
+    from podeval.hub_sources import hub_source
+    from podeval.submissions import load
+    from podeval.systems import registry
+    from podeval.systems.submission import BuiltIn
+
+    path = hub_source("submissions") / name if name in registry.NAMES else Path(name)
+    if not path.exists() and path.suffix not in (".yaml", ".yml"):
+        registry.get(name)
+    submission = load(path)
+    if not isinstance(submission.source, BuiltIn):
+        kind = submission.source.kind
+        what = (
+            "holds a paper's figures, of which nothing is run"
+            if kind == "reported"
+            else f"is of kind {kind}: queue it with `podeval submit {path}`, then `podeval worker --once` works on it"
+        )
+        raise BadInput(
+            f"`podeval run` runs systems that come with podeval ({', '.join(registry.NAMES)}); {path} {what}"
+        )
+    return registry.get(submission.source.runner), submission.system.name
+
+
+def _evaluate(name: str, request: "Request") -> bool:
+    """Run one system; whether every item was scored, and if not, say why."""
+    from podeval.cli.progress_bar import Steps
+    from podeval.runs.run import run_system
+
+    system, title = _found(name)
+    with Steps(title) as steps:
+        summary = run_system(system, title, request, steps)
+    whole = [row for row in summary.metrics if not row.slice]
+    for row in whole:
+        total = row.scored + row.unscored_system + row.unscored_ours
+        for reason, count in row.reasons.items():
+            _say(f"{title}: {row.metric} unscored on {count} of {total} items: {reason}")
+    return not any(row.unscored_system or row.unscored_ours for row in whole)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

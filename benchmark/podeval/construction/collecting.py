@@ -1,0 +1,244 @@
+"""Texts from recordings of one's own: enhanced, the poor ones dropped, who says what, for people to proofread.
+
+The chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe, proofread.
+A recording is cut into passages at ends of segments, as long as the texts of the benchmark. Each recording is written
+down when it is done, so that a stopped run goes on behind it.
+
+Differs from the paper in the models: those of the profile; there is no enhancer among them, so one is used where a
+command is given. The paper does not say which of DNSMOS's scores it means; here it is the overall one, `by` names
+another.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from podeval import progress
+from podeval.audio.decode import content_hash
+from podeval.construction.lfs_cases import Case, Turn, case_of, turns_of
+from podeval.construction.programs import Program
+from podeval.construction.review import Entry, decisions
+from podeval.construction.staged_rows import LeftOut, Line, Sifted, Waiting
+from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
+from podeval.store.files import append_line
+from podeval.text.dialogue_segments import Segment
+
+if TYPE_CHECKING:
+    from podeval.analysis import Recording
+
+LEAST_DNSMOS = 3.5
+"""LFS-Bench, appendix A.2."""
+
+STEP = "collecting"
+LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "chinese"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How recordings are collected.
+
+    Args:
+        scenario: that they are of.
+        least: DNSMOS below which one is dropped.
+        by: which of DNSMOS's scores: ovrl, sig, bak or p808.
+        enhancer: a command, or "" for none.
+        language: spoken in them; None lets the transcriber decide.
+        profile: whose models listen.
+        lengths: least and most words or characters of a passage.
+    """
+
+    scenario: str
+    least: float = LEAST_DNSMOS
+    by: str = "ovrl"
+    enhancer: str = ""
+    language: str | None = None
+    profile: str = "embedded"
+    lengths: tuple[int, int] = (80, 500)
+
+    @property
+    def id(self) -> str:
+        """A short hash: what was collected otherwise is collected anew."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]
+
+
+class Passage(BaseModel):
+    """A stretch of a recording in words; times in seconds."""
+
+    model_config = ConfigDict(frozen=True)
+
+    start: float
+    end: float
+    turns: tuple[Turn, ...]
+
+
+class Collected(Line):
+    """What came of a recording; `reason` says why it is dropped."""
+
+    file: str
+    sha256: str
+    settings: str
+    scenario: str
+    seconds: float
+    enhanced: bool
+    dnsmos: float | None = None
+    language: str | None = None
+    passages: tuple[Passage, ...] = ()
+    reason: str | None = None
+
+
+def collect(files: Sequence[Path], record: Path, before: Sequence[Collected], settings: Settings) -> list[Collected]:
+    """Work through recordings; those that were done before, unchanged and with the same settings, are not heard again.
+
+    Args:
+        files: of audio.
+        record: the file of JSON Lines that each is appended to.
+        before: what that file holds.
+        settings: how.
+
+    Returns:
+        What came of each, in the order of the files.
+
+    Raises:
+        BadInput: two files of one name, an enhancer that fails.
+        ModelMissing: a model that listens is not installed.
+    """
+    if len({path.stem for path in files}) < len(files):
+        raise BadInput("two recordings have one name but for the ending, and ids are made of names; rename one")
+    enhancer = Program(settings.enhancer, "enhancer") if settings.enhancer else None
+    known = {(one.sha256, one.settings, one.id): one for one in before}
+    found = []
+    for number, path in enumerate(files):
+        progress.report("recordings", number, len(files))
+        key = (content_hash(path), settings.id, path.stem)
+        if key not in known:
+            known[key] = _heard(path, key[0], settings, enhancer)
+            append_line(record, known[key].model_dump(mode="json"))
+        found.append(known[key])
+    progress.report("recordings", len(files), len(files))
+    return found
+
+
+def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[Passage]:
+    """Stretches of whole segments, none longer than the most (unless a segment is); what is too short is left out."""
+    held: list[Segment] = []
+    for segment in segments:
+        if held and _length([*held, segment], language) > lengths[1]:
+            if _length(held, language) >= lengths[0]:
+                yield _passage(held)
+            held = []
+        held.append(segment)
+    if held and _length(held, language) >= lengths[0]:
+        yield _passage(held)
+
+
+def entries_of(rows: Sequence[Collected]) -> list[Entry]:
+    """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
+    found = []
+    for row in rows:
+        for number, passage in enumerate(row.passages, 1):
+            shown = {
+                "file": row.file,
+                "from (s)": f"{passage.start:.1f}",
+                "to (s)": f"{passage.end:.1f}",
+                "language": str(row.language),
+                "dnsmos": f"{row.dnsmos:.2f}",
+            }
+            text = "\n".join(f"[{turn.speaker}] {turn.text}" for turn in passage.turns)
+            found.append(
+                Entry(f"{row.id}-{number:03d}", shown, {"scenario": row.scenario, "theme": row.id, "text": text})
+            )
+    return found
+
+
+def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
+    """The passages that people kept, as they corrected them, as cases.
+
+    Raises:
+        BadInput: the table cannot be used.
+    """
+    entries = entries_of(rows)
+    languages = {entry.id: entry.shown["language"] for entry in entries}
+    files = {entry.id: entry.shown["file"] for entry in entries}
+    found = decisions(table, entries, "proofreading", accept_all=accept_all)
+    result: Sifted[Case] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    for name, edited in found.kept.items():
+        facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": files[name]}
+        try:
+            result.kept.append(case_of(name, turns_of(edited["text"]), language=LANGUAGES[languages[name]], **facts))
+        except BadInput as error:
+            result.waiting.append(Waiting(name, f"its text in {table.name} cannot be read: {error}"))
+    return result
+
+
+def left_out_of(rows: Sequence[Collected]) -> list[LeftOut]:
+    """The recordings that were dropped."""
+    return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
+
+
+def _heard(path: Path, content: str, settings: Settings, enhancer: Program | None) -> Collected:
+    """One recording, from its samples to its passages; where it is of no use, why."""
+    from podeval.analysis import Recording
+    from podeval.analysis.diarised_transcript import diarised_transcript
+
+    facts: dict[str, Any] = {
+        "id": path.stem,
+        "file": path.name,
+        "sha256": content,
+        "settings": settings.id,
+        "scenario": settings.scenario,
+        "seconds": 0.0,
+        "enhanced": enhancer is not None,
+    }
+    try:
+        recording = Recording.open(path, profile=settings.profile)
+        facts["seconds"] = recording.duration
+        recording.require_sound()
+        if enhancer:
+            samples = enhancer.run(recording.samples, recording.rate)
+            recording = Recording.from_samples(samples, recording.rate, profile=settings.profile, name=path.name)
+        facts["dnsmos"] = _dnsmos(recording, settings.by)
+        if facts["dnsmos"] < settings.least:
+            reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
+            return Collected(**facts, reason=reason)
+        heard = diarised_transcript(recording, settings.language)
+    except (BadAudio, CannotScore) as refusal:
+        return Collected(**facts, reason=str(refusal))
+    if heard.language not in LANGUAGES:
+        return Collected(**facts, language=heard.language, reason=f"{heard.language} is spoken, neither en nor zh")
+    found = tuple(passages(heard.segments, heard.language, settings.lengths))
+    short = f"less is said than {settings.lengths[0]} words or characters at a stretch"
+    return Collected(**facts, language=heard.language, passages=found, reason=None if found else short)
+
+
+def _dnsmos(recording: "Recording", by: str) -> float:
+    from podeval.metrics.dnsmos import dnsmos
+    from podeval.metrics.score import Unscored
+
+    score = dnsmos({"recording": recording})
+    if isinstance(score, Unscored):
+        raise (CannotScore if score.cause == "system" else ModelMissing)(score.reason)
+    return round(float(score.values[by] or 0), 4)
+
+
+def _passage(segments: Sequence[Segment]) -> Passage:
+    """Segments as turns: what one speaker says in a row is one, speakers are numbered as they come."""
+    numbers: dict[str, str] = {}
+    turns: list[Turn] = []
+    for segment in segments:
+        speaker = numbers.setdefault(segment.speaker, f"Speaker{len(numbers) + 1}")
+        if turns and turns[-1].speaker == speaker:
+            turns[-1] = Turn(speaker=speaker, text=f"{turns[-1].text} {segment.text}".strip())
+        else:
+            turns.append(Turn(speaker=speaker, text=segment.text.strip()))
+    return Passage(start=round(segments[0].start, 2), end=round(segments[-1].end, 2), turns=tuple(turns))
+
+
+def _length(segments: Sequence[Segment], language: str) -> int:
+    facts: Any = {"scene": "", "theme": "", "source": "", "language": LANGUAGES[language], "num_speakers": 1}
+    text = " ".join(segment.text for segment in segments)
+    return Case(id="passage", content=(Turn(speaker="", text=text),), **facts).length

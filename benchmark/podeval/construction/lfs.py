@@ -1,0 +1,240 @@
+"""Constructing LFS-Bench: cases written or taken, refined, reviewed, made up for, finished.
+
+The folder holds, in the order of the steps: `plan.jsonl`, `orders.jsonl`, `written.jsonl` and `taken.jsonl` (cases),
+`digested.jsonl`, `unique.jsonl`, `rated.jsonl`, `screened.jsonl`, `review.csv` for people, and `finished/`, a source of
+the dataset with its statistics. What left on the way stands in `left_out.jsonl`.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from podeval.construction import collecting
+from podeval.construction.lfs_cases import Case, cases_of
+from podeval.construction.lfs_finishing import (
+    REVIEW,
+    entry_of,
+    publish,
+    published_cases,
+    reviewed,
+    statistics,
+    write_statistics,
+)
+from podeval.construction.lfs_refining import (
+    ALIKE,
+    DULL,
+    UNSAFE,
+    Encode,
+    Screened,
+    deduplicate,
+    digest,
+    rate,
+    screen,
+)
+from podeval.construction.lfs_scenarios import BY_NAME
+from podeval.construction.lfs_writing import Order, Plan, checked_plan, place_orders, write_cases
+from podeval.construction.near_duplicates import THRESHOLD
+from podeval.construction.review import lay_out
+from podeval.construction.staged_rows import Report, Workshop
+from podeval.errors import BadInput
+from podeval.judges.rounds import Asked
+from podeval.store.files import read_lines
+
+PLAN, ORDERS, WRITTEN, TAKEN = "plan.jsonl", "orders.jsonl", "written.jsonl", "taken.jsonl"
+TABLE, FINISHED = "review.csv", "finished"
+COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
+
+
+def write(
+    workshop: Workshop, plan: Plan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
+) -> Report:
+    """Order what the plan lacks, and have it written; run again, it goes on, or makes up for what was left out.
+
+    Args:
+        workshop: the folder.
+        plan: what is wanted; the one before where None.
+        judging: the language model that writes.
+        topics: one's own, by scenario.
+
+    Raises:
+        BadInput: there is no plan, or it cannot be kept.
+    """
+    plans = workshop.read(PLAN, Plan)
+    if plan is None:
+        if not plans:
+            raise BadInput(f"{workshop.folder} holds no plan; `podeval data construct lfs_bench write` makes one")
+        plan = plans[0]
+    workshop.write(PLAN, [checked_plan(plan)])
+    report = Report()
+    orders, written = workshop.read(ORDERS, Order), workshop.read(WRITTEN, Case)
+    gone = {left.id for left in workshop.left_out()}
+    new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
+    report.waiting += waiting
+    workshop.write(ORDERS, [*orders, *new])
+    there = {case.id for case in written}
+    wanted = [order for order in (*orders, *new) if order.id not in there]
+    found = write_cases(wanted, judging)
+    by_id = {case.id: case for case in (*written, *found.kept)}
+    workshop.write(WRITTEN, [by_id[order.id] for order in (*orders, *new) if order.id in by_id])
+    report.say(f"ordered: {len(new)} cases, {len(orders)} before, {len(gone & {o.id for o in orders})} of them gone")
+    report.sifted("written", found)
+    return report
+
+
+def take(workshop: Workshop, files: Sequence[Path]) -> Report:
+    """Take in cases of one's own, in the published schema; a file that was taken in before is read anew.
+
+    Raises:
+        BadInput: a file or a row that cannot be read, or two files of one name.
+    """
+    if len({path.stem for path in files}) < len(files):
+        raise BadInput("two of the files have one name, and ids are made of names; rename one")
+    prefixes = tuple(f"{path.stem}-" for path in files)
+    before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] + "-" not in prefixes]
+    new = [case for path in files for case in cases_of(path, path.stem)]
+    workshop.write(TAKEN, [*before, *new])
+    report = Report()
+    report.say(f"taken: {len(new)} cases, {len(before)} from other files before")
+    return report
+
+
+def refine(
+    workshop: Workshop, judging: Asked, encode: Encode, *, threshold: float = THRESHOLD, least: int = 3
+) -> Report:
+    """Digest, de-duplicate, rate, screen; then lay out the table for the review.
+
+    Args:
+        workshop: with cases, written or taken.
+        judging: who reads.
+        encode: compares.
+        threshold: cosine from which cases are alike.
+        least: overall rating that is kept.
+
+    Raises:
+        BadInput: there are no cases.
+    """
+    cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
+    if not cases:
+        raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
+    report = Report()
+    digested = digest(cases, judging)
+    report.sifted("digested", digested)
+    workshop.write("digested.jsonl", digested.kept)
+    unique = deduplicate(digested.kept, encode, threshold)
+    report.sifted(ALIKE, unique)
+    workshop.write_sifted(ALIKE, "unique.jsonl", unique)
+    rated = rate(unique.kept, judging, least)
+    report.sifted(DULL, rated)
+    workshop.write_sifted(DULL, "rated.jsonl", rated)
+    screened = screen(rated.kept, judging)
+    report.sifted(UNSAFE, screened)
+    workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
+    table = workshop.folder / TABLE
+    undecided = lay_out(table, [entry_of(row) for row in screened.kept])
+    report.say(f"review: {undecided} of {len(screened.kept)} cases to decide in {table}")
+    return report
+
+
+def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """Read the review; write what was kept as a source of the dataset, with its statistics.
+
+    Raises:
+        BadInput: nothing was refined, the table cannot be used, or nothing was kept.
+        BrokenRules: a case that the dataset would refuse.
+    """
+    rows = workshop.read("screened.jsonl", Screened, made_by="podeval data construct lfs_bench refine")
+    found = reviewed(rows, workshop.folder / TABLE, accept_all=accept_all)
+    report = Report()
+    report.sifted(REVIEW, found)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
+    if not found.kept:
+        raise BadInput(f"no case is kept yet; write yes under keep in {workshop.folder / TABLE}")
+    into = workshop.folder / FINISHED
+    counts = publish(found.kept, into)
+    kept = {case.id for case in found.kept}
+    topics = [topic for row in rows if row.id in kept for topic in row.digest.topics]
+    write_statistics(statistics(found.kept, topics), into)
+    report.say(f"finished: {', '.join(f'{part} {count}' for part, count in counts.items())} in {into}")
+    return report
+
+
+def count(folder: Path, into: Path) -> Report:
+    """Statistics of published files, the authors' or one's own; the commonest themes stand for topics.
+
+    Raises:
+        BadInput: the folder does not hold the published files.
+    """
+    cases = published_cases(folder)
+    paths = write_statistics(statistics(cases, [case.theme for case in cases]), into)
+    report = Report()
+    report.say(f"counted: {len(cases)} cases in {', '.join(str(path) for path in paths)}")
+    return report
+
+
+def collect(workshop: Workshop, folder: Path, settings: collecting.Settings) -> Report:
+    """Listen to recordings of one's own; lay out what is said in them for people to proofread.
+
+    Raises:
+        BadInput: no recording, an unknown scenario, an enhancer that cannot be run.
+        ModelMissing: a model that listens is not installed.
+    """
+    if settings.scenario not in BY_NAME:
+        raise BadInput(f"there is no scenario {settings.scenario!r}; there are {', '.join(BY_NAME)}")
+    files = recordings_in(folder)
+    report = Report()
+    if not settings.enhancer:
+        report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
+    record = workshop.folder / COLLECTED
+    before = collecting_before(record)
+    found = collecting.collect(files, record, before, settings)
+    table = workshop.folder / TRANSCRIPTS
+    left = collecting.left_out_of(found)
+    others = [one for one in workshop.left_out() if one.step != collecting.STEP]
+    workshop.write("left_out.jsonl", [*others, *left])
+    undecided = lay_out(table, collecting.entries_of(found))
+    report.say(f"collected: {len(found) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
+    for one in left:
+        report.say(f"  {one.id}: {one.reason}")
+    report.say(f"proofreading: {undecided} passages to decide in {table}")
+    return report
+
+
+def proofread(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """Take in the passages that people kept in the transcripts.
+
+    Raises:
+        BadInput: nothing was collected, or the table cannot be used.
+    """
+    record = workshop.folder / COLLECTED
+    rows = list({row.id: row for row in collecting_before(record)}.values())
+    if not rows:
+        raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
+    found = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
+    report = Report()
+    report.sifted("proofread", found)
+    ids = {case.id for case in found.kept} | {entry.id for entry in collecting.entries_of(rows)}
+    others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
+    workshop.write(TAKEN, [*others, *found.kept])
+    left = [one for one in workshop.left_out() if one.step != "proofreading"]
+    workshop.write("left_out.jsonl", [*left, *found.left_out])
+    return report
+
+
+def collecting_before(record: Path) -> list[collecting.Collected]:
+    """What was collected so far; of a recording that was heard twice, the last counts."""
+    return [collecting.Collected.model_validate(line) for line in read_lines(record)]
+
+
+def recordings_in(folder: Path) -> list[Path]:
+    """The audio files of a folder, by name.
+
+    Raises:
+        BadInput: there are none.
+    """
+    from podeval.datasets.episodes import is_recording
+
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}")
+    files = sorted(path for path in folder.iterdir() if is_recording(path))
+    if not files:
+        raise BadInput(f"{folder} holds no audio")
+    return files

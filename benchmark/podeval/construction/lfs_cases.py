@@ -1,0 +1,154 @@
+"""Cases of LFS-Bench under construction: the published schema, cleaning, and where a case belongs.
+
+A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
+an id and what the steps found out about it, so that what is finished is a source of the dataset `lfs_bench`.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podeval.construction.staged_rows import Line, sentence_of
+from podeval.errors import BadInput
+from podeval.text.tokens import tokenise
+
+CODES: dict[str, Literal["en", "zh"]] = {"english": "en", "chinese": "zh"}
+
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s，。；、）)\]】》]+")
+_GARBLED = re.compile("[\ufffd\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe0e\ufe0f]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_LINE = re.compile(r"\[([^\]\n]+)\] ?(.*)")
+
+
+class Turn(BaseModel):
+    """What one speaker says without a break."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    speaker: str
+    text: str
+
+
+class Case(Line):
+    """A text to be spoken."""
+
+    content: tuple[Turn, ...] = Field(min_length=1)
+    num_speakers: int = Field(ge=1)
+    theme: str
+    source: str
+    scene: str
+    language: Literal["english", "chinese"]
+    order: str = ""
+    """The order it was written to; "" where it was not written for this dataset."""
+
+    @property
+    def text(self) -> str:
+        """All words."""
+        return " ".join(turn.text for turn in self.content)
+
+    @property
+    def lines(self) -> str:
+        """A line a turn, `[speaker] words`: how people and judges see it."""
+        return "\n".join(f"[{turn.speaker}] {turn.text}" for turn in self.content)
+
+    @property
+    def length(self) -> int:
+        """Words of English, characters of Chinese, without punctuation."""
+        if self.language == "chinese":
+            return sum(character.isalnum() for character in self.text)
+        return sum(any(character.isalnum() for character in token) for token in tokenise(self.text, "en"))
+
+    @property
+    def part(self) -> str:
+        """Which of the published files it belongs to: mono, two or multi."""
+        return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
+
+
+def case_of(name: str, turns: Sequence[Mapping[str, Any] | Turn], **facts: Any) -> Case:
+    """A case from turns: cleaned, empty turns dropped, its speakers counted.
+
+    Raises:
+        BadInput: nothing is said in it, or a fact is missing.
+    """
+    cleaned = [
+        Turn(speaker=clean(str(_of(turn, "speaker"))) or "Speaker1", text=clean(str(_of(turn, "text"))))
+        for turn in turns
+    ]
+    content = tuple(turn for turn in cleaned if turn.text)
+    if not content:
+        raise BadInput(f"{name} has no words")
+    try:
+        return Case(id=name, content=content, num_speakers=len({turn.speaker for turn in content}), **facts)
+    except ValidationError as error:
+        raise BadInput(f"{name}: {sentence_of(error)}") from None
+
+
+def clean(text: str) -> str:
+    """A text to be spoken without web addresses, emojis, control characters and what was garbled; one line."""
+    bare = _GARBLED.sub("", _ADDRESS.sub("", text))
+    spoken = "".join(character for character in bare if unicodedata.category(character) not in ("So", "Co", "Cn"))
+    return " ".join(spoken.split())
+
+
+def turns_of(lines: str) -> list[Turn]:
+    """The turns of a text as `Case.lines` has them, perhaps corrected by a person.
+
+    Raises:
+        BadInput: a line does not begin with its speaker in brackets.
+    """
+    turns = []
+    for number, line in enumerate((line for line in lines.splitlines() if line.strip()), 1):
+        found = _LINE.fullmatch(line.strip())
+        if found is None:
+            raise BadInput(f"line {number} is {line[:40]!r}; it should be [speaker] and the words")
+        turns.append(Turn(speaker=found[1].strip(), text=found[2].strip()))
+    return turns
+
+
+def cases_of(path: Path, prefix: str) -> list[Case]:
+    """Cases from a file in the published schema, each with an id made of `prefix` and its line.
+
+    Raises:
+        BadInput: a row that is none; says which and what is wrong.
+    """
+    if not path.is_file():
+        raise BadInput(f"there is no file {path}")
+    found = []
+    # By line feeds only: texts may hold other characters that Python takes for the end of a line.
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            raw = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{path}, row {number} is not JSON ({error})") from None
+        if not isinstance(raw, Mapping) or not isinstance(raw.get("content"), list):
+            raise BadInput(f"{path}, row {number} has no list of turns under content")
+        facts = {"theme": raw.get("theme") or "", "source": raw.get("source") or ""}
+        try:
+            found.append(
+                case_of(
+                    f"{prefix}-{number:04d}",
+                    [turn for turn in raw["content"] if isinstance(turn, Mapping)],
+                    **facts,
+                    scene=raw.get("scene"),
+                    language=raw.get("language"),
+                )
+            )
+        except BadInput as error:
+            raise BadInput(f"{path}, row {number}: {error}") from None
+    return found
+
+
+def published(case: Case) -> str:
+    """The case as a line of one of the published files."""
+    row = case.model_dump(mode="json", include={"content", "num_speakers", "theme", "source", "scene", "language"})
+    return json.dumps(row, ensure_ascii=False)
+
+
+def _of(turn: Mapping[str, Any] | Turn, name: str) -> Any:
+    return (getattr(turn, name) if isinstance(turn, Turn) else turn.get(name)) or ""

@@ -1,0 +1,293 @@
+"""Refining cases of LFS-Bench: alike ones out, dull ones out, private names made up anew (LFS-Bench, appendix A.3).
+
+Four steps, each asked of a judge: topics, keywords and a summary of every case, which are what is compared (not the
+texts themselves, whose wording would hide that two are on the same matter); de-duplication by sentence embeddings;
+two ratings and an overall one, of which more than 2 is needed; privacy and safety.
+
+Differs from the paper: topics, keywords and summaries are asked for in English, so that one encoder compares cases of
+both languages; the privacy step does not have the text written anew but has words of it named and replaced, each of
+which must stand in the text, so that nothing else can change; and private names get made-up ones from the judge, which
+people then see in the review, where the paper's people made them up.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from podeval.construction.lfs_cases import Case, Turn, clean
+from podeval.construction.near_duplicates import THRESHOLD, near_duplicates
+from podeval.construction.staged_rows import LeftOut, Line, Sifted, ask_each
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+from podeval.text.tokens import HAN
+
+ALIKE, DULL, UNSAFE = "de-duplication", "quality", "privacy and safety"
+LEAST_OVERALL = 3
+"""The paper keeps what is rated above 2, in whole numbers."""
+
+Encode = Callable[[Sequence[str]], NDArray[np.floating]]
+"""English sentences to vectors, shape (texts, dimensions)."""
+
+Kind = Literal["name", "address", "phone", "e-mail", "account", "other"]
+
+PERSONAL = {
+    "e-mail": re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"),
+    "phone number": re.compile(r"(?<![\w.+])\+?\d(?:[ ()-]{0,2}\d){8,14}(?!\w)"),
+    "number of an identity card": re.compile(r"(?<!\d)\d{17}[\dXx](?!\d)"),
+}
+"""What is looked for in every text, whatever the judge finds."""
+
+
+class Digest(Answer):
+    """What a text is about, in English."""
+
+    topics: list[str] = Field(min_length=1)
+    keywords: list[str] = Field(min_length=1)
+    summary: str = Field(min_length=1)
+
+    @property
+    def sentence(self) -> str:
+        """What is compared."""
+        return f"{'; '.join(self.topics)}. {', '.join(self.keywords)}. {self.summary}"
+
+
+class Rating(Answer):
+    """How fit a text is for long speech."""
+
+    reasoning: str
+    expressiveness: int = Field(ge=1, le=5)
+    consistency: int = Field(ge=1, le=5)
+    overall: int = Field(ge=1, le=5)
+
+
+class Detail(Answer):
+    """A personal detail in a text."""
+
+    quote: str = Field(min_length=1, description="exactly as it stands in the text")
+    kind: Kind
+    public: bool = Field(description="whether it is of a public figure: known, in office, historical")
+    stand_in: str = Field(description="something made up to stand in its place; empty where it is public")
+
+
+class Softening(Answer):
+    """Words that are better put otherwise."""
+
+    quote: str = Field(min_length=1, description="exactly as it stands in the text")
+    replacement: str
+
+
+class Screening(Answer):
+    """What a text tells of people, and what harm is in it."""
+
+    reasoning: str
+    details: list[Detail]
+    softened: list[Softening]
+    harm: Literal["none", "minor", "severe"]
+
+
+class Replacement(BaseModel):
+    """Words of a text that were replaced, and by what."""
+
+    model_config = ConfigDict(frozen=True)
+
+    was: str
+    now: str
+    why: str
+
+
+class Digested(Line):
+    """A case with what it is about."""
+
+    case: Case
+    digest: Digest
+
+
+class Rated(Digested):
+    """A case with its ratings."""
+
+    rating: Rating
+
+
+class Screened(Rated):
+    """A case with private details replaced, and what a reviewer should look at."""
+
+    replaced: tuple[Replacement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+DIGEST = Prompt(
+    name="lfs_digest",
+    version="1.0",
+    system="You index texts, so that those on the same matter can be found whatever words and language they use.",
+    template=(
+        "Read this text:\n{text}\n\nIn English, whatever the text's language: one to three topics, three to eight "
+        "keywords, and a summary of one or two sentences. Say what happens or is claimed, not what kind of text it is."
+    ),
+    answer=Digest,
+    source="LFS-Bench appendix A.3, wording of our own",
+)
+
+RATE = Prompt(
+    name="lfs_quality",
+    version="1.0",
+    system="You are a linguist who chooses texts for tests of long speech synthesis. You explain before you rate.",
+    template="""\
+Is this text worth being spoken in a test of long speech?
+{text}
+
+After a short reasoning that names what is good and bad, rate from 1 (poor) to 5 (excellent), in whole numbers:
+- expressiveness: is it fluent and natural, in language that lives and has a rhythm for speaking?
+- consistency: does it hold together, without contradictions and sudden changes of the matter?
+- overall: how strongly you would keep it.""",
+    answer=Rating,
+    source="LFS-Bench figure 6, wording of our own",
+)
+
+SCREEN = Prompt(
+    name="lfs_privacy",
+    version="1.0",
+    system="You protect the privacy of people and the readers of a published collection of texts.",
+    template="""\
+Check this text before it is published:
+{text}
+
+1. List every name of a person, and every address, telephone number, e-mail address or account in it, as quoted. Is it \
+of a public figure (a celebrity, a politician, somebody of history, a character of known fiction)? That stays. \
+Otherwise give something made up to stand in its place, of the same kind, language and gender. Labels such as Speaker1 \
+are no names.
+2. Is there hate, cruelty in detail, sex, or a grave prejudice? none: no. minor: a few words; quote them and give \
+better ones. severe: so much that the text cannot be published.
+Reason first, then answer. Every quote must be exactly as in the text; a part of a name that occurs alone is quoted \
+by itself too.""",
+    answer=Screening,
+    source="LFS-Bench figure 7, wording of our own",
+)
+
+
+def digest(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
+    """Have every case summed up."""
+    answered, waiting = ask_each(judging, cases, Digest, lambda case: Request(DIGEST, {"text": case.lines}))
+    return Sifted([Digested(id=case.id, case=case, digest=found) for case, found in answered], waiting=waiting)
+
+
+def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THRESHOLD) -> Sifted[Digested]:
+    """Take out cases about the same matter as an earlier one."""
+    if not rows:
+        return Sifted()
+    alike = {d.row: d for d in near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
+    left_out = [
+        LeftOut(id=rows[d.row].id, step=ALIKE, reason=f"alike {rows[d.of].id}, cosine {d.cosine:.3f}")
+        for d in alike.values()
+    ]
+    return Sifted([row for number, row in enumerate(rows) if number not in alike], left_out)
+
+
+def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -> Sifted[Rated]:
+    """Take out cases that are rated too low."""
+    found: Sifted[Rated] = Sifted()
+    answered, found.waiting = ask_each(judging, rows, Rating, lambda row: Request(RATE, {"text": row.case.lines}))
+    for row, rating in answered:
+        if rating.overall >= least:
+            found.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
+        else:
+            reason = f"rated {rating.overall} of 5 overall: {rating.reasoning}"
+            found.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
+    return found
+
+
+def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[Screened]:
+    """Take out cases that cannot be published; replace private details in the others."""
+    found: Sifted[Screened] = Sifted()
+    answered, found.waiting = ask_each(
+        judging, rows, Screening, lambda row: Request(SCREEN, {"text": row.case.lines}, check=_quotes_of(row.case))
+    )
+    for row, screening in answered:
+        if screening.harm == "severe":
+            found.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
+            continue
+        replaced = replacements(screening)
+        case = with_replacements(row.case, replaced)
+        found.kept.append(
+            Screened(
+                id=row.id,
+                case=case,
+                digest=row.digest,
+                rating=row.rating,
+                replaced=tuple(replaced),
+                warnings=tuple(warnings_of(case, screening)),
+            )
+        )
+    return found
+
+
+def replacements(screening: Screening) -> list[Replacement]:
+    """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
+    found = {}
+    for detail in screening.details:
+        if not detail.public:
+            found[detail.quote] = Replacement(
+                was=detail.quote, now=clean(detail.stand_in), why=f"private {detail.kind}"
+            )
+    for softened in screening.softened:
+        found.setdefault(
+            softened.quote, Replacement(was=softened.quote, now=clean(softened.replacement), why="minor harm")
+        )
+    return list(found.values())
+
+
+def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
+    """The case with every occurrence replaced, in words and in the names of speakers; longer ones first."""
+    if not replaced:
+        return case
+    by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
+    pattern = re.compile("|".join(_whole(words) for words in sorted(by_words, key=len, reverse=True)))
+
+    def change(text: str) -> str:
+        return " ".join(pattern.sub(lambda found: by_words[found[0]], text).split())
+
+    content = tuple(Turn(speaker=change(turn.speaker), text=change(turn.text)) for turn in case.content)
+    kept = tuple(turn for turn in content if turn.text)
+    return case.model_copy(update={"content": kept, "theme": change(case.theme)}) if kept else case
+
+
+def warnings_of(case: Case, screening: Screening) -> list[str]:
+    """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
+    found = [
+        f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
+        for name, pattern in PERSONAL.items()
+        for match in pattern.finditer(case.text)
+    ]
+    if screening.harm == "minor":
+        found.append(f"minor harm: {screening.reasoning}")
+    return found
+
+
+def _whole(words: str) -> str:
+    """A pattern of the words that does not begin or end within a word of letters; Chinese has no gaps to look for."""
+    edge = f"[^\\W_{HAN}]"
+    before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
+    after = f"(?!{edge})" if re.match(edge, words[-1]) else ""
+    return f"{before}{re.escape(words)}{after}"
+
+
+def _quotes_of(case: Case) -> Callable[[Screening], None]:
+    """Every quote stands in the text, and every private detail has a stand-in that is something else."""
+    places = [text for turn in case.content for text in (turn.text, turn.speaker)]
+
+    def check(answer: Screening) -> None:
+        for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
+            if not any(re.search(_whole(quote), place) for place in places):
+                raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")
+        for detail in answer.details:
+            if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):
+                raise ValueError(f"{detail.quote!r} is private, so something else must be made up to stand for it")
+        if answer.softened and answer.harm == "none":
+            raise ValueError("words are softened, so the harm cannot be none")
+
+    return check

@@ -1,0 +1,320 @@
+"""Writing cases of LFS-Bench with a language model: a plan, topics, and a case for each order.
+
+The plan says how many cases of each scenario, language and number of speakers are wanted. What is still missing is
+ordered: a topic that was not used before, and a case on it. Run again after the refinement, the same step makes up for
+what that took out; new cases go through the refinement like the first (LFS-Bench, appendix A.2 and A.3).
+"""
+
+import random
+import zlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+from pydantic import Field
+
+from podeval.construction.lfs_cases import CODES, Case, case_of
+from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES, SCENARIOS
+from podeval.construction.staged_rows import Line, Sifted, Waiting, ask_each
+from podeval.errors import BadInput
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+from podeval.text.language import read_as
+
+SOURCE = "LLM Generation"
+LENGTHS = (80, 500)
+"""Words of English or characters of Chinese: where the paper says that most of its texts lie."""
+
+_SLACK = 0.5
+"""How far the length of a case may be from what was ordered, either way, before it is asked for again."""
+
+Cell = tuple[str, str, int]
+"""Scenario, language, number of speakers."""
+
+
+class Plan(Line):
+    """What is wanted.
+
+    Attributes:
+        each: cases of every scenario, language and number of speakers.
+        scenarios: by name.
+        languages: english, chinese.
+        speakers: how many may speak; those that a scenario does not have are passed over.
+        lengths: least and most words of English or characters of Chinese.
+    """
+
+    id: str = "plan"
+    each: int = Field(ge=1)
+    scenarios: tuple[str, ...] = tuple(BY_NAME)
+    languages: tuple[str, ...] = tuple(LANGUAGES)
+    speakers: tuple[int, ...] = (1, 2, 3)
+    lengths: tuple[int, int] = LENGTHS
+
+    def cells(self) -> list[Cell]:
+        """What cases are wanted of, in the order of the scenarios."""
+        wanted = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
+        return [
+            (scenario.name, language, speakers)
+            for scenario, language in product(wanted, self.languages)
+            for speakers in scenario.speakers
+            if speakers in self.speakers
+        ]
+
+
+class Order(Line):
+    """A case to be written."""
+
+    scenario: str
+    language: str
+    speakers: int
+    length: int
+    topic: str
+
+    @property
+    def cell(self) -> Cell:
+        """What it is one of."""
+        return self.scenario, self.language, self.speakers
+
+
+class Topics(Answer):
+    """Topics for cases."""
+
+    topics: list[str]
+
+
+class WrittenTurn(Answer):
+    """A turn."""
+
+    speaker: str = Field(description="Speaker1, Speaker2, and so on")
+    text: str = Field(description="what is said, in plain words without any markup")
+
+
+class Written(Answer):
+    """A case as a language model writes it."""
+
+    content: list[WrittenTurn] = Field(min_length=1)
+    summary: str
+
+
+def checked_plan(plan: Plan) -> Plan:
+    """The plan, if it can be kept.
+
+    Raises:
+        BadInput: a scenario, language or length that cannot be, or nothing to write.
+    """
+    if unknown := set(plan.scenarios) - set(BY_NAME):
+        raise BadInput(f"there is no scenario {sorted(unknown)[0]!r}; there are {', '.join(BY_NAME)}")
+    if unknown := set(plan.languages) - set(LANGUAGES):
+        raise BadInput(f"cases are written in {' and '.join(LANGUAGES)}, not in {sorted(unknown)[0]!r}")
+    if not 1 <= plan.lengths[0] <= plan.lengths[1]:
+        raise BadInput(f"lengths are the least and the most, not {plan.lengths[0]} and {plan.lengths[1]}")
+    if not plan.cells():
+        raise BadInput("no scenario of the plan has so many speakers; add to --speakers")
+    return plan
+
+
+def missing(plan: Plan, orders: Sequence[Order], gone: Collection[str]) -> Counter[Cell]:
+    """How many more cases of each kind are to be ordered.
+
+    Args:
+        plan: what is wanted.
+        orders: what was ordered before.
+        gone: orders whose case was left out.
+    """
+    alive = Counter(order.cell for order in orders if order.id not in gone)
+    return Counter({cell: plan.each - alive[cell] for cell in plan.cells() if alive[cell] < plan.each})
+
+
+def place_orders(
+    plan: Plan,
+    before: Sequence[Order],
+    gone: Collection[str],
+    judging: Asked,
+    *,
+    topics: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[list[Order], list[Waiting]]:
+    """New orders for what is missing, each with a topic of its own.
+
+    Args:
+        plan: what is wanted.
+        before: orders placed already.
+        gone: those of them whose case was left out.
+        judging: whoever suggests topics.
+        topics: one's own by scenario, taken before any that are suggested.
+
+    Returns:
+        The orders, and what waits because nobody suggested topics for it.
+    """
+    lacking = missing(plan, before, gone)
+    used: dict[tuple[str, str], list[str]] = {}
+    for order in before:
+        used.setdefault((order.scenario, order.language), []).append(order.topic)
+    needs: dict[tuple[str, str], list[int]] = {}
+    for (scenario, language, speakers), count in lacking.items():
+        needs.setdefault((scenario, language), []).extend([speakers] * count)
+    found: dict[tuple[str, str], list[str]] = {}
+    for place in needs:
+        taken = used.get(place, [])
+        own = (topics or {}).get(place[0], ())
+        found[place] = [topic for topic in own if topic not in taken][: len(needs[place])]
+    asked = {place: len(needs[place]) - len(found[place]) for place in needs if len(found[place]) < len(needs[place])}
+    waiting = _suggest(asked, found, used, judging)
+    orders, numbers = list[Order](), Counter((order.scenario, order.language) for order in before)
+    for place, speakers_of in needs.items():
+        for speakers, topic in zip(speakers_of, found[place], strict=False):
+            numbers[place] += 1
+            name = f"{place[0]}-{CODES[place[1]]}-{numbers[place]:04d}"
+            # Drawn by the order's own name, so that the same plan orders the same lengths.
+            length = random.Random(name).randint(*plan.lengths)  # noqa: S311
+            orders.append(
+                Order(
+                    id=name, scenario=place[0], language=place[1], speakers=speakers, length=length, topic=topic.strip()
+                )
+            )
+    return orders, waiting
+
+
+def _suggest(
+    asked: Mapping[tuple[str, str], int],
+    found: dict[tuple[str, str], list[str]],
+    used: Mapping[tuple[str, str], Sequence[str]],
+    judging: Asked,
+) -> list[Waiting]:
+    """Add suggested topics to those found."""
+    places = [Line(id=f"{scenario}/{language}") for scenario, language in asked]
+
+    def request(line: Line) -> Request:
+        scenario, _, language = line.id.partition("/")
+        place = (scenario, language)
+        known = [*used.get(place, ()), *found[place]]
+        return Request(
+            topics_prompt(scenario, language, asked[place]),
+            {"used": "\n".join(known) or "(none)"},
+            check=_new_topics(asked[place], known),
+        )
+
+    answered, waiting = ask_each(judging, places, Topics, request)
+    for line, answer in answered:
+        scenario, _, language = line.id.partition("/")
+        found[scenario, language] += answer.topics[: asked[scenario, language]]
+    return waiting
+
+
+def write_cases(orders: Sequence[Order], judging: Asked) -> Sifted[Case]:
+    """A case for every order; where none came, the order waits."""
+    found: Sifted[Case] = Sifted()
+    answered, found.waiting = ask_each(judging, orders, Written, _writing)
+    for order, written in answered:
+        turns = [turn.model_dump() for turn in written.content]
+        found.kept.append(
+            case_of(
+                order.id,
+                turns,
+                theme=order.topic,
+                source=SOURCE,
+                scene=order.scenario,
+                language=order.language,
+                order=order.id,
+            )
+        )
+    return found
+
+
+def _writing(order: Order) -> Request:
+    prompt = writing_prompt(order.scenario, order.language, order.speakers, order.length)
+    return Request(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _as_ordered(order))
+
+
+def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
+    """Asks for topics of cases of a scenario."""
+    template = BY_NAME[scenario]
+    return Prompt(
+        name=f"lfs_topics_{scenario}",
+        version="1.0",
+        system="You plan a collection of texts that speech synthesis is tested with. It must be varied.",
+        template=(
+            f"Suggest exactly {count} topics for this kind of text: {template.kind}, in {LANGUAGES[language]}.\n"
+            "Each topic is one line, concrete enough to write from, about another matter than the others, and free of "
+            "living people, of violence, of sex and of party politics. Write them in the language of the text.\n\n"
+            "These topics are taken; suggest none that is about the same:\n{used}"
+        ),
+        answer=Topics,
+        source="LFS-Bench appendix A.2, wording of our own",
+    )
+
+
+def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
+    """Asks for a case of a scenario."""
+    template = BY_NAME[scenario]
+    unit = "Chinese characters" if language == "chinese" else "English words"
+    who = "one speaker, in paragraphs of one turn each" if speakers == 1 else f"exactly {speakers} speakers in turns"
+    return Prompt(
+        name=f"lfs_case_{scenario}",
+        version="1.0",
+        system=f"You are {template.author}. You write texts that are spoken aloud, and nothing but their words.",
+        template=(
+            f"Write {template.kind}, in {LANGUAGES[language]}, for {who}, called Speaker1, Speaker2 and so on. About "
+            f"{length} {unit} in all.\n\n"
+            f"What the text is to be good for: {template.hard}\n"
+            "It is spoken by a machine, so every character must be speakable: no headings, lists, markup, emojis, web "
+            "addresses, stage directions or names before the words. Private persons have invented names. End where "
+            "the matter ends. Then sum it up in one sentence.\n\n"
+            "The topic:\n{topic}"
+        ),
+        answer=Written,
+        source="LFS-Bench figure 5 (the plan of its template), wording of our own",
+    )
+
+
+def _new_topics(count: int, known: Sequence[str]) -> Callable[[Topics], None]:
+    taken = {topic.strip().casefold() for topic in known}
+
+    def check(answer: Topics) -> None:
+        topics = [topic.strip().casefold() for topic in answer.topics]
+        if len(topics) < count or not all(topics):
+            raise ValueError(f"{count} topics are needed, {len([t for t in topics if t])} came")
+        if len(set(topics)) < len(topics) or taken & set(topics):
+            raise ValueError("a topic is there twice, or is one of those that are taken")
+
+    return check
+
+
+def _as_ordered(order: Order) -> Callable[[Written], None]:
+    def check(answer: Written) -> None:
+        try:
+            turns = [turn.model_dump() for turn in answer.content]
+            case = case_of(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)
+        except BadInput as error:
+            raise ValueError(str(error)) from None
+        if case.num_speakers != order.speakers:
+            raise ValueError(f"{case.num_speakers} speakers speak, {order.speakers} were ordered")
+        if read_as(case.text) not in (CODES[order.language], None):
+            raise ValueError(f"the text is not in {LANGUAGES[order.language]}")
+        if not (1 - _SLACK) * order.length <= case.length <= (1 + _SLACK) * order.length:
+            raise ValueError(f"the text has a length of {case.length}, and about {order.length} were ordered")
+
+    return check
+
+
+def topics_from(path: Path) -> dict[str, list[str]]:
+    """Topics of one's own: lines of a scenario, a tab and a topic.
+
+    Raises:
+        BadInput: no such file, or a line of another form.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} cannot be read ({error}); give a text file in UTF-8") from None
+    found: dict[str, list[str]] = {}
+    for number, line in enumerate(lines, 1):
+        scenario, tab, topic = line.partition("\t")
+        if not line.strip():
+            continue
+        if not tab or scenario.strip() not in BY_NAME or not topic.strip():
+            raise BadInput(f"{path}, line {number}: write a scenario, a tab and a topic; {line[:40]!r} is not that")
+        found.setdefault(scenario.strip(), []).append(topic.strip())
+    return found

@@ -1,0 +1,288 @@
+"""Constructing MTalk-Bench: dialogues taken, tagged, recorded, checked in three rounds, sounded, finished.
+
+The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
+what is to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
+`voices.yaml` of one's own; `audio.jsonl`, what was mixed; and `finished/`, a source of the dataset.
+"""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from podeval.construction import charts
+from podeval.construction.checked_source import source_of
+from podeval.construction.mtalk_checking import (
+    ROUNDS,
+    Check,
+    Due,
+    State,
+    Take,
+    lay_out_rounds,
+    read_verdicts,
+    sentences,
+    state_of,
+    takes_of,
+)
+from podeval.construction.mtalk_sound import (
+    RATE,
+    Mixed,
+    lay_out_sounds,
+    sounded,
+    sounds_of,
+    tags_of,
+    voices_of,
+)
+from podeval.construction.mtalk_tagging import (
+    PROMPTS,
+    Dialogue,
+    Kind,
+    Tagged,
+    entry_of,
+    tag,
+    wrong_with,
+)
+from podeval.construction.review import decisions, lay_out
+from podeval.construction.staged_rows import (
+    LeftOut,
+    Report,
+    Sifted,
+    Waiting,
+    Workshop,
+    sentence_of,
+)
+from podeval.datasets.mtalk_turns import TYPES
+from podeval.errors import BadInput, CannotScore
+from podeval.judges.rounds import Asked
+from podeval.store.files import write_json, write_whole
+
+DIALOGUES, SCRIPT, CHECKS, AUDIO = "dialogues.jsonl", "script.jsonl", "checks.jsonl", "audio.jsonl"
+SOUNDS, VOICES, FINISHED, DUE = "sounds.csv", "voices.yaml", "finished", "due.jsonl"
+
+
+def take(workshop: Workshop, path: Path) -> Report:
+    """Take in dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
+
+    Raises:
+        BadInput: the file cannot be used; says which dialogue and what is wrong.
+    """
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path} cannot be read as JSON ({error})") from None
+    if not isinstance(raw, list):
+        raise BadInput(f"{path} should hold a list of dialogues")
+    found: dict[str, Dialogue] = {}
+    for number, one in enumerate(raw, 1):
+        facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
+        facts = {"type": "sem"} | facts
+        try:
+            dialogue = Dialogue.model_validate(facts | {"id": f"{facts['type']}-{facts.get('number')}"})
+        except ValidationError as error:
+            raise BadInput(f"{path}, dialogue {number}: {sentence_of(error)}") from None
+        if dialogue.id in found:
+            raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
+        found[dialogue.id] = dialogue
+    workshop.write(DIALOGUES, found.values())
+    report = Report()
+    report.say(f"taken: {len(found)} dialogues, {sum(len(d.turns) for d in found.values())} turns")
+    return report
+
+
+def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> Report:
+    """Have the semantic dialogues tagged twice, and lay out the table in which a third annotator resolves them.
+
+    Raises:
+        BadInput: no dialogues were taken.
+    """
+    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
+    report = Report()
+    rows, report.waiting = tag(dialogues, kind, judging)
+    workshop.write(f"tagged-{kind}.jsonl", rows)
+    agreed = sum(row.agreed for row in rows)
+    report.say(f"tagged: {len(rows)} dialogues, both annotators alike in {agreed}")
+    table = workshop.folder / f"tags-{kind}.csv"
+    undecided = lay_out(table, [entry_of(row) for row in rows])
+    report.say(f"review: {undecided} of {len(rows)} dialogues to decide in {table}")
+    return report
+
+
+def script(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """What is to be recorded: the dialogues taken, and their tagged variants as people kept and corrected them.
+
+    Raises:
+        BadInput: no dialogues, or a table that cannot be used.
+    """
+    dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
+    report, found = Report(), list(dialogues)
+    for kind in ("para", "amb"):
+        rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
+        if rows:
+            kept = _resolved(rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues})
+            report.sifted(f"tags of {TYPES[kind]} dialogues", kept)
+            workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
+            found += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
+    workshop.write(SCRIPT, found)
+    (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
+    turns = sum(len(dialogue.turns) for dialogue in found)
+    report.say(f"to record: {turns} turns of {len(found)} dialogues, one file each: recordings/ID-TURN.wav")
+    unknown = lay_out_sounds(workshop.folder / SOUNDS, tags_of(found))
+    if unknown:
+        report.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
+    return report
+
+
+def check(workshop: Workshop) -> Report:
+    """Read the verdicts of the rounds, and lay out what is due next.
+
+    Raises:
+        BadInput: there is no script, or a table cannot be used.
+    """
+    dialogues, checks, takes, missing = _recorded(workshop)
+    tables = {number: workshop.folder / f"round-{number}.csv" for number in range(1, ROUNDS + 1)}
+    checks += read_verdicts(tables, workshop.read(DUE, Due))
+    workshop.write(CHECKS, checks)
+    state = state_of(takes, checks)
+    due, undecided = lay_out_rounds(tables, state)
+    workshop.write(DUE, due)
+    report = Report(waiting=[*missing, *state.waiting, *undecided])
+    for sentence in sentences(checks):
+        report.say(sentence)
+    report.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
+    gone = Sifted[Dialogue](left_out=_gone(dialogues, state))
+    workshop.write_sifted("quality check", "gone.jsonl", gone)
+    return report
+
+
+def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """Put sounds and voices into what was accepted; write whole dialogues as a source of the dataset.
+
+    Args:
+        workshop: the folder.
+        accept_all: take also recordings that nobody has heard.
+
+    Raises:
+        BadInput: there is no script, a table cannot be used, or no dialogue is whole.
+        BrokenRules: a turn that the dataset would refuse.
+    """
+    check(workshop)
+    dialogues, checks, takes, missing = _recorded(workshop)
+    state = state_of(takes, checks)
+    by_turn = {take.turn: take for take in takes}
+    report = Report(waiting=[*missing, *state.waiting])
+    fit = set(state.accepted)
+    for number, due in state.due.items():
+        if accept_all:
+            fit |= {one.turn for one in due}
+        else:
+            report.waiting += [Waiting(one.turn, f"due in round {number}") for one in due]
+    sounds, voices = sounds_of(workshop.folder / SOUNDS), voices_of(workshop.folder / VOICES)
+    rows, done = list[dict[str, Any]](), list[Mixed]()
+    for dialogue in dialogues:
+        if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
+            continue
+        if lacking := _lacking(dialogue, sounds, voices):
+            report.waiting.append(Waiting(dialogue.id, lacking))
+            continue
+        for number, text in enumerate(dialogue.turns, 1):
+            one = by_turn[f"{dialogue.id}-{number}"]
+            voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
+            heard = sounds if dialogue.type == "amb" else {}
+            try:
+                samples, mixed = sounded(one.turn, text, one.path, voice, heard)
+            except CannotScore as refusal:
+                raise BadInput(f"{one.path}: {refusal}") from None
+            rows.append(_row(dialogue, number, text, samples))
+            done.append(mixed)
+    if not rows:
+        raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
+    into = workshop.folder / FINISHED
+    with source_of("mtalk_bench", into, ["turns", "dialogues"]) as folder:
+        _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")
+    workshop.write(AUDIO, done)
+    counts = {
+        "dimension": dict(Counter(TYPES[row["type"]] for row in rows if row["turn"] == "turn1")),
+        "scenario": dict(
+            sorted(Counter(row["number"].split("-")[0] for row in rows if row["turn"] == "turn1").items())
+        ),
+        "turns in a dialogue": dict(Counter(str(len(d.turns)) for d in dialogues)),
+    }
+    write_json(into / "statistics.json", {"turns": len(rows), "counts": counts})
+    whole = sum(counts["dimension"].values())
+    write_whole(into / "categories.svg", charts.bars(f"{whole} dialogues by kind", counts).encode())
+    report.say(f"finished: {whole} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
+    if quiet := sum(not row["arena_prompt"] for row in rows):
+        report.say(f"  {quiet} turns have no arena prompt, so that nothing is known of their capability")
+    return report
+
+
+def _resolved(rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]) -> Sifted[Dialogue]:
+    """The tagged dialogues that a third annotator kept, with their corrections, which again change tags only."""
+    found = decisions(table, [entry_of(row) for row in rows], table.stem, accept_all=accept_all)
+    result: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    for row in rows:
+        if (edited := found.kept.get(row.id)) is None:
+            continue
+        turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
+        if wrong := wrong_with(plain[row.dialogue.number].turns, turns):
+            result.waiting.append(Waiting(row.id, f"its corrected tags in {table.name}: {wrong}"))
+        else:
+            result.kept.append(row.dialogue.model_copy(update={"turns": tuple(turns)}))
+    return result
+
+
+def _recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[Waiting]]:
+    dialogues = workshop.read(SCRIPT, Dialogue, made_by="podeval data construct mtalk_bench script")
+    takes, missing = takes_of(dialogues, workshop.folder / "recordings")
+    return dialogues, workshop.read(CHECKS, Check), takes, missing
+
+
+def _gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
+    found = []
+    for dialogue in dialogues:
+        its = [f"{dialogue.id}-{n}" for n in range(1, len(dialogue.turns) + 1)]
+        if refused := [turn for turn in its if turn in state.gone]:
+            reason = f"{refused[0]} was {state.gone[refused[0]]}"
+            found.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
+    return found
+
+
+def _lacking(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:
+    """What a dialogue still needs before it can be mixed; "" where nothing."""
+    if dialogue.profile and dialogue.profile not in voices:
+        return f"{VOICES} has no profile {dialogue.profile!r}; name a converter and a reference for it"
+    if unknown := [tag for tag in tags_of([dialogue]) if tag not in sounds]:
+        return f"{SOUNDS} does not say what {unknown[0]!r} sounds like; write background, event or none"
+    return ""
+
+
+def _row(dialogue: Dialogue, number: int, text: str, samples: Any) -> dict[str, Any]:
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, samples, RATE, format="FLAC", subtype="PCM_16")
+    audio = {"bytes": file.getvalue(), "path": f"{dialogue.id}-{number}.flac"}
+    facts = {"type": dialogue.type, "number": dialogue.number, "turn": f"turn{number}", "source": "question"}
+    prompts = {name: getattr(dialogue, name) for name in PROMPTS}
+    return {**facts, "audio": audio, "transcription": text, **prompts}
+
+
+def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """In the schema of the authors' file, with small row groups, as audio is large."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import datasets
+
+    texts = ("type", "number", "turn", "source")
+    features = datasets.Features(
+        {name: datasets.Value("string") for name in texts}
+        | {"audio": datasets.Audio(sampling_rate=RATE)}
+        | {name: datasets.Value("string") for name in ("transcription", *PROMPTS)}
+    )
+    path.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=features.arrow_schema), path, row_group_size=8)

@@ -1,0 +1,189 @@
+"""Recordings of MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
+
+In each round somebody hears every recording that is due and says yes or no, with what is at fault: the words, the
+expression, the sound. What was refused is recorded anew and comes into the next round; what is refused three times is
+left out, and its dialogue with it. A verdict belongs to the recording that was heard, and to no other file.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podeval.construction.mtalk_tagging import Dialogue
+from podeval.construction.review import Entry, decisions, lay_out
+from podeval.construction.staged_rows import Line, Waiting
+from podeval.datasets.mtalk_turns import words_and_tags
+
+ROUNDS = 3
+
+_QUIET_LUFS = -40.0
+
+
+class Check(Line):
+    """A verdict on a recording."""
+
+    turn: str
+    round: int
+    sha256: str
+    accepted: bool
+    fault: str = ""
+    remark: str = ""
+
+
+class Due(Line):
+    """A recording that was laid out for a verdict: a verdict is on this one, also when the file is another by now."""
+
+    turn: str
+    round: int
+    sha256: str
+    shown: dict[str, str]
+
+    @property
+    def entry(self) -> Entry:
+        """The row of the table."""
+        return Entry(self.turn, self.shown, {"fault": ""})
+
+
+@dataclass(frozen=True)
+class Take:
+    """A recording of a turn: the turn's id, the text with its tags, the file, and the SHA-256 of its content."""
+
+    turn: str
+    text: str
+    profile: str
+    path: Path
+    sha256: str
+
+
+@dataclass
+class State:
+    """Where the checks are: verdicts so far, and what follows for every recording."""
+
+    accepted: set[str] = field(default_factory=set)
+    gone: dict[str, str] = field(default_factory=dict)
+    due: dict[int, list[Take]] = field(default_factory=dict)
+    waiting: list[Waiting] = field(default_factory=list)
+
+
+def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[Waiting]]:
+    """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
+    from podeval.audio.decode import content_hash
+
+    there = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
+    found, missing = list[Take](), list[Waiting]()
+    for dialogue in dialogues:
+        for number, text in enumerate(dialogue.turns, 1):
+            turn = f"{dialogue.id}-{number}"
+            if turn in there:
+                path = there[turn]
+                found.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
+            else:
+                missing.append(Waiting(turn, f"no recording of it lies in {folder}"))
+    return found, missing
+
+
+def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
+    """What follows from the verdicts so far."""
+    state = State()
+    verdicts: dict[str, list[Check]] = {}
+    for check in checks:
+        verdicts.setdefault(check.turn, []).append(check)
+    for take in takes:
+        its = verdicts.get(take.turn, [])
+        refused = [check for check in its if not check.accepted]
+        if any(check.accepted and check.sha256 == take.sha256 for check in its):
+            state.accepted.add(take.turn)
+        elif len(refused) >= ROUNDS:
+            faults = ", ".join(check.fault or "no fault named" for check in refused)
+            state.gone[take.turn] = f"refused in {ROUNDS} rounds: {faults}"
+        elif any(check.sha256 == take.sha256 for check in refused):
+            reason = f"refused in round {len(refused)} ({refused[-1].fault or refused[-1].remark}); record it again"
+            state.waiting.append(Waiting(take.turn, reason))
+        else:
+            state.due.setdefault(len(refused) + 1, []).append(take)
+    return state
+
+
+def read_verdicts(tables: Mapping[int, Path], heard: Sequence[Due]) -> list[Check]:
+    """Verdicts from the tables of the rounds, on the recordings that were laid out there.
+
+    Raises:
+        BadInput: a table cannot be used.
+    """
+    found = []
+    for number, table in tables.items():
+        its = {due.turn: due for due in heard if due.round == number}
+        if not its or not table.is_file():
+            continue
+        read = decisions(table, [due.entry for due in its.values()], f"round {number}")
+        found += [_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
+        for left in read.left_out:
+            fault, remark = read.refused[left.id]["fault"], left.reason.partition(": ")[2]
+            found += [_check(its[left.id], False, fault, remark)]
+    return found
+
+
+def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[Waiting]]:
+    """Write the tables of the rounds in which something is due; what was laid out, and waits for a verdict."""
+    laid_out, waiting = list[Due](), list[Waiting]()
+    for number, takes in sorted(state.due.items()):
+        its = [_due(take, number) for take in takes]
+        lay_out(tables[number], [due.entry for due in its])
+        laid_out += its
+        waiting += [Waiting(due.turn, f"due in round {number}: {tables[number]}") for due in its]
+    return laid_out, waiting
+
+
+def sentences(checks: Sequence[Check]) -> list[str]:
+    """How many recordings each round heard and refused, and for what; as the paper reports its own."""
+    found = []
+    for number in range(1, ROUNDS + 1):
+        its = [check for check in checks if check.round == number]
+        refused = [check for check in its if not check.accepted]
+        if its:
+            faults = Counter(check.fault or "no fault named" for check in refused)
+            told = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
+            found.append(f"round {number}: {len(its)} heard, {len(refused)} refused{told}")
+    return found
+
+
+def faults_heard(path: Path) -> str:
+    """What a machine hears to be wrong with a recording, for the table; "" where nothing."""
+    from podeval.analysis import Recording
+    from podeval.audio import loudness
+    from podeval.errors import BadInput, CannotScore
+
+    try:
+        recording = Recording.open(path)
+        if recording.defect:
+            return recording.defect
+        level = loudness.measure(recording.samples, recording.rate).integrated
+    except (BadInput, CannotScore) as refusal:
+        return str(refusal)
+    return f"quiet: {level:.0f} LUFS" if level < _QUIET_LUFS else ""
+
+
+def _due(take: Take, number: int) -> Due:
+    words, tags = words_and_tags(take.text)
+    shown = {
+        "file": take.path.name,
+        "to be said": words,
+        "tags": ", ".join(tags),
+        "voice": take.profile,
+        "heard by machine": faults_heard(take.path),
+        "recording": take.sha256[:12],
+    }
+    return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=shown)
+
+
+def _check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:
+    return Check(
+        id=f"{due.turn}/{due.round}/{due.sha256[:12]}",
+        turn=due.turn,
+        round=due.round,
+        sha256=due.sha256,
+        accepted=accepted,
+        fault=fault.strip(),
+        remark=remark,
+    )

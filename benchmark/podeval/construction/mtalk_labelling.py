@@ -1,0 +1,213 @@
+"""Sifting raw dialogues for MTalk-Bench: does the last turn need the others, and what does the dialogue test?
+
+A language model that hears only the user's last turn says whether that is enough; then it names every capability of the
+taxonomy that the dialogue calls for, and a smaller one the foremost of them (appendix B.1, scripts 2 and 3). Dialogues
+whose users say nearly the same as others' go. What the foremost capability is not what was ordered, people decide.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from podeval.construction.mtalk_writing import CAPABILITIES, Raw
+from podeval.construction.near_duplicates import near_duplicates
+from podeval.construction.review import Entry
+from podeval.construction.staged_rows import LeftOut, Line, Sifted, ask_each
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+
+INDEPENDENT, ALIKE = "independence", "de-duplication"
+
+Encode = Callable[[Sequence[str]], NDArray[np.floating]]
+
+OTHERS = {
+    "paralinguistic_comprehension": "hearing how something is said: mood, stress, pace, who speaks",
+    "paralinguistic_generation": "answering in a certain tone, pace or manner",
+    "ambient_sound_perception": "making sense of sounds around the user",
+    "multi_party_interaction": "talking with several people at once",
+}
+"""The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
+
+ALL: Mapping[str, str] = {name: found.what for name, found in CAPABILITIES.items()} | OTHERS
+
+
+class Alone(Answer):
+    """Whether the last turn can be answered without the others."""
+
+    enough: bool = Field(description="true if the last turn alone is enough for a good answer")
+    because: str = Field(description="one sentence: what is missing, or why nothing is")
+
+
+class Label(Answer):
+    """A capability, and what in the dialogue calls for it."""
+
+    capability: str = Field(json_schema_extra={"enum": list(ALL)})
+    because: str
+
+
+class Labels(Answer):
+    """Every capability that a dialogue calls for."""
+
+    labels: list[Label] = Field(min_length=1)
+
+
+class Foremost(Answer):
+    """The capability that a dialogue tests above all."""
+
+    capability: str = Field(json_schema_extra={"enum": list(CAPABILITIES)})
+
+
+class Labelled(Line):
+    """A dialogue with its labels, most relevant first as they came, and the reasons."""
+
+    raw: Raw
+    labels: dict[str, str]
+
+    @property
+    def semantic(self) -> list[str]:
+        """Those labels that words alone can test."""
+        return [name for name in self.labels if name in CAPABILITIES]
+
+
+class Candidate(Labelled):
+    """A dialogue for people to decide about: `foremost` is the capability that was inferred."""
+
+    foremost: str
+
+    @property
+    def agreed(self) -> bool:
+        """Whether it tests what was ordered."""
+        return self.foremost == self.raw.capability
+
+
+def dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
+    """The dialogues whose last turn cannot be answered well by whoever hears nothing else."""
+    found: Sifted[Raw] = Sifted()
+    answered, found.waiting = ask_each(judging, rows, Alone, _last_turn)
+    for raw, alone in answered:
+        if alone.enough:
+            reason = f"its last turn needs nothing of the others: {alone.because}"
+            found.left_out.append(LeftOut(id=raw.id, step=INDEPENDENT, reason=reason))
+        else:
+            found.kept.append(raw)
+    return found
+
+
+def label(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
+    """Dialogues with every capability that they call for."""
+    found: Sifted[Labelled] = Sifted()
+    answered, found.waiting = ask_each(judging, rows, Labels, _labelling)
+    for raw, answer in answered:
+        labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
+        found.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
+    return found
+
+
+def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[Candidate]:
+    """Dialogues with the foremost of their labels; of an only one nobody is asked."""
+    found: Sifted[Candidate] = Sifted()
+    clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
+    answered, found.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
+    clear |= {row.id: answer.capability for row, answer in answered}
+    found.kept = [Candidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
+    return found
+
+
+def deduplicate(rows: Sequence[Candidate], encode: Encode) -> Sifted[Candidate]:
+    """Those of which no other says nearly the same; of two that are alike, the earlier stays."""
+    if not rows:
+        return Sifted()
+    said = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
+    alike = {found.row: found for found in near_duplicates(said)}
+    result: Sifted[Candidate] = Sifted()
+    for number, row in enumerate(rows):
+        if number in alike:
+            reason = f"its user says nearly what that of {rows[alike[number].of].id} says ({alike[number].cosine:.2f})"
+            result.left_out.append(LeftOut(id=row.id, step=ALIKE, reason=reason))
+        else:
+            result.kept.append(row)
+    return result
+
+
+def entry_of(row: Candidate) -> Entry:
+    """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
+    shown = {
+        "scenario": row.raw.scenario,
+        "ordered": row.raw.capability,
+        "inferred": row.foremost,
+        "agreed": "yes" if row.agreed else "no",
+        "labels": "\n".join(f"{name}: {because}" for name, because in row.labels.items()),
+        "dialogue": row.raw.lines,
+        "last answer needs": f"turn {', '.join(map(str, row.raw.needs))}: {row.raw.because}",
+    }
+    user = "\n".join(turn.user for turn in row.raw.turns)
+    return Entry(row.id, shown, {"user": user, "capability": row.foremost if row.agreed else ""})
+
+
+ALONE_PROMPT = Prompt(
+    name="mtalk_alone",
+    version="1.0",
+    system="You check dialogues that spoken assistants are tested with.",
+    template=(
+        "Somebody says this to a spoken assistant, and you know nothing of what was said before:\n{turn}\n\n"
+        "Could a careful assistant answer this well, as it stands, without asking back and without guessing?"
+    ),
+    answer=Alone,
+    source="MTalk-Bench appendix B.1 (the last turn depends on earlier ones), wording of our own",
+)
+
+LABELS_PROMPT = Prompt(
+    name="mtalk_labels",
+    version="1.0",
+    system="You label dialogues that spoken assistants are tested with.",
+    template=(
+        "A dialogue:\n{dialogue}\n\nName every capability that a good assistant needs here, most needed first, and "
+        "what in the dialogue calls for it. The capabilities:\n"
+        + "\n".join(f"- {name}: {what}" for name, what in ALL.items())
+    ),
+    answer=Labels,
+    source="MTalk-Bench appendix B.1 (script 2), wording of our own",
+)
+
+FOREMOST_PROMPT = Prompt(
+    name="mtalk_foremost",
+    version="1.0",
+    system="You sort dialogues that spoken assistants are tested with.",
+    template=(
+        "What a dialogue calls for, by somebody who read it:\n{labels}\n\nWhich one of these does it test above all?"
+    ),
+    answer=Foremost,
+    source="MTalk-Bench appendix B.1 (script 3), wording of our own",
+)
+
+
+def _last_turn(raw: Raw) -> Request:
+    return Request(ALONE_PROMPT, {"turn": raw.turns[-1].user})
+
+
+def _labelling(raw: Raw) -> Request:
+    return Request(LABELS_PROMPT, {"dialogue": raw.lines}, check=_known_labels)
+
+
+def _inferring(row: Labelled) -> Request:
+    def check(answer: Foremost) -> None:
+        if answer.capability not in row.semantic:
+            raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
+
+    lines: Any = (f"{name}: {row.labels[name]}" for name in row.semantic)
+    return Request(FOREMOST_PROMPT, {"labels": "\n".join(lines)}, check=check)
+
+
+def _known_labels(answer: Labels) -> None:
+    names = [one.capability for one in answer.labels]
+    if unknown := [name for name in names if name not in ALL]:
+        raise ValueError(f"there is no capability {unknown[0]!r}")
+    if len(set(names)) < len(names):
+        raise ValueError("a capability is there twice")
+    if not any(name in CAPABILITIES for name in names):
+        raise ValueError(f"at least one should be of {', '.join(CAPABILITIES)}, which words alone can test")

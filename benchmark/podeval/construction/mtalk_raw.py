@@ -1,0 +1,165 @@
+"""From scenarios and capabilities to the semantic dialogues of MTalk-Bench: written, labelled, inferred, selected.
+
+The folder holds `orders.jsonl`, `raw.jsonl`, `dependent.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table
+`candidates.csv` in which people decide, and then `dialogues.jsonl`, with which the other steps go on.
+"""
+
+from collections import Counter
+
+from podeval.construction.mtalk import DIALOGUES
+from podeval.construction.mtalk_labelling import (
+    ALIKE,
+    INDEPENDENT,
+    Candidate,
+    Encode,
+    Labelled,
+    deduplicate,
+    dependent,
+    entry_of,
+    infer,
+    label,
+)
+from podeval.construction.mtalk_tagging import Dialogue
+from podeval.construction.mtalk_writing import (
+    ARENA_PROMPTS,
+    CAPABILITIES,
+    SCENES,
+    Order,
+    Plan,
+    Raw,
+    checked_plan,
+    place_orders,
+    write_dialogues,
+    wrong_with_user,
+)
+from podeval.construction.review import decisions, lay_out
+from podeval.construction.staged_rows import Report, Sifted, Waiting, Workshop
+from podeval.judges.rounds import Asked
+
+ORDERS, RAW, DEPENDENT, LABELLED, CANDIDATES = (
+    "orders.jsonl",
+    "raw.jsonl",
+    "dependent.jsonl",
+    "labelled.jsonl",
+    "candidates.jsonl",
+)
+TABLE, REVIEW = "candidates.csv", "review of candidates"
+
+LEAST = 10
+"""Dialogues that the paper has of every capability, at least."""
+
+RETAINED = 0.19
+"""Share of the candidates that the paper retains."""
+
+
+def write(workshop: Workshop, plan: Plan, judging: Asked) -> Report:
+    """Order what is missing of the plan, and have it written. Again, it makes up for what was left out since.
+
+    Raises:
+        BadInput: an unknown scenario or capability.
+    """
+    plan = checked_plan(plan)
+    report, before = Report(), workshop.read(ORDERS, Order)
+    gone = {left.id for left in workshop.left_out()}
+    new, report.waiting = place_orders(plan, before, gone, judging)
+    orders = [*before, *new]
+    workshop.write(ORDERS, orders)
+    written = {raw.id: raw for raw in workshop.read(RAW, Raw)}
+    found = write_dialogues([order for order in orders if order.id not in written], judging)
+    written |= {raw.id: raw for raw in found.kept}
+    report.waiting += found.waiting
+    workshop.write(RAW, [written[order.id] for order in orders if order.id in written])
+    report.say(f"ordered: {len(orders)} dialogues of {len({order.cell for order in orders})} kinds, {len(new)} new")
+    report.say(f"written: {len(written)}, {len(found.kept)} new")
+    return report
+
+
+def annotate(workshop: Workshop, judging: Asked) -> Report:
+    """Leave out dialogues whose last turn stands alone, and have the others labelled.
+
+    Raises:
+        BadInput: nothing was written.
+    """
+    report = Report()
+    raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
+    kept = dependent(raw, judging)
+    report.sifted("last turns that need the others", kept)
+    labelled = label(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
+    report.sifted("labelled", labelled)
+    workshop.write(LABELLED, labelled.kept)
+    return report
+
+
+def settle(workshop: Workshop, judging: Asked, encode: Encode) -> Report:
+    """Have the foremost capability inferred, leave out near-duplicates, and lay out the rest for people.
+
+    Raises:
+        BadInput: nothing was labelled, or the table cannot be read.
+    """
+    report = Report()
+    labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
+    found = infer(labelled, judging)
+    report.sifted("inferred", found)
+    unlike = deduplicate(found.kept, encode)
+    report.sifted(ALIKE, unlike)
+    candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
+    agreed = sum(row.agreed for row in candidates)
+    report.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
+    undecided = lay_out(workshop.folder / TABLE, [entry_of(row) for row in candidates])
+    report.say(f"review: {undecided} of {len(candidates)} candidates to decide in {workshop.folder / TABLE}")
+    return report
+
+
+def select(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """The dialogues that people kept, as they corrected them, for the steps that follow.
+
+    A candidate whose inferred capability is not the one that was ordered waits until somebody has written which it is,
+    also with `accept_all`.
+
+    Raises:
+        BadInput: no candidates, or a table that cannot be used.
+    """
+    report = Report()
+    candidates = workshop.read(CANDIDATES, Candidate, made_by="podeval data construct mtalk_bench infer")
+    places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, Order))}
+    found = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
+    chosen: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    counts: Counter[str] = Counter()
+    for row in candidates:
+        if (edited := found.kept.get(row.id)) is None:
+            continue
+        turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
+        capability = edited["capability"].strip()
+        if wrong := wrong_with_user(turns):
+            chosen.waiting.append(Waiting(row.id, f"as corrected in {TABLE}: {wrong}"))
+        elif capability not in CAPABILITIES:
+            why = f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
+            chosen.waiting.append(Waiting(row.id, why))
+        else:
+            counts[capability] += 1
+            number = places[row.id]
+            prompt = ARENA_PROMPTS[capability]
+            chosen.kept.append(
+                Dialogue(id=f"sem-{number}", type="sem", number=number, turns=tuple(turns), arena_prompt=prompt)
+            )
+    report.sifted(REVIEW, chosen)
+    workshop.write_sifted(REVIEW, DIALOGUES, chosen)
+    written = len(workshop.read(RAW, Raw))
+    share = len(chosen.kept) / written if written else 0.0
+    report.say(
+        f"selected: {len(chosen.kept)} of {written} written, {share:.0%}; the paper retains about {RETAINED:.0%}"
+    )
+    for name in CAPABILITIES:
+        if 0 < counts[name] < LEAST or (counts[name] == 0 and any(row.raw.capability == name for row in candidates)):
+            report.say(f"  {name}: {counts[name]}; the paper has at least {LEAST} of each")
+    return report
+
+
+def _numbered(orders: list[Order]) -> list[tuple[str, Order]]:
+    """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
+    seen: Counter[str] = Counter()
+    found = []
+    for order in orders:
+        seen[order.scenario] += 1
+        found.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
+    return found

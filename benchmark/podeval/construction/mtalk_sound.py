@@ -1,0 +1,222 @@
+"""What recordings of MTalk-Bench go through: other voices, and the sounds that tags name (paper, appendix B.3).
+
+Which voice a profile means, and which sound a tag means, stands in two files of one's own. `voices.yaml` names for each
+profile a command that converts voices and a reference recording; podeval ships no converter. `sounds.csv` names for
+each tag a file, whether it lies under all of the turn (`background`), sounds once where the tag stands (`event`), or is
+nothing to be mixed (`none`: what people say or how), and the ratio of speech to sound.
+"""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from podeval.audio.decode import decode
+from podeval.audio.mixing import lay_under, put_in
+from podeval.audio.resample import resample
+from podeval.construction.mtalk_tagging import Dialogue
+from podeval.construction.programs import Program
+from podeval.construction.staged_rows import Line, sentence_of
+from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.errors import BadInput
+from podeval.store.files import write_whole
+
+RATE = 24_000
+"""The rate that the source's audio column promises."""
+
+PEAK = 0.99
+SNR_DB = 10.0
+
+_KINDS = ("background", "event", "none")
+_COLUMNS = ("tag", "kind", "file", "snr_db")
+
+
+class Voice(BaseModel):
+    """A voice profile: a converter, as a command with places for files, and whom to sound like."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str
+    reference: Path
+    about: str = Field(default="", description="age, gender and manner, for people")
+
+
+@dataclass(frozen=True)
+class Sound:
+    """What a tag means in sound."""
+
+    kind: str
+    file: Path | None
+    snr_db: float
+
+
+class Mixed(Line):
+    """What was done to a recording."""
+
+    recording: str
+    voice: str = ""
+    sounds: tuple[str, ...] = ()
+    turned_down_db: float = 0.0
+    seconds: float
+
+
+def voices_of(path: Path) -> dict[str, Voice]:
+    """Voice profiles by name, none where there is no file; references are relative to it.
+
+    Raises:
+        BadInput: the file cannot be used.
+    """
+    import yaml
+
+    if not path.is_file():
+        return {}
+    try:
+        found = TypeAdapter(dict[str, Voice]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
+    except ValidationError as error:
+        raise BadInput(f"{path}: {sentence_of(error)}; a profile has command, reference and perhaps about") from None
+    placed = {}
+    for name, voice in found.items():
+        reference = path.parent / voice.reference
+        if not reference.is_file():
+            raise BadInput(f"{path}: the reference of {name}, {reference}, is not there")
+        Program(voice.command, "voice converter", reference=True)
+        placed[name] = voice.model_copy(update={"reference": reference})
+    return placed
+
+
+def tags_of(dialogues: Sequence[Dialogue]) -> list[str]:
+    """The tags of ambient dialogues, each once, in lower case."""
+    found = (
+        tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in words_and_tags(turn)[1]
+    )
+    return list(dict.fromkeys(found))
+
+
+def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
+    """Add tags that are not there to the table of sounds, to be filled in.
+
+    Returns:
+        The tags that nothing was written for yet.
+
+    Raises:
+        BadInput: the table that is there cannot be read.
+    """
+    lines = {line["tag"].casefold(): line for line in _table(path)}
+    for tag in tags:
+        lines.setdefault(tag, {"tag": tag, "kind": "", "file": "", "snr_db": f"{SNR_DB:g}"})
+    file = io.StringIO()
+    writer = csv.DictWriter(file, _COLUMNS)
+    writer.writeheader()
+    writer.writerows(lines.values())
+    write_whole(path, file.getvalue().encode("utf-8-sig"))
+    return [tag for tag in tags if not lines[tag]["kind"].strip()]
+
+
+def sounds_of(path: Path) -> dict[str, Sound]:
+    """The sounds by tag; those without a kind are left out.
+
+    Raises:
+        BadInput: a line that cannot be used; says which.
+    """
+    found = {}
+    for number, line in enumerate(_table(path), 2):
+        kind, name = line["kind"].strip().casefold(), line["file"].strip()
+        if not kind:
+            continue
+        place = f"{path}, line {number} ({line['tag']})"
+        if kind not in _KINDS:
+            raise BadInput(f"{place}: kind is {kind!r}; write {', '.join(_KINDS)}")
+        file = path.parent / name if name else None
+        if kind != "none" and (file is None or not file.is_file()):
+            raise BadInput(f"{place}: there is no sound {file or ''}; name its file, relative to the table")
+        try:
+            ratio = float(line["snr_db"])
+        except ValueError:
+            raise BadInput(f"{place}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
+        if not -30 <= ratio <= 60:
+            raise BadInput(f"{place}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
+        found[line["tag"].casefold()] = Sound(kind, file, ratio)
+    return found
+
+
+def sounded(
+    turn: str, text: str, recording: Path, voice: tuple[str, Voice] | None, sounds: Mapping[str, Sound]
+) -> tuple[NDArray[np.float32], Mixed]:
+    """A turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
+
+    Args:
+        turn: its id.
+        text: with tags; a sound that is an event begins where its tag stands among the words.
+        recording: of the words.
+        voice: the profile's name and what it means; None for the reader's own.
+        sounds: by tag.
+
+    Raises:
+        BadAudio: the recording or a sound cannot be read.
+        BadInput: the converter failed.
+        CannotScore: the recording or a sound is silent.
+    """
+    speech = _mono(recording)
+    if voice is not None:
+        speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
+    mixed, said = speech, list[str]()
+    for tag, share in places_of(text):
+        sound = sounds.get(tag.casefold())
+        if sound is None or sound.file is None or sound.kind == "none":
+            continue
+        samples = _mono(sound.file)
+        if sound.kind == "background":
+            alone = lay_under(speech, samples, RATE, sound.snr_db) - speech
+        else:
+            at = min(share * len(speech), len(speech) - 1) / RATE
+            alone = put_in(speech, samples, RATE, sound.snr_db, at) - speech
+        mixed = mixed + alone
+        said.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
+    peak = float(np.abs(mixed).max())
+    factor = min(1.0, PEAK / peak) if peak else 1.0
+    facts = Mixed(
+        id=turn,
+        recording=recording.name,
+        voice=voice[0] if voice else "",
+        sounds=tuple(said),
+        turned_down_db=round(float(-20 * np.log10(factor)), 2) + 0.0,
+        seconds=round(len(mixed) / RATE, 3),
+    )
+    return np.asarray(mixed * np.float32(factor), dtype=np.float32), facts
+
+
+def places_of(text: str) -> list[tuple[str, float]]:
+    """The tags of a turn, and which share of its words comes before each."""
+    whole = len(words_and_tags(text)[0])
+    found, rest, before = list[tuple[str, float]](), text, ""
+    for tag in words_and_tags(text)[1]:
+        head, _, rest = rest.partition(tag)
+        before += head.rstrip(" (（")
+        rest = rest.lstrip(")）")
+        found.append((tag, len(words_and_tags(before)[0]) / whole if whole else 0.0))
+    return found
+
+
+def _mono(path: Path) -> NDArray[np.float32]:
+    found = decode(path)
+    return resample(found.samples.mean(axis=1, dtype=np.float32), found.rate, RATE)
+
+
+def _table(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    try:
+        reader = csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
+        lines = list(reader)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{path} cannot be read as a table in UTF-8 ({error})") from None
+    if missing := set(_COLUMNS) - set(reader.fieldnames or ()):
+        raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}")
+    return [{name: line[name] or "" for name in _COLUMNS} for line in lines]

@@ -1,0 +1,162 @@
+"""Tags for MTalk-Bench's dialogues: how something is said, and what is heard around it, put into semantic dialogues.
+
+A tag stands in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
+apart (a judge asked twice, or what people write), a third resolves what differs: the review (paper, section 4.1 and
+appendix B.2). The words may not change: an answer whose words are not those of the dialogue is asked for again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from podeval.construction.review import Entry
+from podeval.construction.staged_rows import Line, Waiting, ask_each
+from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+
+Kind = Literal["sem", "para", "amb"]
+
+ANNOTATORS = 2
+PROMPTS = ("arena_prompt", "rubric_prompt_general", "rubric_prompt_specific")
+KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
+
+
+class Dialogue(Line):
+    """What a user says, turn by turn; `number` is the scenario's and the dialogue's, as in `3-12`.
+
+    `profile` names the voice that it is to be heard in, "" for the reader's own. `variants` holds the prompts of its
+    tagged variants by type: those of the semantic dialogue ask about something else.
+    """
+
+    type: Kind
+    number: str = Field(pattern=r"^[1-9]-[1-9]\d*$")
+    turns: tuple[str, ...] = Field(min_length=1)
+    arena_prompt: str = ""
+    rubric_prompt_general: str = ""
+    rubric_prompt_specific: str = ""
+    profile: str = ""
+    variants: dict[Literal["para", "amb"], dict[str, str]] = Field(default_factory=dict)
+
+    def variant(self, kind: Kind) -> "Dialogue":
+        """The dialogue that tags of a kind are put into."""
+        prompts = self.variants.get(kind, {}) if kind != "sem" else {}
+        name = f"{kind}-{self.number}"
+        return self.model_copy(
+            update={**dict.fromkeys(PROMPTS, ""), **prompts, "id": name, "type": kind, "variants": {}}
+        )
+
+
+class Tagged(Line):
+    """A dialogue as the annotators tagged it, turn by turn."""
+
+    dialogue: Dialogue
+    versions: tuple[tuple[str, ...], ...]
+
+    @property
+    def agreed(self) -> bool:
+        """Whether all annotators wrote the same."""
+        return len(set(self.versions)) == 1
+
+
+class Tags(Answer):
+    """The turns with tags."""
+
+    turns: list[str]
+
+
+_WHAT = {
+    "para": (
+        "paralinguistic",
+        "how the user speaks: an emotion (anxious tone), a pace or stress (slow pace), a sound of the voice (sighs, "
+        "laughs), or who speaks by the voice (child's voice). Tag only what a listener can hear and what ought to "
+        "change the answer; one to three tags in a dialogue.",
+    ),
+    "amb": (
+        "ambient",
+        "what is heard around the user: a single sound (phone ringing), a lasting one (cafe chatter), a fault of the "
+        "line (static interruption), or other people (two people talking in background). Tag only what fits the place "
+        "and ought to change the answer; one to three tags in a dialogue.",
+    ),
+}
+
+
+def tagging_prompt(kind: Kind) -> Prompt:
+    """Asks for a dialogue with tags of a kind."""
+    name, what = _WHAT[kind]
+    return Prompt(
+        name=f"mtalk_tags_{name}",
+        version="1.0",
+        system="You annotate scripts that people will read into a microphone.",
+        template=(
+            "What the user says in a dialogue, a turn a line:\n{turns}\n\n"
+            f"Add {name} tags: {what}\nA tag is one to five words in parentheses, placed where it begins. Change "
+            "nothing else: every word and mark stays as it is. Give all turns, in order."
+        ),
+        answer=Tags,
+        source="MTalk-Bench section 4.1 and appendix B.2, wording of our own",
+    )
+
+
+def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[Waiting]]:
+    """Variants of semantic dialogues with tags, each by two annotators.
+
+    Args:
+        dialogues: of type sem; others are passed over.
+        kind: of tags: para or amb.
+        judging: both annotators: the same judge, asked with two seeds.
+    """
+    plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
+    prompt, waiting = tagging_prompt(kind), dict[str, Waiting]()
+    versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
+    for seed in range(ANNOTATORS):
+        answered, missing = ask_each(judging, plain, Tags, _tagging(prompt, seed))
+        waiting |= {one.id: one for one in missing}
+        for dialogue, tags in answered:
+            versions[dialogue.id].append(tuple(" ".join(turn.split()) for turn in tags.turns))
+    found = [
+        Tagged(
+            id=f"{kind}-{dialogue.number}",
+            dialogue=dialogue.variant(kind),
+            versions=tuple(versions[dialogue.id]),
+        )
+        for dialogue in plain
+        if dialogue.id not in waiting
+    ]
+    return found, list(waiting.values())
+
+
+def entry_of(row: Tagged) -> Entry:
+    """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
+    shown = {"agreed": "yes" if row.agreed else "no"}
+    shown |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
+    return Entry(row.id, shown, {"tagged": "\n".join(row.versions[0])})
+
+
+def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
+    """What is wrong with tags put into turns: other turns, other words, or no tag at all."""
+    if len(plain) != len(tagged):
+        return f"there are {len(plain)} turns, {len(tagged)} came"
+    tags = 0
+    for number, (before, after) in enumerate(zip(plain, tagged, strict=True), 1):
+        words, found = words_and_tags(after)
+        if words.split() != before.split():
+            return f"the words of turn {number} are not those of the dialogue: {words[:60]!r}"
+        if not all(tag and len(tag.split()) <= 5 for tag in found):
+            return f"a tag in turn {number} is empty or longer than five words"
+        tags += len(found)
+    return None if tags else "no turn has a tag"
+
+
+def _tagging(prompt: Prompt, seed: int) -> Callable[[Dialogue], Request]:
+    def request(dialogue: Dialogue) -> Request:
+        def check(answer: Tags) -> None:
+            if wrong := wrong_with(dialogue.turns, answer.turns):
+                raise ValueError(wrong)
+
+        return Request(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)
+
+    return request

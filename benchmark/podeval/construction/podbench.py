@@ -1,0 +1,239 @@
+"""Constructing PodBench: documents taken, clustered, requests written and filtered, reviewed, finished.
+
+The folder holds `documents.jsonl`, `queries.jsonl`, `clusters.jsonl`, `requests.jsonl`, `filtered.jsonl`, `review.csv`
+for people, and `finished/`, a source of the dataset with its statistics.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from podeval.construction import charts
+from podeval.construction.checked_source import source_of
+from podeval.construction.podbench_requests import (
+    FILTER,
+    Requested,
+    Requirement,
+    instruct,
+    materials,
+    sift,
+    speakers_of,
+)
+from podeval.construction.podbench_sources import (
+    ALIKE,
+    MOST_DOCUMENTS,
+    Cluster,
+    Document,
+    Encode,
+    ask_queries,
+    clusters_of,
+    documents_in,
+)
+from podeval.construction.review import Entry, decisions, lay_out
+from podeval.construction.staged_rows import Report, Sifted, Waiting, Workshop
+from podeval.datasets import podbench_meta
+from podeval.datasets.podbench_prompts import generation_prompt
+from podeval.errors import BadInput
+from podeval.judges.rounds import Asked
+from podeval.store.files import write_json, write_whole
+from podeval.text.tokens import tokenise
+
+DOCUMENTS, TABLE, FINISHED = "documents.jsonl", "review.csv", "finished"
+REVIEW = "review"
+
+Count = Callable[[str], int]
+"""Tokens of a text."""
+
+
+def take(workshop: Workshop, paths: Sequence[Path]) -> Report:
+    """Take in documents.
+
+    Raises:
+        BadInput: one that cannot be read.
+    """
+    documents = documents_in(paths)
+    workshop.write(DOCUMENTS, documents)
+    report = Report()
+    spoken = Counter(document.language for document in documents)
+    report.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in spoken.items())})")
+    unlicensed = sum(not document.licence for document in documents)
+    if unlicensed:
+        report.say(f"  {unlicensed} of them name no licence; a dataset of them is for your own use")
+    return report
+
+
+def cluster(
+    workshop: Workshop, judging: Asked, encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
+) -> Report:
+    """Ask for a query of each document; put documents with like queries together.
+
+    Raises:
+        BadInput: no documents were taken.
+    """
+    documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
+    report = Report()
+    queries, report.waiting = ask_queries(documents, judging)
+    workshop.write("queries.jsonl", queries)
+    found = clusters_of(queries, documents, encode, alike=alike, most=most) if queries else []
+    workshop.write("clusters.jsonl", found)
+    sizes = Counter(len(one.documents) for one in found)
+    told = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
+    report.say(f"clustered: {len(queries)} documents in {len(found)} clusters ({told})")
+    return report
+
+
+def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> Report:
+    """Have a request written for every cluster, filter them, lay out the table for the review.
+
+    Raises:
+        BadInput: nothing was clustered.
+    """
+    documents = _documents(workshop)
+    clusters = workshop.read("clusters.jsonl", Cluster, made_by="podeval data construct podbench cluster")
+    report = Report()
+    requests, report.waiting = instruct(clusters, documents, judging, seed)
+    workshop.write("requests.jsonl", requests)
+    report.say(f"written: {len(requests)} requests for {len(clusters)} clusters")
+    filtered = sift(requests, documents, judging)
+    report.sifted(FILTER, filtered)
+    workshop.write_sifted(FILTER, "filtered.jsonl", filtered)
+    table = workshop.folder / TABLE
+    undecided = lay_out(table, [_entry(row, documents) for row in filtered.kept])
+    report.say(f"review: {undecided} of {len(filtered.kept)} requests to decide in {table}")
+    return report
+
+
+def finish(workshop: Workshop, *, accept_all: bool = False, tokens: Count | None = None, tokenizer: str = "") -> Report:
+    """Read the review; write what was kept as a source of the dataset, with its statistics.
+
+    Args:
+        workshop: the folder.
+        accept_all: keep what nobody decided about.
+        tokens: counts the input; words of podeval's tokeniser where None.
+        tokenizer: what it is called.
+
+    Raises:
+        BadInput: nothing was written, the table cannot be used, or nothing was kept.
+        BrokenRules: a row that the dataset would refuse.
+    """
+    documents = _documents(workshop)
+    rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
+    found = _reviewed(rows, documents, workshop.folder / TABLE, accept_all)
+    report = Report()
+    report.sifted(REVIEW, found)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
+    if not found.kept:
+        raise BadInput(f"no request is kept yet; write yes under keep in {workshop.folder / TABLE}")
+    counted = f"input_tokens are those of {tokenizer}" if tokens else "input_tokens are words of podeval's tokeniser"
+    made = [published(row, documents, tokens or words, counted) for row in found.kept]
+    into = workshop.folder / FINISHED
+    with source_of("podbench", into, ["instructions"]) as folder:
+        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in made).encode())
+    counts = statistics(made)
+    write_json(into / "statistics.json", {"requests": len(made), "counts": counts})
+    write_whole(into / "categories.svg", charts.bars(f"{len(made)} requests by kind", counts).encode())
+    report.say(f"finished: {len(made)} requests in {into}")
+    return report
+
+
+def published(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
+    """A row in the schema of the source, its meta as JSON text."""
+    cluster, names = row.cluster, podbench_meta.facts()["dimensions"]
+    sources = [documents[name].text for name in cluster.documents]
+    speakers = speakers_of(row.requirements)
+    prompt = generation_prompt(row.instruction, sources, language=cluster.language, speakers=speakers)
+    meta: dict[str, Any] = {
+        "content": sources,
+        "dims": {names[r.dimension]["paper"]: r.value for r in row.requirements},
+        "language": {"en": "english", "zh": "chinese"}[cluster.language],
+        "domain": cluster.domain,
+        "input_tokens": tokens(prompt),
+        "provenance": f"constructed with podeval; {counted}",
+        "documents": [
+            {"id": name, "licence": documents[name].licence, "origin": documents[name].origin}
+            for name in cluster.documents
+        ],
+    }
+    if speakers:
+        meta["speaker_number"] = speakers
+    return {
+        "id": row.id,
+        "instruction": row.instruction,
+        "input_prompt": prompt,
+        "meta": json.dumps(meta, ensure_ascii=False),
+    }
+
+
+def words(text: str) -> int:
+    """Words and punctuation, by podeval's tokeniser of the language most of the text is in."""
+    from podeval.text.tokens import detect_language
+
+    return len(tokenise(text, detect_language(text)))
+
+
+def statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Rows by what the paper's table 3 and figure 2 count."""
+    metas = [json.loads(row["meta"]) for row in rows]
+    buckets = podbench_meta.facts()
+    return {
+        "language": _counted(meta["language"] for meta in metas),
+        "speakers": _counted(
+            (str(podbench_meta.bucket_of("speaker_buckets", meta.get("speaker_number")) or "open") for meta in metas),
+            [*(bucket["name"] for bucket in buckets["speaker_buckets"]), "open"],
+        ),
+        "input tokens": _counted(
+            (str(podbench_meta.bucket_of("input_buckets", meta["input_tokens"]) or "longer") for meta in metas),
+            [*(bucket["name"] for bucket in buckets["input_buckets"]), "longer"],
+        ),
+        "documents": _counted(str(len(meta["content"])) for meta in metas),
+        "dimensions named": _counted(str(len(meta["dims"])) for meta in metas),
+        "dimension": _counted(name for meta in metas for name in meta["dims"]),
+        "domain": _counted(meta["domain"] for meta in metas),
+    }
+
+
+def _counted(found: Any, order: Sequence[str] = ()) -> dict[str, int]:
+    counts = Counter(found)
+    return {name: counts[name] for name in order or sorted(counts, key=lambda name: (len(name), name))}
+
+
+def _documents(workshop: Workshop) -> dict[str, Document]:
+    found = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
+    return {document.id: document for document in found}
+
+
+def _entry(row: Requested, documents: Mapping[str, Document]) -> Entry:
+    shown = {
+        "language": row.cluster.language,
+        "domain": row.cluster.domain,
+        "documents": ", ".join(row.cluster.documents),
+        "materials": materials(row.cluster, documents)[:2000],
+    }
+    requirements = "\n".join(f"{r.dimension}: {r.value}" for r in row.requirements)
+    return Entry(row.id, shown, {"instruction": row.instruction, "requirements": requirements})
+
+
+def _reviewed(
+    rows: Sequence[Requested], documents: Mapping[str, Document], table: Path, accept_all: bool
+) -> Sifted[Requested]:
+    found = decisions(table, [_entry(row, documents) for row in rows], REVIEW, accept_all=accept_all)
+    result: Sifted[Requested] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    for row in rows:
+        if (edited := found.kept.get(row.id)) is None:
+            continue
+        try:
+            lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
+            named = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
+        except ValidationError:
+            reason = (
+                f"its requirements in {table.name} cannot be read; write a dimension, a colon and what is asked for"
+            )
+            result.waiting.append(Waiting(row.id, reason))
+            continue
+        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(named)}
+        result.kept.append(row.model_copy(update=changes))
+    return result

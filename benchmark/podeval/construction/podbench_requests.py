@@ -1,0 +1,202 @@
+"""Requests of PodBench: instructions over the eight requirement dimensions, filtered by a judge.
+
+For every cluster of documents it is drawn how many of the dimensions a request names and which, so that requests differ
+in difficulty; a language model writes one that names just these. A judge then reads documents and request: harm, fit to
+one another, sense (PodBench, section 3.2).
+"""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from podeval.construction.podbench_sources import Cluster, Document
+from podeval.construction.staged_rows import LeftOut, Line, Sifted, Waiting, ask_each
+from podeval.datasets import podbench_meta
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+from podeval.text.language import read_as
+
+FILTER = "filtering"
+
+DIMENSIONS: Mapping[str, str] = {
+    "focused_content": "which part or aspect of the materials to dwell on, or to cover all of them",
+    "core_intent": "what the listener wants of it: depth, a summary, criticism, a comparison",
+    "script_structure": "in which order it goes: by time, question by question, general then particular",
+    "specific_expression": "words that must occur: an opening, a closing, a name of the show, terms",
+    "podcast_language": "Chinese or English",
+    "speaker_profile": "who the speakers are, how they talk, what they know",
+    "speaker_number": "how many speak, 1 to 4",
+    "podcast_length": "how long it is, in minutes or words",
+}
+"""The paper's eight, by the names of `facts.json`."""
+
+_SHOWN = 60_000
+"""Characters of the materials that a model is shown."""
+
+
+class Requirement(BaseModel):
+    """One dimension of a request, and what is asked for in it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    dimension: Literal[
+        "focused_content",
+        "core_intent",
+        "script_structure",
+        "specific_expression",
+        "podcast_language",
+        "speaker_profile",
+        "speaker_number",
+        "podcast_length",
+    ]
+    value: str = Field(min_length=1)
+
+
+class Instruction(Answer):
+    """A request as a user would write it."""
+
+    instruction: str = Field(min_length=5)
+    requirements: list[Requirement] = Field(description="each dimension that was to be named, and what is asked for")
+
+
+class Verdict(Answer):
+    """Whether a request is fit for a benchmark."""
+
+    reasoning: str
+    harmful: bool = Field(description="violence, terror, pornography or the like in the materials or the request")
+    related: bool = Field(description="the request can be met from the materials")
+    sensible: bool = Field(description="a user could write it; it does not contradict itself")
+
+
+class Requested(Line):
+    """A cluster with its request."""
+
+    cluster: Cluster
+    instruction: str
+    requirements: tuple[Requirement, ...]
+
+
+FILTERING = Prompt(
+    name="podbench_filter",
+    version="1.0",
+    system="You choose requests for a benchmark of podcast scripts. You keep what a decent user could ask for.",
+    template=(
+        "The materials:\n{materials}\n\nThe request:\n{instruction}\n\nReason first. Then say whether there is harm in "
+        "either, whether the request is on the materials and can be met from them, and whether it makes sense."
+    ),
+    answer=Verdict,
+    source="PodBench section 3.2, wording of our own",
+)
+
+
+def dimensions_for(cluster: str, seed: int = 0) -> tuple[str, ...]:
+    """The dimensions that the request on a cluster names: one to eight, drawn by its name."""
+    chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
+    chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
+    return tuple(name for name in DIMENSIONS if name in chosen)
+
+
+def instruct(
+    clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
+) -> tuple[list[Requested], list[Waiting]]:
+    """A request for every cluster."""
+
+    def request(cluster: Cluster) -> Request:
+        wanted = dimensions_for(cluster.id, seed)
+        prompt = instruction_prompt(wanted, cluster.language)
+        return Request(prompt, {"materials": materials(cluster, documents)}, check=_names_all(wanted, cluster.language))
+
+    answered, waiting = ask_each(judging, clusters, Instruction, request)
+    found = [
+        Requested(
+            id=cluster.id.removeprefix("cluster-"),
+            cluster=cluster,
+            instruction=written.instruction.strip(),
+            requirements=tuple(written.requirements),
+        )
+        for cluster, written in answered
+    ]
+    return found, waiting
+
+
+def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
+    """Take out what is harmful, beside the point, or senseless."""
+    found: Sifted[Requested] = Sifted()
+    answered, found.waiting = ask_each(
+        judging,
+        rows,
+        Verdict,
+        lambda row: Request(
+            FILTERING, {"materials": materials(row.cluster, documents), "instruction": row.instruction}
+        ),
+    )
+    for row, verdict in answered:
+        wrong = [
+            name
+            for name, is_so in (
+                ("harmful", verdict.harmful),
+                ("not related to its materials", not verdict.related),
+                ("not sensible", not verdict.sensible),
+            )
+            if is_so
+        ]
+        if wrong:
+            reason = f"{' and '.join(wrong)}: {verdict.reasoning}"
+            found.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
+        else:
+            found.kept.append(row)
+    return found
+
+
+def instruction_prompt(wanted: Sequence[str], language: str) -> Prompt:
+    """Asks for a request that names just these dimensions."""
+    named = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in wanted)
+    others = ", ".join(name for name in DIMENSIONS if name not in wanted) or "(none)"
+    spoken = {"en": "English", "zh": "Chinese"}[language]
+    return Prompt(
+        name="podbench_instruction",
+        version="1.0",
+        system="You are a user of a service that makes podcasts from documents. You say what you want, as users do.",
+        template=(
+            "These are your materials:\n{materials}\n\n"
+            f"Write your request for a podcast on them, in {spoken}, as one would type it: brief or chatty, never as a "
+            f"list of fields. It asks for something in each of these respects, and for nothing in the others:\n{named}"
+            f"\nLeft open: {others}.\n\nAsk only for what the materials can give. Then list what you asked for, a "
+            "dimension each; the number of speakers as a digit."
+        ),
+        answer=Instruction,
+        source="PodBench section 3.2 (its eight dimensions), wording of our own",
+    )
+
+
+def materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
+    """The documents of a cluster in one text, each cut alike where they are too long together."""
+    share = _SHOWN // len(cluster.documents)
+    return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
+
+
+def speakers_of(requirements: Sequence[Requirement]) -> int | None:
+    """How many speakers are asked for; None where that is left open."""
+    stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
+    return int(stated) if stated and stated.isdecimal() else None
+
+
+def _names_all(wanted: Sequence[str], language: str) -> Callable[[Instruction], None]:
+    def check(answer: Instruction) -> None:
+        named = [requirement.dimension for requirement in answer.requirements]
+        if sorted(named) != sorted(wanted):
+            raise ValueError(
+                f"the dimensions are to be {', '.join(wanted)}, and {', '.join(named) or 'none'} are listed"
+            )
+        if read_as(answer.instruction) not in (language, None):
+            raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
+        if "speaker_number" in wanted:
+            number = speakers_of(answer.requirements)
+            if podbench_meta.bucket_of("speaker_buckets", number) is None:
+                raise ValueError("the number of speakers is a digit from 1 to 4")
+
+    return check

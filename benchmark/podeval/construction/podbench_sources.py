@@ -1,0 +1,196 @@
+"""Source documents of PodBench: a topic query for each, and those on one topic put together.
+
+The paper has a language model write a query for each document and clusters documents by the embedding of that query
+(section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. How it
+clusters it does not say; here clusters grow while the mean cosine between two is high enough (average linkage), within
+a language, up to a number of documents.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from podeval.construction.near_duplicates import units_of
+from podeval.construction.staged_rows import Line, Waiting, ask_each
+from podeval.errors import BadInput
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+from podeval.text.language import identify_language, read_as
+from podeval.text.tokens import detect_language
+
+ALIKE = 0.5
+"""Mean cosine of the queries of two clusters from which they become one."""
+
+MOST_DOCUMENTS = 10
+"""Of one request, as in the paper (table 3)."""
+
+_SHOWN = 24_000
+"""Characters of a document that a model is shown to write its query."""
+
+Encode = Callable[[Sequence[str]], NDArray[np.floating]]
+
+
+class Document(Line):
+    """A text to draw on."""
+
+    text: str = Field(min_length=1)
+    language: Literal["en", "zh"]
+    licence: str = ""
+    origin: str = ""
+
+
+class Query(Answer):
+    """What a document answers."""
+
+    query: str = Field(min_length=3, description="in English")
+    domain: str = Field(min_length=2, description="one or two words, in English")
+
+
+class Asking(Line):
+    """A document's query."""
+
+    query: str
+    domain: str
+
+
+class Cluster(Line):
+    """Documents on one topic, by id; the query and the domain are of the one in the middle."""
+
+    documents: tuple[str, ...]
+    language: Literal["en", "zh"]
+    query: str
+    domain: str
+
+
+QUERY = Prompt(
+    name="podbench_query",
+    version="1.0",
+    system="You know what people search for. Documents on the same matter must get queries that are much alike.",
+    template=(
+        "Here is a document:\n{document}\n\nWrite the one query, in English, that somebody would search for who is "
+        "best served by it: its topic, not its details, in at most 12 words. Name its domain too, such as economy, "
+        "education, society, health, science, technology, law, history, culture, sports, environment or leisure."
+    ),
+    answer=Query,
+    source="PodBench section 3.2, wording of our own",
+)
+
+
+def documents_in(paths: Sequence[Path]) -> list[Document]:
+    """Documents from text files, each one, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
+
+    Raises:
+        BadInput: a file that cannot be read, an empty document, or two of one id.
+    """
+    found: dict[str, Document] = {}
+    for path in paths:
+        try:
+            content = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
+        raw = _lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        for number, one in enumerate(raw, 1):
+            text = one.get("text")
+            if not isinstance(text, str) or not text.strip():
+                raise BadInput(f"{path}, document {number} has no text")
+            if (language := read_as(text) or detect_language(text)) == "other":
+                written = identify_language(text).words
+                raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
+            name = str(one.get("id") or f"{path.stem}-{number:04d}")
+            if name in found:
+                raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
+            found[name] = Document(
+                id=name,
+                text=text.strip(),
+                language=language,
+                licence=str(one.get("licence") or ""),
+                origin=str(one.get("origin") or path.name),
+            )
+    return list(found.values())
+
+
+def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[Waiting]]:
+    """A query and a domain for every document."""
+    answered, waiting = ask_each(
+        judging, documents, Query, lambda document: Request(QUERY, {"document": document.text[:_SHOWN]})
+    )
+    return [Asking(id=d.id, query=q.query.strip(), domain=q.domain.strip().casefold()) for d, q in answered], waiting
+
+
+def clusters_of(
+    queries: Sequence[Asking],
+    documents: Sequence[Document],
+    encode: Encode,
+    *,
+    alike: float = ALIKE,
+    most: int = MOST_DOCUMENTS,
+) -> list[Cluster]:
+    """Every document in one cluster, in the order of their first documents.
+
+    Args:
+        queries: of the documents, those without one are in no cluster.
+        documents: all.
+        encode: queries to vectors.
+        alike: mean cosine from which two clusters become one.
+        most: documents in a cluster; a larger one is cut into parts that are most alike within.
+    """
+    by_id = {document.id: document for document in documents}
+    found: list[tuple[int, Cluster]] = []
+    places = {query.id: number for number, query in enumerate(queries)}
+    for language in ("en", "zh"):
+        its = [query for query in queries if by_id[query.id].language == language]
+        if not its:
+            continue
+        units = units_of(encode([query.query for query in its]))
+        for members in _groups(units, alike, most):
+            middle = its[members[int(np.argmax(units[members] @ units[members].sum(axis=0)))]]
+            names = tuple(its[member].id for member in members)
+            first = places[names[0]]
+            facts: dict[str, Any] = {"language": language, "query": middle.query, "domain": middle.domain}
+            found.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
+    return [cluster for _, cluster in sorted(found, key=lambda pair: pair[0])]
+
+
+def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
+    """Groups of rows by average linkage on cosine distance, each in the order of the rows."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import pdist
+
+    if len(units) == 1:
+        return [[0]]
+    tree = linkage(pdist(units.astype(np.float64), "cosine"), "average")
+    labels = fcluster(tree, 1 - alike, "distance")
+    groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    cut: list[list[int]] = []
+    while groups:
+        group = groups.pop(0)
+        if len(group) <= most:
+            cut.append(group)
+            continue
+        halves = fcluster(linkage(pdist(units[group].astype(np.float64), "cosine"), "average"), 2, "maxclust")
+        parts = [[group[n] for n in np.flatnonzero(halves == half)] for half in np.unique(halves)]
+        # Where all are equally alike there are no halves to find; then the order decides.
+        groups += parts if len(parts) > 1 else [group[:most], group[most:]]
+    return sorted(cut)
+
+
+def _lines(path: Path, content: str) -> list[dict[str, Any]]:
+    found = []
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
+        if not isinstance(one, dict):
+            raise BadInput(f"{path}, line {number} is no object")
+        found.append(one)
+    return found

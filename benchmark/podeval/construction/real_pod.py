@@ -1,0 +1,343 @@
+"""Constructing a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
+
+For each category a language model names five topics, people keep three; Apple's directory is searched for episodes on
+each, people choose one. Or from recordings of one's own: people name their topics. The folder holds `topics.jsonl`,
+`topics.csv`, `candidates.jsonl`, `candidates.csv`, or `own.csv`; and `finished/`, a source of the dataset.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from podeval import progress
+from podeval.benchmarks.benchmark import Item
+from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
+from podeval.construction.checked_source import source_of
+from podeval.construction.review import Entry, decisions, lay_out
+from podeval.construction.staged_rows import (
+    Line,
+    Report,
+    Waiting,
+    Workshop,
+    ask_each,
+    sentence_of,
+)
+from podeval.datasets.feeds import ITUNES, Read, search_episodes
+from podeval.errors import BadAudio, BadInput
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Asked
+from podeval.store.files import append_line, read_lines, write_json, write_whole
+
+TOPICS, TOPIC_TABLE, CANDIDATES, EPISODE_TABLE, OWN_TABLE = (
+    "topics.jsonl",
+    "topics.csv",
+    "candidates.jsonl",
+    "candidates.csv",
+    "own.csv",
+)
+FINISHED = "finished"
+SUGGESTED, KEPT = 5, 3
+"""Topics a category: suggested, and kept by people."""
+
+VOICES = 2
+_SHOWN = 400
+
+
+class Topic(Line):
+    """A topic that was suggested."""
+
+    category: str
+    topic: str
+
+
+class Candidate(Line):
+    """An episode that may be on a topic; its id is the topic's and its rank."""
+
+    topic_id: str
+    term: str
+    rank: int
+    link: str
+    title: str
+    show: str
+    minutes: float | None
+    released: str
+    description: str
+    explicit: bool
+
+
+class Suggestions(Answer):
+    """Topics."""
+
+    topics: list[str] = Field(min_length=1)
+
+
+def topics_prompt(count: int) -> Prompt:
+    """Asks for topics of a category."""
+    return Prompt(
+        name="real_pod_topics",
+        version="1.0",
+        system="You edit a directory of podcasts and know what people listen to.",
+        template=(
+            "A category of podcasts:\n{category}\n\n"
+            f"Name exactly {count} topics that podcasts of this category are about now and that listeners care for. "
+            "Each is one line, specific enough that two people could talk about it for an hour, and clearly another "
+            "topic than the others. No names of shows, hosts or episodes."
+        ),
+        answer=Suggestions,
+        source="PodEval section 3, wording of our own",
+    )
+
+
+def suggest(
+    workshop: Workshop, judging: Asked, categories: Sequence[str] = CATEGORIES, each: int = SUGGESTED
+) -> Report:
+    """Have topics named for every category, and lay them out for people to keep some.
+
+    Raises:
+        BadInput: an unknown category.
+    """
+    if unknown := [name for name in categories if name not in CATEGORIES]:
+        raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
+    prompt = topics_prompt(each)
+
+    def request(line: Line) -> Request:
+        return Request(prompt, {"category": line.id.replace("_", " ")}, check=_distinct(each))
+
+    report = Report()
+    answered, report.waiting = ask_each(judging, [Line(id=name) for name in categories], Suggestions, request)
+    topics = [
+        Topic(id=f"{line.id}_{number}", category=line.id, topic=topic.strip())
+        for line, answer in answered
+        for number, topic in enumerate(answer.topics[:each], 1)
+    ]
+    workshop.write(TOPICS, topics)
+    table = workshop.folder / TOPIC_TABLE
+    undecided = lay_out(table, [_topic_entry(topic) for topic in topics])
+    report.say(f"suggested: {len(topics)} topics of {len(answered)} categories")
+    report.say(f"review: {undecided} topics to decide in {table}; the paper keeps {KEPT} of each category")
+    return report
+
+
+def search(
+    workshop: Workshop,
+    read: Read,
+    *,
+    itunes: str = ITUNES,
+    country: str = "us",
+    most: int = 8,
+    accept_all: bool = False,
+) -> Report:
+    """Search for episodes on every topic that was kept, and lay them out for people to choose one of each.
+
+    A topic that was searched for before is not searched for again, unless its words changed.
+
+    Args:
+        workshop: the folder.
+        read: fetches a document.
+        itunes: where searches are answered.
+        country: of Apple's store.
+        most: episodes a topic.
+        accept_all: search also for topics that nobody decided about.
+
+    Raises:
+        BadInput: no topics, or a table that cannot be used.
+    """
+    report = Report()
+    topics, undecided = _kept_topics(workshop, accept_all)
+    report.waiting += undecided
+    record = workshop.folder / CANDIDATES
+    searched = {(line["topic_id"], line["term"], line["country"]) for line in read_lines(record)}
+    for number, topic in enumerate(topics):
+        progress.report("searches", number, len(topics))
+        if (topic.id, topic.topic, country) in searched:
+            continue
+        try:
+            found = search_episodes(topic.topic, read, itunes, country=country, most=most)
+        except BadInput as trouble:
+            report.waiting.append(Waiting(topic.id, f"the search failed: {trouble}"))
+            continue
+        episodes = [vars(one) for one in found]
+        line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
+        append_line(record, line)
+    candidates = _candidates(record, topics)
+    table = workshop.folder / EPISODE_TABLE
+    lay_out(table, [_candidate_entry(one) for one in candidates])
+    found_for = {candidate.topic_id for candidate in candidates}
+    report.say(f"searched: {len(topics)} topics, {len(candidates)} candidates for {len(found_for)} of them")
+    for topic in topics:
+        if topic.id not in found_for and topic.id not in {waiting.id for waiting in report.waiting}:
+            report.waiting.append(Waiting(topic.id, f"no episode was found; change its words in {TOPIC_TABLE}"))
+    report.say(f"review: say yes to one episode a topic in {table}")
+    return report
+
+
+def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+    """Items from the topics and the episode chosen for each, as a source of the dataset.
+
+    Args:
+        workshop: the folder.
+        accept_all: where nobody chose among a topic's candidates, take the first.
+
+    Raises:
+        BadInput: no candidates, a table that cannot be used, or nothing chosen.
+        BrokenRules: an item that the dataset would refuse.
+    """
+    report = Report()
+    topics, undecided = _kept_topics(workshop, accept_all)
+    report.waiting += undecided
+    candidates = _candidates(workshop.folder / CANDIDATES, topics)
+    if not candidates:
+        raise BadInput(f"{workshop.folder} holds no candidates; `podeval data construct real_pod search` finds them")
+    read = decisions(workshop.folder / EPISODE_TABLE, [_candidate_entry(c) for c in candidates], "choice of episodes")
+    refused = {left.id for left in read.left_out}
+    items = list[dict[str, object]]()
+    for topic in topics:
+        its = [candidate for candidate in candidates if candidate.topic_id == topic.id]
+        chosen = [candidate for candidate in its if candidate.id in read.kept]
+        open_to = [candidate for candidate in its if candidate.id not in refused]
+        if not chosen and accept_all:
+            chosen = open_to[:1]
+        if len(chosen) != 1:
+            why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; leave one"
+            report.waiting.append(Waiting(topic.id, why))
+            continue
+        items.append(_item(topic, chosen[0], len(items) + 1))
+    if not items:
+        raise BadInput(f"no episode is chosen yet; write yes under keep in {workshop.folder / EPISODE_TABLE}")
+    into = workshop.folder / FINISHED
+    with source_of("real_pod", into, ["topics"]) as folder:
+        licence = (
+            "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."
+        )
+        write_json(folder / "real_pod_topics.json", {"licence": "other", "attribution": licence, "items": items})
+        # A source has all files; of scripts there are none.
+        write_json(folder / "real_pod_demo.json", {"licence": "other", "attribution": licence, "items": []})
+        write_whole(folder / SCRIPTS.file, b"")
+    counts = Counter(str(item["category"]) for item in items)
+    report.say(f"finished: {len(items)} items of {len(counts)} categories in {into}")
+    return report
+
+
+def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> Report:
+    """Items from recordings of one's own, once people have named topic and category of each.
+
+    The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
+    that `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
+
+    Raises:
+        BadInput: no recordings, or a table that cannot be used.
+    """
+    from podeval.construction.lfs import recordings_in
+
+    entries = [_recording_entry(path) for path in recordings_in(folder)]
+    if len({entry.id for entry in entries}) < len(entries):
+        raise BadInput(f"two recordings in {folder} have one name but for the ending or odd characters; rename one")
+    table, report = workshop.folder / OWN_TABLE, Report()
+    if not table.is_file():
+        lay_out(table, entries)
+    found = decisions(table, entries, "own recordings", accept_all=accept_all)
+    report.waiting += found.waiting
+    items = list[dict[str, object]]()
+    for name, edited in found.kept.items():
+        try:
+            facts = {"topic": edited["topic"].strip(), "category": edited["category"].strip()}
+            if facts["category"] not in CATEGORIES or not facts["topic"]:
+                report.waiting.append(Waiting(name, f"name its topic, and a category of {', '.join(CATEGORIES)}"))
+                continue
+            language = edited["language"].strip() or "en"
+            item = Item.model_validate({"id": name, "language": language, "voices": int(edited["voices"]), **facts})
+        except (ValueError, ValidationError) as error:
+            said = sentence_of(error) if isinstance(error, ValidationError) else "voices is no number"
+            report.waiting.append(Waiting(name, f"its row in {table.name} cannot be used: {said}"))
+            continue
+        items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
+    lay_out(table, entries)
+    if items:
+        write_json(
+            workshop.folder / "own_topics.json", {"licence": "other", "attribution": "Your own.", "items": items}
+        )
+    report.say(f"own recordings: {len(items)} of {len(entries)} with topic and category in {table}")
+    return report
+
+
+def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[Waiting]]:
+    """The topics that people kept, in their words."""
+    topics = workshop.read(TOPICS, Topic, made_by="podeval data construct real_pod topics")
+    table = workshop.folder / TOPIC_TABLE
+    read = decisions(table, [_topic_entry(topic) for topic in topics], "review of topics", accept_all=accept_all)
+    kept = [
+        topic.model_copy(update={"topic": " ".join(read.kept[topic.id]["topic"].split())})
+        for topic in topics
+        if topic.id in read.kept
+    ]
+    return kept, read.waiting
+
+
+def _candidates(record: Path, topics: Sequence[Topic]) -> list[Candidate]:
+    """The episodes of the last search for each topic, as its words are now; each episode under its first topic only."""
+    last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
+    found, seen = list[Candidate](), set[str]()
+    for topic in topics:
+        for rank, episode in enumerate(last.get((topic.id, topic.topic), ()), 1):
+            if episode["link"] not in seen:
+                seen.add(episode["link"])
+                name = f"{topic.id}/{rank}"
+                found.append(Candidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
+    return found
+
+
+def _item(topic: Topic, episode: Candidate, number: int) -> dict[str, object]:
+    return {
+        "id": f"{topic.category}_{number}",
+        "category": topic.category,
+        "language": "en",
+        "voices": VOICES,
+        "topic": topic.topic,
+        "episode": {"title": episode.title, "link": episode.link},
+    }
+
+
+def _topic_entry(topic: Topic) -> Entry:
+    return Entry(topic.id, {"category": topic.category}, {"topic": topic.topic})
+
+
+def _candidate_entry(one: Candidate) -> Entry:
+    shown = {
+        "topic": one.term,
+        "title": one.title,
+        "show": one.show,
+        "minutes": "" if one.minutes is None else f"{one.minutes:g}",
+        "released": one.released[:10],
+        "explicit": "yes" if one.explicit else "",
+        "description": one.description[:_SHOWN],
+        "link": one.link,
+    }
+    return Entry(one.id, shown)
+
+
+def _recording_entry(path: Path) -> Entry:
+    from podeval.audio.formats.duration import container_and_seconds
+
+    try:
+        _, seconds = container_and_seconds(path)
+        length = f"{seconds / 60:.1f}"
+    except BadAudio as refusal:
+        length = str(refusal)
+    words = " ".join(re.split(r"[\s_-]+", path.stem)).strip()
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
+    editable = {"topic": words, "category": "", "language": "en", "voices": str(VOICES)}
+    return Entry(name, {"file": path.name, "minutes": length}, editable)
+
+
+def _distinct(count: int) -> Callable[[Suggestions], None]:
+    def check(answer: Suggestions) -> None:
+        topics = [topic.strip().casefold() for topic in answer.topics]
+        if len(topics) < count or not all(topics) or len(set(topics)) < len(topics):
+            raise ValueError(f"{count} topics are needed, each another; {len(set(topics))} came")
+
+    return check

@@ -1,0 +1,186 @@
+"""Rows on their way through a construction: JSON Lines between steps, and what became of every row.
+
+A construction lives in a folder. A step reads a file of rows and writes another, whole or not at all; what a judge
+answered lies in its records, so that a step that was stopped asks nothing twice. No row is lost in silence: one that a
+step takes out stands in `left_out.jsonl` with the step and the reason, and one that waits (for a judge that did not
+answer, for a person) is named by the command, which then ends with exit code 1.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from podeval.errors import BadInput
+from podeval.judges.client import Answered, Request
+from podeval.judges.rounds import Asked
+from podeval.store.files import only_one, read_lines, write_whole
+
+LEFT_OUT = "left_out.jsonl"
+
+
+class Line(BaseModel):
+    """A row of a step's file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str = Field(min_length=1)
+
+
+class LeftOut(Line):
+    """A row that a step took out, and why."""
+
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A row that goes on when something outside has happened: a judge answers, a person decides."""
+
+    id: str
+    reason: str
+
+
+R = TypeVar("R", bound=Line)
+A = TypeVar("A", bound=BaseModel)
+
+
+@dataclass
+class Sifted(Generic[R]):
+    """What came of the rows of a step."""
+
+    kept: list[R] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+
+
+class Workshop:
+    """The folder of a construction.
+
+    Args:
+        folder: made where it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @property
+    def records(self) -> Path:
+        """Where a judge's raw answers are kept."""
+        return self.folder / "records"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder for this process.
+
+        Raises:
+            BadInput: another process holds it.
+        """
+        with only_one(self.folder):
+            yield
+
+    def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:
+        """The rows of a step's file.
+
+        Raises:
+            BadInput: the file is not there (where `made_by` names the command that makes it), or is damaged.
+        """
+        path = self.folder / name
+        if made_by and not path.is_file():
+            raise BadInput(f"{path} is not there; `{made_by}` makes it")
+        return rows_of(path, kind)
+
+    def write(self, name: str, rows: Iterable[Line]) -> Path:
+        """Replace a step's file."""
+        path = self.folder / name
+        write_rows(path, rows)
+        return path
+
+    def write_sifted(self, step: str, name: str, sifted: Sifted[R]) -> list[R]:
+        """Write what a step kept and what it left out; what the step left out before is forgotten."""
+        others = [left for left in self.left_out() if left.step != step]
+        self.write(LEFT_OUT, [*others, *sifted.left_out])
+        self.write(name, sifted.kept)
+        return sifted.kept
+
+    def left_out(self) -> list[LeftOut]:
+        """Every row that a step took out."""
+        return self.read(LEFT_OUT, LeftOut)
+
+
+def rows_of(path: Path, kind: type[R]) -> list[R]:
+    """The rows of a file of JSON Lines, none where it is not there.
+
+    Raises:
+        BadInput: a line is no such row, or has the id of another; says which.
+    """
+    found: list[R] = []
+    seen: dict[str, int] = {}
+    for number, data in enumerate(read_lines(path), 1):
+        try:
+            row = kind.model_validate(data)
+        except ValidationError as error:
+            raise BadInput(f"{path}, row {number}: {sentence_of(error)}") from None
+        if row.id in seen and kind is not LeftOut:
+            raise BadInput(f"{path}, row {number} has the id of row {seen[row.id]}, {row.id!r}; ids must differ")
+        seen[row.id] = number
+        found.append(row)
+    return found
+
+
+def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
+    """Replace a file by these rows, whole or not at all."""
+    lines = [json.dumps(row.model_dump(mode="json"), ensure_ascii=False, allow_nan=False) for row in rows]
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+
+
+def sentence_of(error: ValidationError) -> str:
+    """The first of what is wrong, with its place."""
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}" if place else str(first["msg"])
+
+
+def ask_each(
+    judging: Asked, rows: Sequence[R], kind: type[A], request: Callable[[R], Request]
+) -> tuple[list[tuple[R, A]], list[Waiting]]:
+    """Ask a judge about every row, all at once; rows without an answer that can be used wait.
+
+    Args:
+        judging: who is asked.
+        rows: asked about, in this order.
+        kind: of answer that the prompt asks for.
+        request: made of a row.
+    """
+    answered: list[tuple[R, A]] = []
+    waiting: list[Waiting] = []
+    for row, outcome in zip(rows, judging.ask([request(row) for row in rows]), strict=True):
+        if isinstance(outcome, Answered) and isinstance(outcome.value, kind):
+            answered.append((row, outcome.value))
+        else:
+            waiting.append(Waiting(row.id, str(getattr(outcome, "reason", "the judge answered something else"))))
+    return answered, waiting
+
+
+@dataclass
+class Report:
+    """What a command says at its end: sentences, and what still waits."""
+
+    sentences: list[str] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
+
+    def say(self, sentence: str) -> None:
+        """Add a sentence."""
+        self.sentences.append(sentence)
+
+    def sifted(self, step: str, found: Sifted[R]) -> None:
+        """Add what came of a step."""
+        self.waiting += found.waiting
+        gone = f", {len(found.left_out)} left out" if found.left_out else ""
+        more = f", {len(found.waiting)} waiting" if found.waiting else ""
+        self.say(f"{step}: {len(found.kept)} kept{gone}{more}")

@@ -1,1 +1,0 @@
-"""Datasets: what a builder knows, building, verifying and pushing; the tools that make material for them."""

@@ -1,0 +1,1 @@
+"""Datasets: what a builder knows, building, verifying and pushing."""

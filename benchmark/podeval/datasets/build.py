@@ -1,0 +1,187 @@
+"""Building a dataset: Parquet files, the card, and a record of what they were made from, whole or not at all."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from podeval import __version__
+from podeval.datasets import card, catalogue
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
+from podeval.datasets.row_rules import BrokenRules, Problem
+from podeval.datasets.source_files import Fetched, fetch
+from podeval.errors import BadInput
+from podeval.store.files import write_json, writing
+
+LOCK = "podeval-build.json"
+"""What a build was made from and what it holds: sources with their hashes, rows and hashes of the Parquet files."""
+
+SHARD_BYTES = 400 << 20
+
+Progress = Callable[[str], None]
+
+
+def build(
+    name: str,
+    out: Path,
+    *,
+    source: str | None = None,
+    configs: Sequence[str] = (),
+    cache: Path,
+    progress: Progress = lambda line: None,
+) -> dict[str, Any]:
+    """Make a dataset folder that `datasets.load_dataset` reads.
+
+    Args:
+        name: of the builder.
+        out: the folder to make; one that a build made before is replaced, anything else is refused.
+        source: as `podeval.datasets.source_files.fetch` takes it; the record's first by default.
+        configs: which; all that can be made from the source by default.
+        cache: where downloads are kept.
+        progress: told what happens, line by line.
+
+    Returns:
+        What `LOCK` holds.
+
+    Raises:
+        BadInput: an unknown name, a source that cannot be had, rows that break rules (`BrokenRules`), a folder that
+            is in the way.
+    """
+    kind = catalogue.get(name)
+    record = kind.RECORD
+    if out.exists() and not (out / LOCK).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out} is there and was not made by `podeval data build`; name another folder")
+    wanted = source or record.sources[0].name
+    known = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
+    into = cache / name / wanted.replace("/", "_")
+    fetched = fetch(record, wanted, catalogue.folder_of(name), into, progress, known)
+    chosen = _chosen(record, fetched.source, configs)
+    partial = out.with_name(f".{out.name}.building")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        with writing(partial):
+            partial.mkdir(parents=True)
+            made = _write_configs(kind, chosen, wanted, fetched, partial, progress)
+            notes = list(kind.notes(wanted, fetched.folder))
+            for note in notes:
+                progress(note)
+            lock = {
+                "dataset": name,
+                "version": record.version,
+                "podeval": __version__,
+                "source": {
+                    "name": fetched.source,
+                    "revision": fetched.revision,
+                    "files": fetched.files,
+                    "pinned": fetched.pinned,
+                },
+                "sample": wanted == SAMPLE,
+                "notes": notes,
+                "configs": made,
+            }
+            (partial / "README.md").write_text(card.text(kind, lock), encoding="utf-8")
+            write_json(partial / LOCK, lock)
+            shutil.rmtree(out, ignore_errors=True)
+            partial.rename(out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return lock
+
+
+def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[Problem]:
+    """What is wrong with the rows of a source, without building anything from them."""
+    kind = catalogue.get(name)
+    wanted = source or kind.RECORD.sources[0].name
+    fetched = fetch(kind.RECORD, wanted, catalogue.folder_of(name), cache / name / wanted.replace("/", "_"), print)
+    chosen = _chosen(kind.RECORD, fetched.source, configs)
+    for config in kind.RECORD.configs:
+        if config.name in chosen:
+            builder = kind(config.name, source=wanted, folder=fetched.folder)
+            for split in config.splits:
+                yield from builder.problems(split)
+
+
+def _chosen(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
+    """The configs to build; those asked for must be among what the source gives."""
+    possible = record.configs_of(source)
+    for name in configs:
+        config = record.config(name)
+        if config and name not in possible:
+            sources = " or ".join(f"{s.name} ({s.about})" for s in record.sources if s.name in config.sources)
+            raise BadInput(f"{name} is not made from {source} but from {sources}; name that with --source")
+    return tuple(configs) or possible
+
+
+def _write_configs(
+    kind: type[Builder], chosen: Sequence[str], source: str, fetched: Fetched, out: Path, progress: Progress
+) -> dict[str, Any]:
+    """Every config's splits as Parquet; what was written, by config and split."""
+    made: dict[str, Any] = {}
+    broken: list[Problem] = []
+    for name in chosen:
+        builder = kind(name, source=source, folder=fetched.folder)
+        config = kind.RECORD.config(name)
+        assert config
+        made[name] = {}
+        for split in config.splits:
+            try:
+                made[name][split] = _write_split(builder, split, out / name)
+                progress(f"{name}/{split}: {made[name][split]['rows']} rows")
+            except BrokenRules as found:
+                broken += found.problems
+    if broken:
+        raise BrokenRules(broken)
+    return made
+
+
+def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
+    """One split, a row group a table, in files of about 400 MB named as the Hub names them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = builder.info.features.arrow_schema
+    paths: list[Path] = []
+    rows, size, total = 0, 0, 0
+    writer: pq.ParquetWriter | None = None
+    try:
+        for table in builder.tables(split):
+            if writer is None or size > SHARD_BYTES:
+                if writer is not None:
+                    writer.close()
+                paths.append(folder / f"{split}-{len(paths):05d}.part")
+                writer, size = pq.ParquetWriter(paths[-1], schema, compression="zstd"), 0
+            writer.write_table(table.cast(schema), row_group_size=max(1, len(table)))
+            rows += len(table)
+            size += table.nbytes
+            total += table.nbytes
+        if writer is None:
+            paths.append(folder / f"{split}-00000.part")
+            writer = pq.ParquetWriter(paths[-1], schema, compression="zstd")
+            writer.write_table(pa.Table.from_pylist([], schema=schema))
+    finally:
+        if writer is not None:
+            writer.close()
+    files = {}
+    for number, path in enumerate(paths):
+        final = path.with_name(f"{split}-{number:05d}-of-{len(paths):05d}.parquet")
+        path.rename(final)
+        with final.open("rb") as content:
+            files[final.name] = hashlib.file_digest(content, "sha256").hexdigest()
+    return {"rows": rows, "bytes": total, "files": files}
+
+
+def read_lock(folder: Path) -> dict[str, Any]:
+    """What a built folder says of itself.
+
+    Raises:
+        BadInput: it was not made by `podeval data build`.
+    """
+    try:
+        found: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise BadInput(f"{folder} holds no dataset made by `podeval data build` (no readable {LOCK})") from None
+    return found

@@ -1,0 +1,164 @@
+"""What every dataset builder shares: an `ArrowBasedBuilder` that makes rows, checks them, and hands on tables.
+
+A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass. It says its record, the features of each
+config, its rules, and how rows are made from a source. Audio is stored as bytes, so that no decoder is needed to
+write it; whoever loads it with a decoder installed gets `Audio` columns as usual.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+import datasets
+from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
+from podeval.datasets.row_rules import BrokenRules, Problem, Row, Rule, problems_of
+from podeval.errors import BadInput
+
+ROWS_PER_GROUP = 100
+"""Rows in a Parquet row group of text."""
+
+AUDIO_ROWS_PER_GROUP = 8
+"""Rows in a row group of audio: streaming reads a group at a time, and long audio is large."""
+
+
+class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
+    """A dataset; subclasses say what is in it.
+
+    Args:
+        config_name: which of the record's configs.
+        source: the name of a source of the record, or a folder that holds its files.
+        folder: where the source's files are.
+    """
+
+    RECORD: ClassVar[DatasetRecord]
+
+    def __init__(self, config_name: str, *, source: str = SAMPLE, folder: Path | None = None, **kwargs: Any) -> None:
+        if self.RECORD.config(config_name) is None:
+            known = ", ".join(config.name for config in self.RECORD.configs)
+            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {known}")
+        self.source = source
+        self.folder = folder
+        super().__init__(config_name=config_name, **kwargs)
+
+    # What a subclass says.
+
+    @classmethod
+    def features(cls, config: str) -> datasets.Features:
+        """The columns of a config; `id` is one of them."""
+        raise NotImplementedError
+
+    @classmethod
+    def rules(cls, config: str) -> Sequence[Rule]:
+        """What every row of a config must keep."""
+        raise NotImplementedError
+
+    @classmethod
+    def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
+        """The rows of a split, made from the files of a source in `folder`.
+
+        Raises:
+            BadInput: the files are not what the source should hold; says which and what.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def notes(cls, source: str, folder: Path) -> Sequence[str]:
+        """What a build says of the files it was made from, in sentences, such as how many rows lack a fact."""
+        return ()
+
+    # What follows from it.
+
+    @classmethod
+    def builder_configs_of(cls) -> dict[str, datasets.BuilderConfig]:
+        """One config of `datasets` for each of the record's."""
+        return {
+            config.name: datasets.BuilderConfig(
+                name=config.name, version=datasets.Version(cls.RECORD.version), description=config.description
+            )
+            for config in cls.RECORD.configs
+        }
+
+    def _create_builder_config(self, config_name: str | None = None, **kwargs: Any) -> tuple[Any, str]:
+        config = self.builder_configs_of()[str(config_name)]
+        return config, f"{config.name}-{self.source}"
+
+    def _info(self) -> datasets.DatasetInfo:
+        record = self.RECORD
+        return datasets.DatasetInfo(
+            description=record.summary,
+            citation=record.citation,
+            homepage=f"https://huggingface.co/datasets/podeval/{record.name}",
+            license=record.licence,
+            features=self.features(self.config.name),
+            version=record.version,
+        )
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        config = self.RECORD.config(self.config.name)
+        assert config
+        return [datasets.SplitGenerator(name=split, gen_kwargs={"split": split}) for split in config.splits]
+
+    def _generate_tables(self, split: str) -> Iterator[tuple[int, pa.Table]]:
+        yield from enumerate(self.tables(split))
+
+    def problems(self, split: str) -> Iterator[Problem]:
+        """What is wrong with the rows of a split; rows are made one by one, and none is kept."""
+        config = self.config.name
+        known = set(self.features(config))
+
+        def columns(row: Row) -> str | None:
+            odd = set(row) ^ known
+            return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
+
+        yield from problems_of(config, split, self._rows(split), [Rule("columns", columns), *self.rules(config)])
+
+    def tables(self, split: str) -> Iterator[pa.Table]:
+        """A split as tables of one row group each.
+
+        Raises:
+            BrokenRules: a row breaks a rule; no table was given.
+        """
+        if problems := list(self.problems(split)):
+            raise BrokenRules(problems)
+        features = self.features(self.config.name)
+        size = AUDIO_ROWS_PER_GROUP if _has_audio(features) else ROWS_PER_GROUP
+        rows = self._rows(split)
+        while group := list(islice(rows, size)):
+            yield as_table(group, features)
+
+    def _rows(self, split: str) -> Iterator[Row]:
+        if self.folder is None:
+            raise BadInput(f"{self.RECORD.name} was not told where the files of {self.source} are")
+        return iter(self.rows(self.config.name, split, self.source, self.folder))
+
+
+def as_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
+    """Rows as a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
+    schema = features.arrow_schema
+    columns = {
+        name: pa.array([_stored(row[name], feature) for row in rows], type=schema.field(name).type)
+        for name, feature in features.items()
+    }
+    return pa.table(columns, schema=schema)
+
+
+def _stored(value: Any, feature: Any) -> Any:
+    """A value as Arrow keeps it."""
+    if value is None:
+        return None
+    if isinstance(feature, datasets.ClassLabel):
+        return feature.str2int(value) if isinstance(value, str) else int(value)
+    if isinstance(feature, datasets.Audio):
+        return {"bytes": value["bytes"], "path": value.get("path")}
+    if isinstance(feature, datasets.List):
+        return [_stored(item, feature.feature) for item in value]
+    if isinstance(feature, Mapping):
+        return {name: _stored(value[name], inner) for name, inner in feature.items()}
+    return value
+
+
+def _has_audio(features: datasets.Features) -> bool:
+    return "Audio(" in repr(features)

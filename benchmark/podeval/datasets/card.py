@@ -1,0 +1,145 @@
+"""The dataset card: YAML that the Hub and `datasets` read, and what a person wants to know, from the record."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from datasets import DatasetInfo
+from podeval.datasets.builder import Builder
+from podeval.datasets.dataset_record import DatasetRecord
+
+SAMPLE_NOTICE = (
+    "> **This is a sample of podeval's own making** in the schema of the dataset, to try things out with. It is not "
+    "the benchmark: no figure computed on it says anything about a system."
+)
+
+
+def text(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+    """The card of a build, or of the repo before one (`lock` without configs)."""
+    yaml_text = yaml.safe_dump(front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{yaml_text}---\n\n{body(kind, lock)}"
+
+
+def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands between the dashes."""
+    record = kind.RECORD
+    found: dict[str, Any] = {
+        "pretty_name": record.title,
+        "license": record.licence,
+        "language": list(record.languages),
+        "task_categories": list(record.tasks),
+        "size_categories": [record.size],
+        "tags": ["podeval", "benchmark", *record.tags],
+        "configs": [
+            {
+                "config_name": config.name,
+                "data_files": [{"split": split, "path": f"{config.name}/{split}-*.parquet"} for split in config.splits],
+                **({"default": True} if number == 0 else {}),
+            }
+            for number, config in enumerate(record.configs)
+            if not lock.get("configs") or config.name in lock["configs"]
+        ],
+        "dataset_info": [_info(kind, config, lock) for config in (lock.get("configs") or {})],
+    }
+    if not found["dataset_info"]:
+        found["dataset_info"] = [_info(kind, config.name, lock) for config in record.configs]
+    if record.gated:
+        found |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
+    return found
+
+
+def _info(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
+    """Features and sizes of one config, in the form `datasets` writes."""
+    info = DatasetInfo(features=kind.features(config), config_name=config)
+    splits = (lock.get("configs") or {}).get(config, {})
+    known = {
+        "config_name": config,
+        "features": info._to_yaml_dict()["features"],
+        **(
+            {
+                "splits": [
+                    {"name": name, "num_bytes": made["bytes"], "num_examples": made["rows"]}
+                    for name, made in splits.items()
+                ]
+            }
+            if splits
+            else {}
+        ),
+    }
+    return known
+
+
+def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+    """The card's text."""
+    record = kind.RECORD
+    parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
+    parts.append(_use(record))
+    parts.append(
+        "## Configs\n\n" + "\n".join(f"- `{c.name}` ({', '.join(c.splits)}): {c.description}" for c in record.configs)
+    )
+    parts.append("## Columns\n\n" + "\n\n".join(_columns(kind, config.name) for config in record.configs))
+    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_sources(record)}")
+    if lock.get("source"):
+        made = lock["source"]
+        parts.append(
+            f"Built by podeval {lock['podeval']} from `{made['name']}` at `{made['revision']}`"
+            + _pinning(record, pinned=made["pinned"])
+        )
+    parts += lock.get("notes", [])
+    if record.known_errors:
+        parts.append("## Known errors of the source\n\n" + "\n".join(f"- {error}" for error in record.known_errors))
+    parts.append(f"## Licence\n\n{record.licence_details}")
+    parts.append(f"## Citation\n\nPaper: {record.paper}\n\n```bibtex\n{record.citation}\n```")
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
+    if pinned:
+        return "."
+    known = record.sources[0].revision
+    return ", which is not the revision that podeval pins." if known else "; podeval pins no revision of this source."
+
+
+def _use(record: DatasetRecord) -> str:
+    config = record.configs[0]
+    passed_on = record.sources[0].redistributable
+    place = f"podeval/{record.name}" if passed_on else f"./{record.name}"
+    call = f'load_dataset("{place}", "{config.name}", split="{config.splits[0]}")'
+    build = f"`podeval data build {record.name}`"
+    made = (
+        f"Made from its source by {build}."
+        if passed_on
+        else f"Its rows are not passed on: {build} makes ./{record.name}."
+    )
+    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{made}"
+
+
+def _columns(kind: type[Builder], config: str) -> str:
+    lines = [f"`{config}`", "", "| column | type |", "| --- | --- |"]
+    lines += [f"| `{name}` | {_type(feature)} |" for name, feature in kind.features(config).items()]
+    return "\n".join(lines)
+
+
+def _type(feature: Any) -> str:
+    name = type(feature).__name__
+    match name:
+        case "Value":
+            return str(feature.dtype)
+        case "ClassLabel":
+            return f"one of {len(feature.names)} labels"
+        case "Audio":
+            return f"audio, {feature.sampling_rate} Hz" if feature.sampling_rate else "audio"
+        case "List" | "LargeList":
+            return f"list of {_type(feature.feature)}"
+        case "dict":
+            return "{" + ", ".join(f"{key}: {_type(inner)}" for key, inner in feature.items()) + "}"
+    return name
+
+
+def _sources(record: DatasetRecord) -> str:
+    lines = ["| source | where | revision | licence |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {s.name}: {s.about} | `{s.location}` | `{s.revision[:12] or '–'}` | {s.licence} |" for s in record.sources
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,50 @@
+"""All dataset builders, by name."""
+
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+
+from podeval.datasets.builder import Builder
+from podeval.errors import BadInput, PodevalError
+from podeval.hub_sources import hub_source
+
+NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
+"""Every dataset, in the order of DESIGN."""
+
+
+def folder_of(name: str) -> Path:
+    """The builder's folder, with its code, its card and its sample.
+
+    Raises:
+        BadInput: there is no such dataset.
+    """
+    if name not in NAMES:
+        raise BadInput(f"there is no dataset {name!r}; `podeval data list` shows {', '.join(NAMES)}")
+    return hub_source("dataset_builders") / name
+
+
+@cache
+def get(name: str) -> type[Builder]:
+    """The builder of this name.
+
+    Raises:
+        BadInput: there is no such dataset.
+    """
+    path = folder_of(name) / "builder.py"
+    # `datasets` names a builder's cache by the last part of its module.
+    module_name = f"podeval_dataset_builders.{name}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise PodevalError(f"{path} cannot be imported; reinstall podeval")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    found = [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Builder) and kind.__module__ == module_name
+    ]
+    if len(found) != 1:
+        raise PodevalError(f"{path} must hold one builder, it holds {len(found)}")
+    return found[0]

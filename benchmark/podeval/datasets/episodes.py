@@ -1,0 +1,152 @@
+"""Rows made of a folder of recordings: what is said, by whom, when, and the clips in which speakers change.
+
+Texts and times only. Whose the recordings are is not asked, so no sample of them is passed on.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import datasets
+from podeval import progress
+from podeval.benchmarks.benchmark import Item
+from podeval.datasets.fetch_episodes import RECORD, recorded
+from podeval.datasets.row_rules import Row, Rule
+from podeval.errors import BadAudio, BadInput, CannotScore
+
+_AUDIO_NAMES = frozenset(
+    ("aac", "aif", "aiff", "flac", "m4a", "m4b", "mka", "mkv", "mov", "mp3", "mp4", "oga", "ogg", "opus", "wav", "webm")
+)
+
+
+def episode_features() -> datasets.Features:
+    """The columns.
+
+    `id` is the file's name without its ending; `turns` are segments of at most 30 s, `clips` as `podeval data
+    segments` finds them; `reason` says why there are none of these.
+    """
+    text, seconds = datasets.Value("string"), datasets.Value("float64")
+    return datasets.Features(
+        {
+            "id": text,
+            "topic_id": datasets.Value("int32"),
+            "file": text,
+            "sha256": text,
+            "duration": seconds,
+            "language": text,
+            "transcriber": text,
+            "diarizer": text,
+            "transcript": text,
+            "turns": datasets.List({"speaker": text, "start": seconds, "end": seconds, "text": text}),
+            "clips": datasets.List(
+                {
+                    "time_range": {"start": seconds, "end": seconds},
+                    "first_speaker": text,
+                    "second_speaker": text,
+                    "text": text,
+                }
+            ),
+            "reason": text,
+        }
+    )
+
+
+def _not_readable(row: Row) -> str | None:
+    return None if row["sha256"] and row["duration"] > 0 else row["reason"] or "the recording has no length"
+
+
+def _not_heard(row: Row) -> str | None:
+    unreadable = not row["sha256"]
+    return None if row["turns"] or unreadable else row["reason"] or "nobody is heard to say anything"
+
+
+def _out_of_time(row: Row) -> str | None:
+    for turn in row["turns"]:
+        if not 0 <= turn["start"] <= turn["end"]:
+            return f"a turn from {turn['start']:.2f} to {turn['end']:.2f} s cannot be"
+    return None
+
+
+EPISODE_RULES = (
+    Rule("audio.readable", _not_readable),
+    Rule("speech.heard", _not_heard),
+    Rule("turns.times", _out_of_time),
+)
+"""What every row keeps: it is of readable audio in which somebody speaks."""
+
+
+def episode_rows(folder: Path, known: Mapping[str, Item]) -> Iterator[Row]:
+    """A row for each recording of a folder, by file name.
+
+    What `podeval data fetch` recorded there must be there, with the content that was recorded.
+
+    Args:
+        folder: of audio files; others are left alone.
+        known: items that recordings may be of, by id: their language is spoken in them.
+
+    Raises:
+        BadInput: there is no recording.
+        ModelMissing: the models that hear them are not installed.
+    """
+    fetched = {one.file: one for one in recorded(folder).values() if one.status == "found" and one.file}
+    names = sorted({path.name for path in folder.iterdir() if is_recording(path)} | set(fetched))
+    if not names:
+        raise BadInput(f"{folder} holds no audio; `podeval data fetch real_pod --into {folder}` brings episodes")
+    for number, name in enumerate(names):
+        progress.report("recordings", number, len(names))
+        expected = fetched[name].sha256 if name in fetched else None
+        yield _row(folder / name, known.get(fetched[name].id if name in fetched else Path(name).stem), expected)
+
+
+def is_recording(path: Path) -> bool:
+    """Whether a file is audio, or is called like audio; by its content first."""
+    from podeval.audio.formats.container import identify, open_regular
+
+    if path.name.startswith(".") or path.name == RECORD or not path.is_file():
+        return False
+    try:
+        with open_regular(path) as file:
+            identify(file, path)
+    except BadAudio:
+        return path.suffix.lower().removeprefix(".") in _AUDIO_NAMES
+    return True
+
+
+def _row(path: Path, item: Item | None, expected: str | None) -> Row:
+    """A row; where the recording is of no use it says why, and the rules refuse it."""
+    from podeval.analysis import Recording
+    from podeval.analysis.diarised_transcript import diarised_transcript
+    from podeval.models import registry
+    from podeval.text.dialogue_segments import dialogue_clips, why_no_clips
+
+    number = item.id.rpartition("_")[2] if item else ""
+    row: dict[str, Any] = {
+        "id": path.stem,
+        "topic_id": int(number) if number.isdecimal() else None,
+        "file": path.name,
+        "sha256": None,
+        "duration": 0.0,
+        "language": item.language if item else None,
+        "transcriber": registry.card("transcriber", "embedded").id,
+        "diarizer": registry.card("diarizer", "embedded").id,
+        "transcript": "",
+        "turns": [],
+        "clips": [],
+        "reason": None,
+    }
+    try:
+        recording = Recording.open(path)
+        if expected and recording.content != expected:
+            raise BadInput(f"{path.name} is not the file that was fetched (its SHA-256 differs); fetch it again")
+        row |= {"sha256": recording.content, "duration": recording.duration}
+        heard = diarised_transcript(recording, item.language if item else None)
+    except (BadInput, CannotScore) as refusal:
+        return row | {"reason": str(refusal)}
+    segments = heard.segments
+    return row | {
+        "language": heard.language,
+        "transcript": " ".join(one.text for one in segments),
+        "turns": [{"speaker": s.speaker, "start": s.start, "end": s.end, "text": s.text} for s in segments],
+        "clips": [clip.to_json() for clip in dialogue_clips(segments)],
+        "reason": why_no_clips(segments),
+    }

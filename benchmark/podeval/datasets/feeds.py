@@ -1,0 +1,258 @@
+"""From the link of an episode in Apple Podcasts to its audio: Apple's lookup, then the show's own feed.
+
+Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`).
+"""
+
+import importlib
+import importlib.util
+import io
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+from urllib.parse import urlencode
+from xml.etree.ElementTree import Element, ParseError
+
+from podeval.errors import BadInput
+from podeval.hub.downloading import Gone
+
+ITUNES = "https://itunes.apple.com"
+"""Where Apple answers lookups."""
+
+NEWEST = 200
+"""How many of a show's episodes a lookup gives at most."""
+
+Read = Callable[[str, int], bytes]
+"""Fetches a document of at most so many bytes."""
+
+_LINK = re.compile(
+    r"https://podcasts\.apple\.com/(?P<country>[a-z]{2})/podcast/(?:[^/?#]+/)?id(?P<show>\d+)\?(?P<query>.*)"
+)
+_LOOKUP_BYTES, _FEED_BYTES = 16 << 20, 128 << 20
+
+
+class BadFeed(BadInput):
+    """A lookup's answer or a feed that cannot be read."""
+
+
+@dataclass(frozen=True)
+class EpisodeLink:
+    """An episode in Apple Podcasts: the numbers of its show and its own, and the country of the store."""
+
+    country: str
+    show: int
+    episode: int
+
+    @classmethod
+    def parse(cls, link: str) -> Self:
+        """Read a link such as `https://podcasts.apple.com/us/podcast/a-title/id123?i=456`.
+
+        Raises:
+            BadInput: it is not of this form.
+        """
+        found = _LINK.fullmatch(link)
+        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", found["query"]) if found else None
+        if found is None or episode is None:
+            raise BadInput(
+                f"{link!r} is no link to an episode; it should look like "
+                "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
+            )
+        return cls(found["country"], int(found["show"]), int(episode[1]))
+
+
+@dataclass(frozen=True)
+class Enclosure:
+    """Where an episode's audio is said to be, and by whom: `lookup`, `feed` or `yt-dlp`."""
+
+    url: str
+    via: str
+    title: str = ""
+    guid: str = ""
+    published: str = ""
+
+
+def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
+    """Every place where an episode may be had, best first; where one does not tell, why it does not.
+
+    Asked are, in this order and only as far as the caller goes on: Apple for the show's newest episodes and its feed,
+    Apple for the episode, the feed (by the episode's guid, else by its title where that is the title of one episode
+    only), and yt-dlp where it is installed.
+
+    Args:
+        link: of the episode in Apple Podcasts.
+        title: of the episode.
+        read: fetches a document.
+        itunes: where lookups are answered.
+
+    Raises:
+        BadInput: the link is none.
+    """
+    wanted = EpisodeLink.parse(link)
+    feed = guid = ""
+    answered = listed = False
+    for number in (wanted.show, wanted.episode):
+        try:
+            found = _lookup(itunes, number, wanted.country, read)
+        except BadInput as trouble:
+            yield trouble
+            if isinstance(trouble, Gone | BadFeed):
+                continue
+            # Apple cannot be reached, or asks for patience: no more of it now.
+            break
+        answered = True
+        feed = feed or next((str(one["feedUrl"]) for one in found if one.get("feedUrl")), "")
+        episode = next((one for one in found if one.get("trackId") == wanted.episode), None)
+        if episode:
+            listed = True
+            guid = str(episode.get("episodeGuid") or "")
+            if episode.get("episodeUrl"):
+                yield _of_lookup(episode)
+            break
+    if answered and not listed:
+        yield Gone(f"Apple lists no episode {wanted.episode} of show {wanted.show} in its store of {wanted.country}")
+    if feed:
+        try:
+            yield _in_feed(read(feed, _FEED_BYTES), guid, title)
+        except BadInput as trouble:
+            yield trouble
+    if importlib.util.find_spec("yt_dlp"):
+        yield _by_yt_dlp(link)
+
+
+@dataclass(frozen=True)
+class FoundEpisode:
+    """An episode that a search found; `minutes` None where Apple does not say."""
+
+    link: str
+    title: str
+    show: str
+    minutes: float | None
+    released: str
+    description: str
+    explicit: bool
+
+
+def search_episodes(
+    term: str, read: Read, itunes: str = ITUNES, *, country: str = "us", most: int = 10
+) -> list[FoundEpisode]:
+    """Episodes in Apple's store of a country that a search for words finds, best first.
+
+    Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
+
+    Args:
+        term: words.
+        read: fetches a document.
+        itunes: where searches are answered.
+        country: two letters.
+        most: how many are asked for.
+
+    Raises:
+        BadInput: the answer cannot be had or read.
+    """
+    query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
+    results = _results(read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}")
+    found = []
+    for one in results:
+        show, episode = one.get("collectionId"), one.get("trackId")
+        if not isinstance(show, int) or not isinstance(episode, int) or not one.get("trackName"):
+            continue
+        length = one.get("trackTimeMillis")
+        found.append(
+            FoundEpisode(
+                link=f"https://podcasts.apple.com/{country}/podcast/id{show}?i={episode}",
+                title=str(one["trackName"]),
+                show=str(one.get("collectionName") or ""),
+                minutes=round(length / 60_000, 1) if isinstance(length, int) else None,
+                released=str(one.get("releaseDate") or ""),
+                description=" ".join(str(one.get("description") or one.get("shortDescription") or "").split()),
+                explicit=one.get("contentAdvisoryRating") == "Explicit",
+            )
+        )
+    return found
+
+
+def _lookup(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
+    """What Apple knows of a show or an episode: the show itself, and episodes."""
+    query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
+    return _results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
+
+
+def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
+    try:
+        results = json.loads(answer)["results"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadFeed(f"Apple's answer on {what} cannot be read ({type(error).__name__}: {error})") from None
+    return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
+
+
+def _of_lookup(episode: Mapping[str, Any]) -> Enclosure:
+    title, guid, published = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
+    return Enclosure(str(episode["episodeUrl"]), "lookup", title, guid, published)
+
+
+def _in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
+    """The episode among the items of a feed."""
+    try:
+        items = list(_items(content))
+    except BadFeed as trouble:
+        return trouble
+    by_guid = [item for item in items if guid and item.guid == guid]
+    by_title = [item for item in items if title and _plain(item.title) == _plain(title)]
+    found = by_guid[:1] or by_title
+    if len(found) > 1:
+        return Gone(f"the feed has {len(found)} episodes with the title {title!r}, and none with the guid looked for")
+    if not found:
+        return Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
+    if not found[0].url:
+        return Gone(f"the feed lists {title!r}, but without audio")
+    return found[0]
+
+
+def _items(content: bytes) -> Iterator[Enclosure]:
+    """The items of an RSS feed.
+
+    Raises:
+        BadFeed: it is no well-formed RSS, or uses what XML bombs are made of.
+    """
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import iterparse
+
+    try:
+        root = None
+        for _, element in iterparse(io.BytesIO(content), events=("end",)):
+            root = element
+            if element.tag == "item":
+                enclosure = element.find("enclosure")
+                url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
+                yield Enclosure(url, "feed", _text(element, "title"), _text(element, "guid"), _text(element, "pubDate"))
+                element.clear()
+        if root is None or root.tag != "rss":
+            raise BadFeed(f"the feed is no RSS but <{root.tag if root is not None else ''}>")
+    except ParseError as error:
+        raise BadFeed(f"the feed is not well-formed XML ({error})") from None
+    except DefusedXmlException as error:
+        raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
+
+
+def _text(item: Element, name: str) -> str:
+    found = item.find(name)
+    return (found.text or "").strip() if found is not None else ""
+
+
+def _plain(title: str) -> str:
+    """A title's letters and digits: quotes, dashes and spaces differ between Apple and feeds."""
+    return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
+
+
+def _by_yt_dlp(link: str) -> Enclosure | BadInput:
+    """What yt-dlp reads from the episode's page; nothing is downloaded by it."""
+    yt_dlp = importlib.import_module("yt_dlp")
+    try:
+        with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:
+            found = reader.extract_info(link, download=False)
+    except Exception as error:  # whatever an extractor meets on a page that changed
+        return BadFeed(f"yt-dlp finds nothing ({str(error)[:200]})")
+    url = found.get("url") if isinstance(found, Mapping) else None
+    return Enclosure(str(url), "yt-dlp", str(found.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")

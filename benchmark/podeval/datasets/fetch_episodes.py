@@ -1,0 +1,287 @@
+"""Fetching published episodes for one's own evaluation: what is found is recorded, and so is what is lost.
+
+A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`: a line for every attempt, the
+last one of an id counts. Episodes belong to their makers; nothing here passes them on.
+"""
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from podeval import progress
+from podeval.audio.decode import content_hash
+from podeval.audio.formats.duration import container_and_seconds
+from podeval.benchmarks import real_pod
+from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, enclosures
+from podeval.datasets.http import Refused, Web, is_loopback, shown
+from podeval.errors import BadAudio, BadInput
+from podeval.hub.downloading import Gone, TooLarge
+from podeval.store.files import append_line, only_one, read_lines, writing
+
+RECORD = "episodes.jsonl"
+
+MOST_BYTES = 1 << 30
+"""A larger episode is not fetched; three hours at 320 kbit/s are 432 MB."""
+
+LOOKUP_PAUSE = 3.0
+"""Seconds between lookups: Apple asks for no more than about 20 a minute."""
+
+Status = Literal["found", "gone", "wrong type", "too large", "refused", "bad feed", "unreachable"]
+
+_SCRATCH = ".fetching"
+_ENDINGS = {"mp4": "m4a", "matroska": "mka"}
+_STATUS: dict[type[BadInput], Status] = {
+    Gone: "gone",
+    TooLarge: "too large",
+    Refused: "refused",
+    BadFeed: "bad feed",
+    BadAudio: "wrong type",
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An episode to fetch: what it is called here, its link in Apple Podcasts, and its title."""
+
+    id: str
+    link: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one episode; a line of the record.
+
+    Attributes:
+        id: of the episode here.
+        link: in Apple Podcasts.
+        checked: when, UTC.
+        status: found, or what is wrong.
+        reason: why it is not found; None where it is.
+        via: who told where the audio is: lookup, feed or yt-dlp.
+        title: as the one who told has it; so are `guid` and `published`.
+        enclosure: the audio's address without user, query and fragment, which may hold secrets.
+        file: in the folder.
+        bytes: of the file.
+        sha256: of the file.
+        seconds: of audio, by the file's header or packets.
+        container: as in `podeval.audio.formats.container`.
+        http: what the server said with it.
+    """
+
+    id: str
+    link: str
+    checked: str
+    status: Status
+    reason: str | None = None
+    via: str | None = None
+    title: str | None = None
+    guid: str | None = None
+    published: str | None = None
+    enclosure: str | None = None
+    file: str | None = None
+    bytes: int | None = None
+    sha256: str | None = None
+    seconds: float | None = None
+    container: str | None = None
+    http: dict[str, Any] | None = None
+
+
+def wanted_of(name: str, topics: Sequence[str] = ()) -> list[Wanted]:
+    """The episodes that a benchmark names, of all topics or of some.
+
+    Args:
+        name: of the benchmark.
+        topics: their ids, or the numbers at the end of these.
+
+    Raises:
+        BadInput: a benchmark without published episodes, or a topic that it does not have.
+    """
+    if name != real_pod.BENCHMARK.name:
+        raise BadInput(
+            f"{name} names no published episodes; `podeval data fetch real_pod` fetches those that are named"
+        )
+    items = real_pod.BENCHMARK.items("topics")
+    keys = {key: item.id for item in items for key in (item.id, item.id.rpartition("_")[2])}
+    if unknown := [topic for topic in topics if topic not in keys]:
+        raise BadInput(f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or 1 to {len(items)}")
+    chosen = {keys[topic] for topic in topics} or set(keys.values())
+    return [
+        Wanted(item.id, item.episode.link, item.episode.title) for item in items if item.episode and item.id in chosen
+    ]
+
+
+def web_for(itunes: str = ITUNES, **options: Any) -> Web:
+    """A reader as polite as Apple asks for, that goes to private addresses only where lookups are answered there."""
+    apple = urlsplit(ITUNES).netloc
+    return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
+
+
+def fetch_episodes(
+    wanted: Sequence[Wanted],
+    into: Path,
+    web: Web,
+    *,
+    itunes: str = ITUNES,
+    most_bytes: int = MOST_BYTES,
+    tell: Callable[[str], None] = lambda line: None,
+) -> list[Attempt]:
+    """Fetch episodes, one after the other; what is there already is left as it is.
+
+    Args:
+        wanted: the episodes.
+        into: the folder; made where it is not there.
+        web: reads from servers.
+        itunes: where Apple's lookups are answered.
+        most_bytes: refuse larger episodes.
+        tell: told what happens, line by line.
+
+    Returns:
+        What came of each, in order.
+
+    Raises:
+        BadInput: the folder cannot be written to, or is in use.
+    """
+    attempts = []
+    with only_one(into):
+        there = recorded(into)
+        for number, one in enumerate(wanted):
+            progress.report("episodes", number, len(wanted))
+            attempt = there.get(one.id)
+            if attempt is None or not is_there(into, attempt):
+                attempt = _fetch(one, into, web, itunes, most_bytes)
+                append_line(into / RECORD, asdict(attempt))
+                tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
+            attempts.append(attempt)
+        progress.report("episodes", len(wanted), len(wanted))
+    return attempts
+
+
+def recorded(folder: Path) -> dict[str, Attempt]:
+    """The last attempt at each episode of a folder; none where it has no record.
+
+    Raises:
+        BadInput: the record is damaged; says where.
+    """
+    found: dict[str, Attempt] = {}
+    for line in read_lines(folder / RECORD):
+        try:
+            found[str(line["id"])] = Attempt(**line)
+        except (TypeError, KeyError) as error:
+            raise BadInput(
+                f"{folder / RECORD} holds a line that is no attempt ({type(error).__name__}: {error}); "
+                "it is written by `podeval data fetch`: name another folder, or take that line out"
+            ) from None
+    return found
+
+
+def is_there(folder: Path, attempt: Attempt) -> bool:
+    """Whether an episode was found and its file still has the size that was recorded."""
+    if attempt.status != "found" or not attempt.file:
+        return False
+    path = folder / Path(attempt.file).name
+    return path.is_file() and path.stat().st_size == attempt.bytes
+
+
+def table(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """What was found and what is lost, as lines to read; the last one counts."""
+    width = max((len(one.id) for one in attempts), default=0)
+    for one in attempts:
+        audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
+        yield f"{one.id:{width}}  {one.status:11}  {audio or one.reason or ''}".rstrip()
+    counts: dict[str, int] = {}
+    for one in attempts:
+        counts[one.status] = counts.get(one.status, 0) + 1
+    yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
+
+
+def _fetch(wanted: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+    """Try every place where the episode may be; the first that has it counts."""
+    scratch = into / _SCRATCH / wanted.id
+    with writing(scratch):
+        scratch.mkdir(parents=True, exist_ok=True)
+    checked = datetime.now(UTC).isoformat(timespec="seconds")
+    attempt = Attempt(wanted.id, wanted.link, checked, "unreachable")
+
+    def read(url: str, most: int) -> bytes:
+        return web.read(url, scratch / "document", most)
+
+    failures: list[tuple[Enclosure | None, BadInput]] = []
+    tried: set[str] = set()
+    for place in enclosures(wanted.link, wanted.title, read, itunes):
+        if isinstance(place, BadInput):
+            failures.append((None, place))
+        elif place.url not in tried:
+            tried.add(place.url)
+            try:
+                found = _download(wanted.id, place, scratch, into, web, most_bytes)
+            except BadInput as failure:
+                failures.append((place, failure))
+            else:
+                _clear(scratch)
+                return _with(attempt, place, status="found", **found)
+    # What became of the audio says more than what a lookup lacks.
+    last, trouble = next((one for one in failures if one[0]), failures[-1])
+    status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
+    if status != "unreachable" or not any(scratch.iterdir()):
+        _clear(scratch)
+    return _with(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+
+
+def _clear(scratch: Path) -> None:
+    """Remove what was begun; beside it may stand what others go on with."""
+    shutil.rmtree(scratch, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        scratch.parent.rmdir()
+
+
+def _with(attempt: Attempt, place: Enclosure | None, **facts: Any) -> Attempt:
+    told = (
+        {"via": place.via, "title": place.title, "guid": place.guid, "published": place.published}
+        | {"enclosure": shown(place.url)}
+        if place
+        else {}
+    )
+    return Attempt(**asdict(attempt) | told | facts)
+
+
+def _download(name: str, place: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int) -> Mapping[str, Any]:
+    """Download, look at and put in place one file of audio; its facts.
+
+    Raises:
+        BadInput: it cannot be had; `BadAudio` where it is no whole audio file.
+    """
+    # Named by its address: what is there of one file is never gone on with from another.
+    part = scratch / hashlib.sha256(shown(place.url).encode()).hexdigest()[:16]
+    part.unlink(missing_ok=True)
+    web.save(place.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    try:
+        container, seconds = container_and_seconds(part)
+    except BadAudio as refusal:
+        part.unlink()
+        what = str(refusal).removeprefix(f"{str(part)!r} ")
+        raise BadAudio(f"what {shown(place.url)} sends is no whole audio file: it {what}") from None
+    facts = web.facts()
+    path = into / f"{name}.{_ENDINGS.get(container, container)}"
+    found = {
+        "file": path.name,
+        "bytes": part.stat().st_size,
+        "sha256": content_hash(part),
+        "seconds": round(seconds, 3),
+        "container": container,
+        "http": asdict(facts) if facts else None,
+    }
+    with writing(path):
+        part.replace(path)
+    return found
+
+
+def _report(name: str, done: int, total: int | None) -> None:
+    if total:
+        progress.report(f"{name}, MB", done / 1e6, total / 1e6)

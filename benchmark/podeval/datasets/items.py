@@ -1,0 +1,151 @@
+"""The items of a benchmark, wherever they lie: a file of the package, or the rows of a dataset that was built."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import pyarrow.parquet as pq
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark, Item, Split
+from podeval.datasets.dataset_record import SAMPLE
+from podeval.errors import BadInput
+from podeval.store.files import write_whole
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Items:
+    """What systems are asked, and the content it is known by: `sha256:…`."""
+
+    items: tuple[Item, ...]
+    revision: str
+
+
+def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None) -> Items:
+    """The items of a split.
+
+    Args:
+        benchmark: whose.
+        split: its name.
+        folder: a dataset made by `podeval data build`; the one of that name in the working folder by default. The
+            sample, which ships with podeval, is built where it is not yet.
+
+    Raises:
+        BadInput: no such split; the dataset is not there, is another one, or is not the content that is pinned.
+        PodevalError: the package's own data is damaged.
+    """
+    part = benchmark.split(split)
+    if part.file is not None:
+        return Items(benchmark.items(split), str(part.content))
+    # What builds datasets takes half a second to import, and items of the package's own files need none of it.
+    from podeval.datasets import build, catalogue
+
+    kind = catalogue.get(benchmark.name)
+    place = _place(benchmark, part, folder)
+    lock = build.read_lock(place)
+    if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
+        what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
+        raise BadInput(f"{place} holds {what}, not the split {split} of {benchmark.name}; name another folder")
+    rows = list(_rows(kind, place, lock, str(part.config)))
+    turns: dict[str, list[Row]] = {}
+    if "turns" in lock["configs"] and part.config == "dialogues":
+        for turn in _rows(kind, place, lock, "turns"):
+            turns.setdefault(turn["dialogue"], []).append(turn)
+        for row in rows:
+            row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
+    revision = f"sha256:{hashlib.sha256(_canonical(rows).encode()).hexdigest()}"
+    if part.revision and revision != part.revision:
+        raise BadInput(
+            f"{place} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); build it "
+            "again from the pinned source, or install the version of podeval that belongs to it"
+        )
+    to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.item_maker(benchmark.name)
+    return Items(tuple(to_item(_with_audio_files(row, place)) for row in rows), revision)
+
+
+def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
+    """Where the build is; the sample's is made."""
+    from podeval.datasets import build, catalogue
+
+    if folder is not None:
+        return Path(folder)
+    if not split.sample:
+        here = Path(benchmark.name)
+        if not (here / build.LOCK).is_file():
+            raise BadInput(
+                f"the items of {benchmark.name}, {split.name} are built on your machine: run `podeval data build "
+                f"{benchmark.name}`, then name its folder with --data (now neither is there: {here.absolute()})"
+            )
+        return here
+    cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
+    version = catalogue.get(benchmark.name).RECORD.version
+    place = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_content_of_sample(benchmark.name)}"
+    if not (place / build.LOCK).is_file():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        build.build(benchmark.name, place, source=SAMPLE, cache=cache)
+    return place
+
+
+def _content_of_sample(name: str) -> str:
+    """Twelve digits that change with the sample's files and their builder."""
+    from podeval.datasets import catalogue
+
+    folder = catalogue.folder_of(name)
+    digest = hashlib.sha256((folder / "builder.py").read_bytes())
+    for path in sorted((folder / SAMPLE).rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def _rows(kind: Any, place: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
+    """The rows of a config as Python values: labels by their names, audio as its bytes."""
+    import datasets
+
+    if config not in lock["configs"]:
+        raise BadInput(f"{place} lacks the config {config}; build it without --config")
+    features = kind.features(config)
+    labels = {name: feature.names for name, feature in features.items() if isinstance(feature, datasets.ClassLabel)}
+    for split in lock["configs"][config].values():
+        for file in sorted(split["files"]):
+            path = place / config / file
+            try:
+                table = pq.read_table(path)
+            except OSError as error:
+                raise BadInput(f"{path} cannot be read ({error}); build the dataset again") from None
+            for row in table.to_pylist():
+                yield {name: labels[name][v] if name in labels and v is not None else v for name, v in row.items()}
+
+
+def _canonical(rows: list[Row]) -> str:
+    """The rows as JSON that is the same for the same content; bytes by their SHA-256."""
+
+    def plain(value: Any) -> str:
+        assert isinstance(value, bytes)
+        return hashlib.sha256(value).hexdigest()
+
+    return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=plain)
+
+
+def _with_audio_files(row: Row, place: Path) -> Row:
+    """The row with the audio of its turns as paths; files are written once, beside the dataset, named by content."""
+    if "user" not in row:
+        return row
+    return {**row, "user": [{**turn, "audio": _audio_file(turn["audio"], place)} for turn in row["user"]]}
+
+
+def _audio_file(audio: Mapping[str, Any] | None, place: Path) -> str | None:
+    if not audio or not audio["bytes"]:
+        return None
+    suffix = Path(audio["path"] or "").suffix or ".wav"
+    path = place / ".audio" / f"{hashlib.sha256(audio['bytes']).hexdigest()[:24]}{suffix}"
+    if not path.exists():
+        write_whole(path, audio["bytes"])
+    return str(path)

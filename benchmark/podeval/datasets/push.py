@@ -1,0 +1,130 @@
+"""Putting a built dataset on the Hub: the Parquet files and the card, then, of a benchmark, its tasks.
+
+The tasks (`eval.yaml`) are a commit of their own: the Hub looks at them when they come, and refuses those whose
+framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data is there all the same.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podeval import benchmarks
+from podeval.datasets import catalogue
+from podeval.datasets.build import LOCK, read_lock
+from podeval.datasets.dataset_record import SAMPLE
+from podeval.datasets.verify import verify
+from podeval.errors import BadInput
+from podeval.hub.eval_results import eval_yaml
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+Progress = Callable[[str], None]
+
+EVAL = "eval.yaml"
+"""Makes a dataset repo one of the Hub's benchmarks."""
+
+_NOT_TAKEN = (400, 422)
+"""Statuses by which the Hub refuses what is in a file."""
+
+
+def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
+    """Push a verified build; the URL of the commit.
+
+    Args:
+        folder: made by `podeval data build`.
+        repo: `owner/name`.
+        private: make the repo private where it is made by this.
+        progress: told what happens, line by line.
+
+    Where the Hub does not take the tasks, `progress` is told, and nothing is raised: the data is there.
+
+    Raises:
+        BadInput: the build is damaged, its licence forbids, or the Hub refuses; says what to do.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
+
+    lock = read_lock(folder)
+    record = catalogue.get(str(lock["dataset"])).RECORD
+    source = record.source(str(lock["source"]["name"])) or record.sources[0]
+    if not source.redistributable and not private:
+        raise BadInput(
+            f"rows from {source.name} may not be redistributed ({source.licence}); keep the build on your machine, or "
+            "push it with --private for your own use where that licence allows it"
+        )
+    if lock["sample"] and repo == f"podeval/{record.name}":
+        raise BadInput(
+            f"a build of the {SAMPLE} is not the benchmark, so it is not pushed as {repo}; name another repo"
+        )
+    if wrong := list(verify(folder)):
+        raise BadInput(
+            f"{folder} is not as it was built: {wrong[0]}" + (f" (and {len(wrong) - 1} more)" if wrong[1:] else "")
+        )
+    files = [str(path.relative_to(folder)) for path in sorted(folder.rglob("*.parquet"))]
+    eval_file = _write_eval_yaml(folder, record.name, files)
+    progress(f"{repo}: {len(files)} Parquet files and the card")
+    api = HfApi()
+    title = f"{record.title} {record.version}, built by podeval {lock['podeval']}"
+    try:
+        api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
+        done = api.upload_folder(
+            repo_id=repo,
+            repo_type="dataset",
+            folder_path=folder,
+            allow_patterns=[*files, "README.md", LOCK],
+            delete_patterns=["*.parquet"],
+            commit_message=title,
+        )
+    except LocalTokenNotFoundError:
+        raise BadInput("the Hub does not know you; run `hf auth login` with a token that may write") from None
+    except HfHubHTTPError as error:
+        raise BadInput(f"the Hub refused {repo} ({error}); check that your token may write there") from None
+    if eval_file is not None:
+        _push_tasks(api, repo, eval_file, title, progress)
+    return str(done.commit_url)
+
+
+def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
+    """Add `eval.yaml`; where the Hub does not take it, that is said, and the data that is there already stays."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        api.upload_file(
+            path_or_fileobj=file, path_in_repo=EVAL, repo_id=repo, repo_type="dataset", commit_message=f"Tasks: {title}"
+        )
+    except HfHubHTTPError as error:
+        status = error.response.status_code if error.response is not None else 0
+        if status not in _NOT_TAKEN:
+            again = "push again; what is there is not sent twice"
+            progress(f"{repo}: the data is there, but {EVAL} did not arrive ({_first_line(error)}); {again}")
+            return
+        progress(
+            f"{repo}: the data is there and can be loaded, but the Hub did not take {EVAL} ({_first_line(error)}), so "
+            f"the repo is no benchmark with a leaderboard on the Hub. The Hub takes tasks of evaluation frameworks in "
+            f"its list only: podeval is entered by a pull request to packages/tasks/src/eval.ts of "
+            f"huggingface/huggingface.js; when it is in there, push again"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # The client puts the address first and the server's own words last.
+    return lines[-1][:300] if lines else type(error).__name__
+
+
+def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
+    """Make `eval.yaml` beside the card where the dataset is a benchmark's, one task a dimension; its path, if any."""
+    if name not in benchmarks.names():
+        return None
+    configs: dict[str, list[str]] = {}
+    for file in files:
+        config, _, rows = file.rpartition("/")
+        split = rows.partition("-")[0]
+        if split not in configs.setdefault(config, []):
+            configs[config].append(split)
+    text = eval_yaml(benchmarks.get(name), configs)
+    if text is None:
+        return None
+    (folder / EVAL).write_text(text, encoding="utf-8")
+    return folder / EVAL

@@ -1,0 +1,221 @@
+"""What every script of Real-Pod keeps: who speaks how much, that it can be read aloud, and that its two versions agree.
+
+Scripts are written for podeval by a language model; these rules are what checks them, one by one and against each
+other.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Any
+
+from podeval.datasets.row_rules import Row, Rule
+
+TURNS = (10, 24)
+WORDS = (350, 500)
+LONGEST_TURN = 100
+"""Words."""
+
+LONGER = (1.01, 1.4)
+"""Words of the spontaneous version for each of the written."""
+
+KEPT = 0.97
+"""Share of the written words that are said in the spontaneous version, in their order."""
+
+FILLERS = ("um", "uh", "you know", "i mean", "like", "well", "yeah", "okay", "hm", "oh", "mm")
+FILLERS_LEAST = 10
+_HESITATIONS = re.compile(r"\b(?:um|uh|er|erm|hm|mm|mm-hm)\b", re.IGNORECASE)
+_FILLER = re.compile(rf"\b(?:{'|'.join(FILLERS)})\b", re.IGNORECASE)
+_UNREADABLE = re.compile(r"[^A-Za-z ',.!?:;-]")
+
+_CONTRACTIONS = (
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\bcan(?:'t|not)\b"), "can not"),
+    (re.compile(r"\blet's\b"), "let us"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'m\b"), " am"),
+    (re.compile(r"'d\b"), " would"),
+    (re.compile(r"'s\b"), " is"),
+)
+
+OPENING = 5
+"""Words with which no two scripts begin."""
+
+SHARED = 8
+"""Words in a row that no two scripts share."""
+
+JOINTS = frozenset(
+    "and but or nor so yet because although though while if as when where which who whom whose that it".split()  # noqa: SIM905
+)
+"""Words that join what follows to what went before: a clause said after one is a fault where it is written without."""
+
+
+def script_rules() -> Sequence[Rule]:
+    """The rules, which remember the scripts they have seen; take new ones for each table."""
+    return (
+        Rule("speakers", _wrong_speakers),
+        Rule("turns", _wrong_turns),
+        Rule("length", _wrong_length),
+        Rule("readable", _unreadable),
+        Rule("fillers", _wrong_fillers),
+        Rule("versions", _versions_differ),
+        Rule("stands alone", _lacks_joint),
+        Rule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
+        Rule("phrases", _seen_before(_phrases, "shares words with")),
+    )
+
+
+def count_words(turns: Sequence[Row], version: str) -> int:
+    """Words of a version, `text` or `spontaneous`, as they stand between blanks."""
+    return sum(len(str(turn[version]).split()) for turn in turns)
+
+
+def _wrong_speakers(row: Row) -> str | None:
+    names = [speaker["name"] for speaker in row["speakers"]]
+    heard = {turn["speaker"] for turn in row["turns"]}
+    if len(set(names)) < len(names) or set(names) != heard:
+        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(heard)) or 'nobody'} speaks"
+    if len(names) != row["voices"]:
+        return f"{len(names)} speak, {row['voices']} voices are stated"
+    if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
+        return "one of its speakers should be the host"
+    voices = [speaker["voice"] for speaker in row["speakers"]]
+    return f"two speakers have the voice {voices[0]}" if len(set(voices)) < len(voices) else None
+
+
+def _wrong_turns(row: Row) -> str | None:
+    speakers = [turn["speaker"] for turn in row["turns"]]
+    if not TURNS[0] <= len(speakers) <= TURNS[1]:
+        return f"{len(speakers)} turns, not {TURNS[0]} to {TURNS[1]}"
+    for number, (one, other) in enumerate(pairwise(speakers), 1):
+        if one == other:
+            return f"turns {number} and {number + 1} are both of {one}"
+    quiet = [name for name in dict.fromkeys(speakers) if speakers.count(name) < 3]
+    return f"{quiet[0]} speaks fewer than three times" if quiet else None
+
+
+def _wrong_length(row: Row) -> str | None:
+    if not WORDS[0] <= (words := count_words(row["turns"], "text")) <= WORDS[1]:
+        return f"{words} words, not {WORDS[0]} to {WORDS[1]}"
+    for number, turn in enumerate(row["turns"], 1):
+        if not 1 <= len(turn["text"].split()) <= LONGEST_TURN:
+            return f"turn {number} has {len(turn['text'].split())} words, not 1 to {LONGEST_TURN}"
+    return None
+
+
+def _unreadable(row: Row) -> str | None:
+    """Digits and signs are read aloud in more than one way, and would make word errors of no system's doing."""
+    for number, turn in enumerate(row["turns"], 1):
+        for version in ("text", "spontaneous"):
+            if found := _UNREADABLE.search(turn[version]):
+                return f"turn {number} ({version}) has {found[0]!r}; write it out"
+    return None
+
+
+def _wrong_fillers(row: Row) -> str | None:
+    for number, turn in enumerate(row["turns"], 1):
+        if found := _HESITATIONS.search(turn["text"]):
+            return f"turn {number} hesitates as written: {found[0]!r}"
+    said = sum(len(_FILLER.findall(turn["spontaneous"])) for turn in row["turns"])
+    return f"{said} fillers in the spontaneous version, not {FILLERS_LEAST} or more" if said < FILLERS_LEAST else None
+
+
+def _versions_differ(row: Row) -> str | None:
+    written = kept = 0
+    for number, turn in enumerate(row["turns"], 1):
+        before, after = (_words(turn[version]) for version in ("text", "spontaneous"))
+        blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
+        same = sum(block.size for block in blocks)
+        if same < 0.7 * len(before):
+            return f"turn {number} says something else in the spontaneous version"
+        written, kept = written + len(before), kept + same
+    if kept < KEPT * written:
+        return f"{kept / written:.0%} of its words are said in the spontaneous version, not {KEPT:.0%}"
+    ratio = count_words(row["turns"], "spontaneous") / count_words(row["turns"], "text")
+    if not LONGER[0] <= ratio <= LONGER[1]:
+        return f"the spontaneous version is {ratio:.2f} times as long, not {LONGER[0]} to {LONGER[1]} times"
+    return None
+
+
+def _words(text: str) -> list[str]:
+    """Words in the form in which versions are compared: "it's" is "it is", and nobody hesitates."""
+    return re.findall(r"[a-z']+", _written_out(text))
+
+
+def _written_out(text: str) -> str:
+    text = _HESITATIONS.sub("", text.lower())
+    for short, long in _CONTRACTIONS:
+        text = short.sub(long, text)
+    return text
+
+
+def _lacks_joint(row: Row) -> str | None:
+    """The written version is correct English by itself: no clause hangs on a joint that only the other version has."""
+    for number, turn in enumerate(row["turns"], 1):
+        if missing := missing_joint(turn["text"], turn["spontaneous"]):
+            joint, rest = missing
+            return f"turn {number} has no {joint!r} before {rest!r} as written, only in the spontaneous version"
+    return None
+
+
+def missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
+    """The first joint within a sentence that only the spontaneous version has, and the written words it stands before.
+
+    It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
+    whose last item has the same joint ("he was there, and, and she was there, and they sang").
+    """
+    before, stops = _words_and_stops(written)
+    after = _words(spontaneous)
+    for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if change not in ("insert", "replace") or not 0 < start < len(before) or stops[start] not in ("", ","):
+            continue
+        said = _FILLER.sub("", " ".join(after[first:last])).split()
+        restarts = said in (before[max(0, start - len(said)) : start], before[end : end + len(said)])
+        if said and said[0] in JOINTS and not restarts and not _joined_later(said[0], before, stops, start):
+            return " ".join(said), " ".join(before[start : start + 4])
+    return None
+
+
+def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
+    """The words as they are compared, and the stop before each, which is empty where there is none."""
+    words, stops, stop = [], [], ""
+    for part in re.findall(r"[a-z']+|[,.!?:;]", _written_out(text)):
+        if part[0].isalpha() or part[0] == "'":
+            words.append(part)
+            stops.append(stop)
+            stop = ""
+        else:
+            stop = part
+    return words, stops
+
+
+def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
+    """Whether the same sentence has the joint after a comma further on, as a list has before its last item."""
+    for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
+        if stop not in ("", ","):
+            return False
+        if (word, stop) == (joint, ","):
+            return True
+    return False
+
+
+def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
+    """A rule that no part of a script is in one that came before."""
+    seen: dict[tuple[str, ...], Any] = {}
+
+    def broken_by(row: Row) -> str | None:
+        words = re.findall(r"[a-z']+", " ".join(turn["text"] for turn in row["turns"]).lower())
+        parts = parts_of(words)
+        shared = [part for part in parts if seen.get(part, row["id"]) != row["id"]]
+        seen.update(dict.fromkeys(parts - seen.keys(), row["id"]))
+        return f"{what} {seen[shared[0]]}: {' '.join(shared[0])!r}" if shared else None
+
+    return broken_by
+
+
+def _phrases(words: list[str]) -> set[tuple[str, ...]]:
+    return {tuple(words[start : start + SHARED]) for start in range(len(words) - SHARED + 1)}

@@ -1,0 +1,80 @@
+"""Verifying a built dataset: that it is whole, what it says it is, and that its rows keep their rules."""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from podeval.datasets import catalogue
+from podeval.datasets.build import read_lock
+from podeval.datasets.builder import Builder
+from podeval.datasets.row_rules import Row, problems_of
+
+
+def verify(folder: Path) -> Iterator[str]:
+    """What is wrong with a built folder, line by line; nothing where it is right.
+
+    Raises:
+        BadInput: it was not made by `podeval data build`, or by a builder this version does not know.
+    """
+    lock = read_lock(folder)
+    kind = catalogue.get(str(lock.get("dataset")))
+    if not (folder / "README.md").is_file():
+        yield "README.md is missing: the card says what the files are, and `datasets` needs it"
+    whole = True
+    for config, splits in lock["configs"].items():
+        for split, made in splits.items():
+            for name, digest in made["files"].items():
+                sentence = _damage(folder / config / name, digest)
+                if sentence:
+                    whole = False
+                    yield f"{config}/{split}: {sentence}"
+    if whole:
+        yield from _rows(folder, kind, lock)
+
+
+def _damage(path: Path, digest: str) -> str | None:
+    if not path.is_file():
+        return f"{path.name} is missing; build the dataset again"
+    with path.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
+    return None if found == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
+
+
+def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
+    """Load every split as its users do, and check columns, number of rows, and rules."""
+    for config, splits in lock["configs"].items():
+        features = kind.features(config)
+        for split, made in splits.items():
+            from datasets import load_dataset
+
+            loaded = load_dataset(str(folder), config, split=split, streaming=True)
+            if loaded.features is not None and dict(loaded.features) != dict(features):
+                yield f"{config}/{split}: the columns are not those of the builder"
+                continue
+            count = 0
+
+            def rows(files: dict[str, str] = made["files"], config: str = config) -> Iterator[Row]:
+                nonlocal count
+                for row in stored_rows(kind, config, [folder / config / name for name in files]):
+                    count += 1
+                    yield row
+
+            for problem in problems_of(config, split, rows(), kind.rules(config)):
+                yield str(problem)
+            if count != made["rows"]:
+                yield f"{config}/{split}: holds {count} rows, its record says {made['rows']}"
+
+
+def stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
+    """Rows of Parquet files as a builder made them: labels by name, audio as bytes; a row group in memory at a time."""
+    import pyarrow.parquet as pq
+
+    import datasets
+
+    labels = {n: f for n, f in kind.features(config).items() if isinstance(f, datasets.ClassLabel)}
+    for file in files:
+        with pq.ParquetFile(file) as parquet:
+            for group in range(parquet.num_row_groups):
+                for row in parquet.read_row_group(group).to_pylist():
+                    yield row | {n: f.int2str(row[n]) for n, f in labels.items() if row[n] is not None}

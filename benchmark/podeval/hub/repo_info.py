@@ -1,0 +1,230 @@
+"""What the Hub knows of a repo at one commit, nothing downloaded: files, card, small configs, headers of weights."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+from podeval.errors import BadInput
+from podeval.hub.retry import patiently
+from podeval.text.yaml_text import read_yaml
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+Kind = Literal["model", "dataset"]
+
+CONFIG_MOST = 2 * 2**20
+"""Bytes of a config that is looked into; a larger one is no config."""
+
+SHARDS_MOST = 300
+"""Files of weights whose headers are read; a repo with more is refused unread."""
+
+CONFIGS_MOST = 50
+"""Configs that are looked into; a repo with more is refused unread."""
+
+_FILES_MOST = 20_000
+_TENSOR_BYTES_MOST = 2**60
+
+
+class NotThere(BadInput):
+    """The repo or the commit is not there, or not to be seen."""
+
+
+class NotReadable(BadInput):
+    """The repo is gated, and this account has no access."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A safetensors file by its header: `claimed` is how many bytes its tensors end at."""
+
+    parameters: int
+    claimed: int
+
+
+@dataclass(frozen=True)
+class RepoFacts:
+    """A repo at one commit.
+
+    Attributes:
+        files: size in bytes by path.
+        on_main: whether the commit is in the history of the main branch, and not of somebody's pull request.
+        card: the data at the head of README.md.
+        card_text: what stands below.
+        configs: parsed JSON of small files whose name holds `config`, by path; None where it is no JSON.
+        weights: by path; None where the header cannot be read.
+    """
+
+    repo: str
+    revision: str
+    private: bool
+    gated: bool
+    on_main: bool
+    files: Mapping[str, int]
+    card: Mapping[str, Any] = field(default_factory=dict)
+    card_text: str = ""
+    configs: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, Weights | None] = field(default_factory=dict)
+
+
+def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
+    """The commit that a branch of a repo is at.
+
+    Raises:
+        NotThere: there is no such repo or revision.
+        NotReadable: it is gated.
+    """
+    return str(_info(_client(api), repo, revision, kind).sha)
+
+
+def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
+    """What the Hub knows of a repo at a commit.
+
+    Raises:
+        NotThere: there is no such repo or commit.
+        NotReadable: it is gated.
+        HubUnavailable: the Hub does not answer.
+    """
+    with _told(repo, revision, kind):
+        return _facts(_client(api), repo, revision, kind)
+
+
+def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
+    info = _info(client, repo, revision, kind)
+    files = {sibling.rfilename: sibling.size or 0 for sibling in info.siblings or ()}
+    head = patiently(lambda: client.repo_info(repo, repo_type=kind)).sha
+    on_main = head == revision or revision in {
+        commit.commit_id for commit in patiently(lambda: client.list_repo_commits(repo, repo_type=kind))
+    }
+    card, text = _card(client, repo, revision, kind, files)
+    read = sum(map(is_config, files)) <= CONFIGS_MOST and len(files) <= _FILES_MOST
+    return RepoFacts(
+        repo=repo,
+        revision=revision,
+        private=bool(info.private),
+        gated=bool(info.gated),
+        on_main=on_main,
+        files=files,
+        card=card,
+        card_text=text,
+        configs={
+            name: _json(_read(client, repo, revision, kind, name))
+            for name, size in files.items()
+            if read and is_config(name) and size <= CONFIG_MOST
+        },
+        weights=_weights(client, repo, revision, files) if read and kind == "model" else {},
+    )
+
+
+def is_config(name: str) -> bool:
+    """Whether a file is one of those in which settings stand."""
+    return name.endswith(".json") and "config" in PurePosixPath(name).name
+
+
+def keys(data: Any) -> set[str]:
+    """The keys of every object in what was read from JSON, however deep it is nested."""
+    found: set[str] = set()
+    left = [data]
+    while left:
+        match left.pop():
+            case dict() as block:
+                found.update(map(str, block))
+                left.extend(block.values())
+            case list() as entries:
+                left.extend(entries)
+    return found
+
+
+def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
+    """The first 64 MiB of a file, which is kept nowhere."""
+    with _told(repo, revision, kind):
+        return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
+
+
+def _read(client: "HfApi", repo: str, revision: str, kind: Kind, name: str, most: int = CONFIG_MOST) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = patiently(
+            lambda: client.hf_hub_download(repo, name, revision=revision, repo_type=kind, local_dir=folder)
+        )
+        with open(path, "rb") as file:
+            return file.read(most)
+
+
+def _client(api: "HfApi | None") -> "HfApi":
+    from huggingface_hub import HfApi
+
+    return api or HfApi()
+
+
+def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
+    with _told(repo, revision, kind):
+        return patiently(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
+
+
+@contextmanager
+def _told(repo: str, revision: str, kind: Kind) -> Iterator[None]:
+    """The Hub's refusals as ours."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        yield
+    except GatedRepoError:
+        raise NotReadable(f"{repo} is gated") from None
+    except RepositoryNotFoundError:
+        raise NotThere(f"there is no {kind} repo {repo}, or it is private") from None
+    except RevisionNotFoundError:
+        raise NotThere(f"{repo} has no commit {revision}") from None
+
+
+def _card(
+    client: "HfApi", repo: str, revision: str, kind: Kind, files: Mapping[str, int]
+) -> tuple[dict[str, Any], str]:
+    if not 0 < files.get("README.md", 0) <= CONFIG_MOST:
+        return {}, ""
+    return read_card(_read(client, repo, revision, kind, "README.md").decode("utf-8", "replace"))
+
+
+def read_card(readme: str) -> tuple[dict[str, Any], str]:
+    """The data at the head of a README.md, and what stands below; no data where they cannot be read."""
+    text = readme.replace("\r\n", "\n")
+    if not text.startswith("---\n"):
+        return {}, text
+    head, _, body = text[4:].partition("\n---")
+    try:
+        data = read_yaml(head)
+    except BadInput:
+        return {}, body
+    return (data if isinstance(data, dict) else {}), body
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, Weights | None]:
+    from huggingface_hub.errors import SafetensorsParsingError
+
+    found: dict[str, Weights | None] = {}
+    names = [name for name in files if name.endswith(".safetensors")]
+    if len(names) > SHARDS_MOST:
+        return dict.fromkeys(names)
+    for name in names:
+        try:
+            header = patiently(partial(client.parse_safetensors_file_metadata, repo, name, revision=revision))
+            end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
+            weights = Weights(sum(header.parameter_count.values()), end)
+        except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+            found[name] = None
+            continue
+        # What stands in a header is anybody's word: lengths below zero, or of no file on earth.
+        possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
+        found[name] = weights if possible else None
+    return found

@@ -1,1 +1,0 @@
-"""What is known about asking people: who is compared with whom, whose answers count, and what the answers imply."""

@@ -1,0 +1,417 @@
+"""Asking a judge many things: from the records where it answered before, otherwise several calls at a time.
+
+An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
+request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped
+in any way goes on where it was.
+"""
+
+import contextlib
+import queue
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import pydantic
+
+from podeval import progress
+from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.judges.budget import BYTES_A_TOKEN, TOKENS_A_SECOND, Account, Budget
+from podeval.judges.concurrency import Pace, Patience
+from podeval.judges.exchange_records import Exchange, Records, key_of
+from podeval.judges.judge import Judge
+from podeval.judges.materials import AudioClip
+from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.judges.prompt import Prompt, harmless, inputs_digest
+from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
+
+_SHOWN_AGAIN = 6000
+"""Characters of an unusable answer that the judge is shown again."""
+
+_TWICE = "(an answer that was given twice and is not shown again)"
+
+Check = Callable[[Any], None]
+Refresh = bool | Literal["failed"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Something to ask.
+
+    Args:
+        prompt: what is asked.
+        inputs: a text or a clip for every placeholder of the prompt.
+        seed: tells repeats apart, and is added to the judge's own.
+        check: raises `ValueError` with a sentence where an answer of the right form is wrong all the same.
+    """
+
+    prompt: Prompt
+    inputs: Mapping[str, str | AudioClip]
+    seed: int = 0
+    check: Check | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that can be used: its value, its record, and how many answers it took."""
+
+    value: pydantic.BaseModel
+    record_id: str
+    tries: int
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """No answer that can be used; `cause` is always ours, the judged system is not to blame."""
+
+    reason: str
+    cause: Literal["ours"] = "ours"
+    record_id: str | None = None
+
+
+Outcome = Answered | Unanswered
+
+
+@dataclass
+class _Halt:
+    """Why nothing more is asked."""
+
+    event: threading.Event = field(default_factory=threading.Event)
+    reason: str = ""
+
+    def because(self, reason: str) -> None:
+        if not self.event.is_set():
+            self.reason = reason
+            self.event.set()
+
+
+class Judging:
+    """A judge at work.
+
+    Args:
+        judge: who is asked.
+        folder: of the records, which are also the cache; None keeps them in this process only.
+        workers: calls at a time, at most.
+        budget: cap and account; may be shared.
+        refresh: ask anew what is in the records; `failed`: only what was never answered so that it can be used.
+        patience: with a backend that does not answer.
+
+    Raises:
+        BadInput: there is a cap on cost and the judge has no price; the records are damaged.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        folder: Path | None = None,
+        *,
+        workers: int = 4,
+        budget: Budget | None = None,
+        refresh: Refresh = False,
+        patience: Patience | None = None,
+    ) -> None:
+        if workers < 1:
+            raise BadInput(f"at least one call at a time is needed, not {workers}")
+        if budget and budget.cost is not None and judge.price is None and not judge.replays:
+            raise BadInput(
+                f"a cap on cost needs the price of {judge.model}: write price: {{prompt: …, answer: …}}, per million "
+                "tokens, into the judge's YAML file, or cap the tokens"
+            )
+        self.judge = judge
+        self.records = Records(Path(str(judge.endpoint)) if judge.replays and folder is None else folder)
+        self.budget = budget or Budget()
+        self.pace = Pace(workers)
+        self._refresh: Refresh = False if judge.replays else refresh
+        self._patience = patience or Patience()
+        self._backend: ChatModel | None = None
+        self._chance = random.Random(judge.id)  # noqa: S311
+        self._asked_anew: set[str] = set()
+
+    @property
+    def account(self) -> Account:
+        """What was used under this budget."""
+        return self.budget.account
+
+    def ask(self, requests: Sequence[Request]) -> list[Outcome]:
+        """The outcomes in the order asked; the same request twice is asked once.
+
+        Raises:
+            ValueError: a request's inputs are not those of its prompt.
+            PodevalError: the records cannot be written.
+        """
+        keys = [self.key(request) for request in requests]
+        unique = dict(zip(keys, requests, strict=True))
+        outcomes: dict[str, Outcome] = {}
+        missing: list[tuple[str, list[Exchange]]] = []
+        for key, request in unique.items():
+            before = self._before(key, request)
+            known = self._known(request, before)
+            if known is None:
+                missing.append((key, before))
+            else:
+                outcomes[key] = known
+                self.account.from_records += isinstance(known, Answered)
+        total = len(unique)
+        what = f"asking {self.judge.model}"
+        progress.report(what, len(outcomes), total)
+        for key, outcome in self._answers(unique, missing):
+            outcomes[key] = outcome
+            progress.report(what, len(outcomes), total)
+        return [outcomes[key] for key in keys]
+
+    def key(self, request: Request) -> str:
+        """What a request is found by in the records."""
+        return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
+
+    def _before(self, key: str, request: Request) -> list[Exchange]:
+        """What the records hold of a request, that counts."""
+        if not self._refresh or key in self._asked_anew:
+            return self.records.exchanges(key)
+        if self._refresh != "failed":
+            return []
+        before = self.records.exchanges(key)
+        usable = any(_problem(exchange.answer, request) is None for exchange in before)
+        return before if usable or len(before) < self.judge.tries else []
+
+    def _known(self, request: Request, before: Sequence[Exchange]) -> Outcome | None:
+        """The outcome that the records give, None where the judge must be asked."""
+        for exchange in before:
+            with contextlib.suppress(UnreadableAnswer):
+                return Answered(_value(exchange.answer, request), exchange.id, exchange.attempt)
+        if len(before) >= self.judge.tries or (before and self.judge.replays):
+            return _unreadable(_problem(before[-1].answer, request), before[-1])
+        if self.judge.replays:
+            return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
+        return None
+
+    def _answers(
+        self, requests: Mapping[str, Request], missing: Sequence[tuple[str, list[Exchange]]]
+    ) -> Iterator[tuple[str, Outcome]]:
+        """Outcomes of what must be asked, as they come, by threads that end with the process."""
+        if not missing:
+            return
+        halt = _Halt()
+        try:
+            backend = self._model()
+        except ModelMissing as absent:
+            yield from ((key, Unanswered(str(absent))) for key, _ in missing)
+            return
+        self.records.add_judge(self.judge.described())
+        waiting: queue.SimpleQueue[tuple[str, list[Exchange]]] = queue.SimpleQueue()
+        done: queue.SimpleQueue[tuple[str, Outcome | BaseException]] = queue.SimpleQueue()
+        for entry in missing:
+            waiting.put(entry)
+
+        def work() -> None:
+            while True:
+                try:
+                    key, before = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                try:
+                    done.put((key, self._asked(backend, requests[key], key, before, halt)))
+                except BaseException as error:
+                    done.put((key, error))
+
+        for _ in range(min(self.pace.most, len(missing))):
+            threading.Thread(target=work, daemon=True, name="podeval-judging").start()
+        try:
+            for _ in missing:
+                key, outcome = done.get()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                yield key, outcome
+        finally:
+            halt.because("stopped")
+
+    def _model(self) -> ChatModel:
+        if self._backend is None:
+            self._backend = self.judge.model_to_ask()
+            if self._backend.at_once is not None:
+                self.pace.most = min(self.pace.most, self._backend.at_once)
+                self.pace.limit = min(self.pace.limit, self.pace.most)
+            known, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
+            if known and form is not None:
+                form.name = known
+        return self._backend
+
+    def _asked(self, backend: ChatModel, request: Request, key: str, before: list[Exchange], halt: _Halt) -> Outcome:
+        """Ask until there is an answer that can be used, or no more tries."""
+        if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
+            return Unanswered(
+                f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
+                "YAML file"
+            )
+        try:
+            question = request.prompt.messages(request.inputs, self.judge.audio)
+        except PodevalError as refusal:
+            return Unanswered(str(refusal))
+        series = before[0].series if before else self.records.series(key) + 1
+        exchanges = list(before)
+        while len(exchanges) < self.judge.tries:
+            messages = [*question, *_told(exchanges, request)]
+            asked, began = datetime.now(UTC), time.monotonic()
+            try:
+                answer = self._called(backend, messages, request, key, halt)
+            except _NoAnswer as failure:
+                return Unanswered(str(failure), record_id=exchanges[-1].id if exchanges else None)
+            problem = _problem(answer, request)
+            exchange = Exchange(
+                key=key,
+                series=series,
+                attempt=len(exchanges) + 1,
+                prompt=request.prompt.id,
+                judge=self.judge.id,
+                seed=request.seed,
+                inputs={name: _named(value) for name, value in request.inputs.items()},
+                messages=[_without_audio(message) for message in messages],
+                answer=answer,
+                asked=asked.isoformat(timespec="milliseconds"),
+                seconds=round(time.monotonic() - began, 3),
+                problem=problem,
+            )
+            self.records.add(exchange)
+            self._asked_anew.add(key)
+            exchanges.append(exchange)
+            if problem is None:
+                return Answered(_value(answer, request), exchange.id, exchange.attempt)
+        return _unreadable(exchanges[-1].problem, exchanges[-1])
+
+    def _called(
+        self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: Request, key: str, halt: _Halt
+    ) -> ChatAnswer:
+        """One answer, after as many calls as patience allows.
+
+        Raises:
+            _NoAnswer: none came; says why.
+        """
+        judge = self.judge
+        sampling = judge.sampling.seeded(request.seed)
+        reckoned = _reckoned_tokens(messages, request)
+        for failed in range(1, self._patience.tries + 1):
+            with self.pace.call(halt.event) as begun:
+                reservation = None
+                if not halt.event.is_set():
+                    reservation = self.budget.reserve(reckoned, sampling.max_tokens or 4096, judge.price)
+                    if reservation is None:
+                        halt.because(f"the budget is used up: {self.account.sentence()}; raise it and run again")
+                if reservation is None:
+                    raise _NoAnswer(halt.reason)
+                asked, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+                answer: ChatAnswer | None = None
+                try:
+                    answer = backend.chat(messages, sampling, request.prompt.schema, judge.timeout)
+                    self.pace.answered()
+                    return answer
+                except ChatRefused as refusal:
+                    self._failed(request, key, str(refusal), asked, began)
+                    if refusal.for_all:
+                        halt.because(str(refusal))
+                    raise _NoAnswer(str(refusal)) from None
+                except ChatBusy as busy:
+                    self._failed(request, key, str(busy), asked, began)
+                    if busy.crowded:
+                        self.pace.crowded(begun, min(busy.retry_after or 0.0, self._patience.longest_wait))
+                    reason, retry_after = str(busy), busy.retry_after or 0.0
+                finally:
+                    self.budget.settle(reservation, answer, judge.price)
+            if retry_after > self._patience.longest_wait:
+                halt.because(f"{reason}; it asks to be left alone for {retry_after:.0f} s, run again after that")
+                raise _NoAnswer(halt.reason)
+            if failed < self._patience.tries and not retry_after:
+                halt.event.wait(self._patience.wait(failed, self._chance.random()))
+        raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
+
+    def _failed(self, request: Request, key: str, reason: str, asked: str, began: float) -> None:
+        seconds = round(time.monotonic() - began, 3)
+        self.records.add_failure(key, request.prompt.id, self.judge.id, reason, asked, seconds)
+
+
+class _NoAnswer(Exception):
+    """A call stays without an answer."""
+
+
+def _value(answer: ChatAnswer, request: Request) -> pydantic.BaseModel:
+    """The typed and checked answer.
+
+    Raises:
+        UnreadableAnswer: it cannot be used.
+    """
+    value = read_answer(answer, request.prompt.answer)
+    if request.check is not None:
+        try:
+            request.check(value)
+        except ValueError as error:
+            raise UnreadableAnswer(str(error)) from None
+    return value
+
+
+def _problem(answer: ChatAnswer, request: Request) -> str | None:
+    try:
+        _value(answer, request)
+    except UnreadableAnswer as problem:
+        return str(problem)
+    return None
+
+
+def _unreadable(problem: str | None, last: Exchange) -> Unanswered:
+    tries = "1 try" if last.attempt == 1 else f"{last.attempt} tries"
+    return Unanswered(f"the judge gave no usable answer in {tries}; the last: {problem}", record_id=last.id)
+
+
+def _told(exchanges: Sequence[Exchange], request: Request) -> Iterator[dict[str, Any]]:
+    """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
+    said = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
+    for exchange, text in zip(exchanges, said, strict=True):
+        shown = _TWICE if said.count(text) > 1 else harmless(text[:_SHOWN_AGAIN])
+        yield {"role": "assistant", "content": shown}
+        problem = harmless((_problem(exchange.answer, request) or "")[:1000])
+        yield {
+            "role": "user",
+            "content": f"This answer cannot be used: {problem}\nJudge again; answer with the whole JSON object only.",
+        }
+
+
+def _named(value: str | AudioClip) -> dict[str, Any]:
+    """What a record says of an input apart from the messages."""
+    if isinstance(value, AudioClip):
+        return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
+    return {"text": inputs_digest({"": value}), "characters": len(value)}
+
+
+def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message with the SHA-256 of each clip, as sent, in its place."""
+    import base64
+    import hashlib
+
+    content = message["content"]
+    if isinstance(content, str):
+        return dict(message)
+    kept = []
+    for part in content:
+        if part["type"] == "input_audio":
+            data = base64.b64decode(part["input_audio"]["data"])
+            named = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": named | {"format": part["input_audio"]["format"]}}
+        kept.append(part)
+    return {"role": message["role"], "content": kept}
+
+
+def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: Request) -> int:
+    """Tokens of a question, on the careful side."""
+    size = 0
+    for message in messages:
+        content = message["content"]
+        texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+        size += sum(len(text.encode("utf-8", "replace")) for text in texts)
+    heard = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
+    return round(size / BYTES_A_TOKEN + heard * TOKENS_A_SECOND)
+
+
+def answered(outcomes: Sequence[Outcome]) -> list[Answered]:
+    """Those that were answered."""
+    return cast(list[Answered], [outcome for outcome in outcomes if isinstance(outcome, Answered)])

@@ -1,0 +1,87 @@
+"""Conversations with a judge: what a measurement asks, in rounds, without knowing who answers.
+
+A measurement that needs a judge is a generator. It yields the requests of a round, gets their answers, may yield more,
+and returns what it found. Many are held at the same time, each round of all of them asked together, so that their
+number and not their order decides how long they take.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from podeval.errors import PodevalError
+from podeval.judges.client import Answered, Request, Unanswered
+
+T = TypeVar("T")
+A = TypeVar("A", bound=BaseModel)
+
+Conversation = Generator[Sequence[Request], Sequence[Answered], T]
+"""Yields requests, is sent their answers, returns a finding."""
+
+
+class Asked(Protocol):
+    """Whoever answers: `podeval.judges.client.Judging`."""
+
+    def ask(self, requests: Sequence[Request]) -> Sequence[Answered | Unanswered]:
+        """An answer, or why there is none, for each request in order."""
+
+
+class NoAnswer(PodevalError):
+    """The judge gave no answer that can be used; raised where a conversation waits for it."""
+
+
+def values(kind: type[A], answers: Sequence[Answered]) -> list[A]:
+    """What was answered to prompts that ask for this kind of answer."""
+    return [answer.value for answer in answers if isinstance(answer.value, kind)]
+
+
+def hold(conversations: Iterable[Conversation[T]], asked: Asked) -> list[T | PodevalError]:
+    """The finding of each conversation, or the error that ended it.
+
+    A conversation ends with `NoAnswer` when one of its requests stays unanswered, unless it catches that: a finding
+    rests on every answer it asked for.
+    """
+    held = [_Held(conversation) for conversation in conversations]
+    while waiting := [one for one in held if one.requests]:
+        answers = iter(asked.ask([request for one in waiting for request in one.requests]))
+        for one in waiting:
+            one.hear([next(answers) for _ in one.requests])
+    return [one.outcome for one in held]
+
+
+class _Held(Generic[T]):
+    """A conversation under way: the requests it waits for, or its outcome."""
+
+    outcome: T | PodevalError
+
+    def __init__(self, conversation: Conversation[T]) -> None:
+        self._conversation = conversation
+        self.requests: Sequence[Request] = ()
+        self._go_on(None)
+
+    def hear(self, answers: Sequence[Answered | Unanswered]) -> None:
+        """Go on with the answers to its requests."""
+        missing = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
+        if missing:
+            several = f" ({len(missing)} of {len(answers)} requests without an answer)" if len(answers) > 1 else ""
+            self._go_on(NoAnswer(f"{missing[0]}{several}"))
+        else:
+            self._go_on([answer for answer in answers if isinstance(answer, Answered)])
+
+    def _go_on(self, heard: Sequence[Answered] | NoAnswer | None) -> None:
+        self.requests = ()
+        try:
+            if isinstance(heard, NoAnswer):
+                self.requests = self._conversation.throw(heard)
+            elif heard is None:
+                self.requests = next(self._conversation)
+            else:
+                self.requests = self._conversation.send(heard)
+        except StopIteration as end:
+            self.outcome = end.value
+        except PodevalError as error:
+            self.outcome = error
+        else:
+            if not self.requests:
+                self._go_on([])

@@ -1,0 +1,284 @@
+"""The judge judged: is it steady, is it swayed by place or length, does it agree with people and with other judges?
+
+A judge is unfit for publication while the lower 95 % bound of its agreement between orders is at or below one half
+(at least 50 pairs, ties left out), or when it is a declared trial model. Which exchanges are two orders of one
+comparison is seen from the records themselves: the same prompt and seed, the same texts or clips, exchanged.
+"""
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from podeval.metrics.dialogue_prompt import Comparison
+from podeval.metrics.judge_answers import Given, JudgeAnswers, Leaf, measure_of
+from podeval.metrics.pairwise_judge import Choice
+from podeval.stats import agreement
+from podeval.stats.agreement import Estimate
+from podeval.stats.bias import Bias, LengthBias, length_bias, position_bias, preference, wilson
+
+PAIRS = 50
+"""Pairs without ties from which an order agreement is believed."""
+
+Named = Mapping[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Orders:
+    """One judge's comparisons.
+
+    Args:
+        agreement: share of the pairs, ties left out, in which the same one was preferred in both orders.
+        ties: pairs with a tie in either order.
+        single: comparisons asked in one order only.
+        places: the first place's share of all decided answers, as the papers print it.
+        swayed: of the pairs that the order decided, how many went to the first place both times.
+        lengths: preference for the longer, where the order did not decide.
+        unit: of the lengths.
+    """
+
+    agreement: Estimate
+    ties: int
+    single: int
+    places: Bias
+    swayed: Bias
+    lengths: LengthBias | None
+    unit: str
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How one measure repeats over seeds: questions on which all repeats are equal, and Krippendorff's alpha."""
+
+    prompt: str
+    measure: str
+    identical: Estimate
+    alpha: Estimate | None
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How two judges agree on one measure, over the same questions."""
+
+    prompt: str
+    measure: str
+    first: str
+    second: str
+    figures: Named
+
+
+@dataclass(frozen=True)
+class Audit:
+    """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may."""
+
+    judge: JudgeAnswers
+    unusable: Estimate
+    unanswered: Estimate
+    orders: Orders | None
+    steadiness: tuple[Steadiness, ...]
+    unfit: tuple[str, ...]
+
+
+def audit(judge: JudgeAnswers) -> Audit:
+    """What its records say of a judge."""
+    orders = compare_orders(judge.given)
+    return Audit(
+        judge=judge,
+        unusable=wilson(judge.unusable, judge.asked),
+        unanswered=wilson(judge.unanswered, judge.asked),
+        orders=orders,
+        steadiness=steadiness(judge.given),
+        unfit=unfit(orders, trial=judge.trial),
+    )
+
+
+def unfit(orders: Orders | None, *, trial: bool) -> tuple[str, ...]:
+    """Why a judge's scores may not be published; nothing when they may."""
+    reasons = ["it is declared a trial model"] if trial else []
+    if orders is None or orders.agreement.count < PAIRS:
+        pairs = orders.agreement.count if orders else 0
+        reasons.append(f"its agreement between orders is not shown: {pairs} pairs without ties, {PAIRS} are needed")
+    elif orders.agreement.low is None or orders.agreement.low <= 0.5:
+        reasons.append(
+            f"the order may decide as much as the judge: agreement between orders {shown(orders.agreement)}, "
+            "whose lower bound is not above 0.5"
+        )
+    return tuple(reasons)
+
+
+def shown(estimate: Estimate, digits: int = 3) -> str:
+    """A figure with its interval."""
+    if estimate.value is None:
+        return "–"
+    bounds = "" if estimate.low is None else f" [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
+    return f"{estimate.value:.{digits}f}{bounds}"
+
+
+@dataclass
+class _Pair:
+    """One comparison in its orders: by what stood first, who was preferred (1 the first, -1 the second, 0 a tie)."""
+
+    preferences: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
+
+
+def compare_orders(given: Sequence[Given]) -> Orders | None:
+    """What the comparisons among the answers say; None where there are none."""
+    pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
+    unit = "characters"
+    for answer in given:
+        preference = preference_of(answer)
+        if preference is None:
+            continue
+        first, second, about = _sides(answer)
+        one, other = (repr(sorted(what for what, _ in side)) for side in (first, second))
+        if one == other:
+            # The same thing against itself has no better side.
+            continue
+        unit = "seconds" if "audio" in answer.name else "characters"
+        pair = pairs[(answer.prompt, answer.seed, about, frozenset((one, other)))]
+        pair.preferences[one] = preference
+        pair.sizes |= {one: sum(size for _, size in first), other: sum(size for _, size in second)}
+    return _orders(list(pairs.values()), unit) if pairs else None
+
+
+def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
+    both = [pair for pair in pairs if len(pair.preferences) == 2]
+    decided = [pair for pair in both if all(pair.preferences.values())]
+    # The first place preferred in one order and the second in the other is the same thing preferred twice.
+    steady = [pair for pair in decided if sum(pair.preferences.values()) == 0]
+    swayed = [pair for pair in decided if sum(pair.preferences.values()) != 0]
+    single = [pair for pair in pairs if len(pair.preferences) == 1]
+    # Both orders of a pair are one piece of evidence.
+    answers = [
+        (place == 1, number) for number, pair in enumerate(pairs) for place in pair.preferences.values() if place
+    ]
+    wins: list[tuple[float, float]] = []
+    for pair in [*steady, *(pair for pair in single if any(pair.preferences.values()))]:
+        first, place = next(iter(pair.preferences.items()))
+        (second,) = set(pair.sizes) - {first}
+        winner, loser = (first, second) if place > 0 else (second, first)
+        wins.append((pair.sizes[winner], pair.sizes[loser]))
+    return Orders(
+        agreement=wilson(len(steady), len(decided)),
+        ties=len(both) - len(decided),
+        single=len(single),
+        places=preference([first for first, _ in answers], [pair for _, pair in answers]),
+        swayed=position_bias(sum(sum(pair.preferences.values()) > 0 for pair in swayed), len(swayed)),
+        lengths=length_bias([winner for winner, _ in wins], [loser for _, loser in wins]) if wins else None,
+        unit=unit,
+    )
+
+
+def preference_of(answer: Given) -> int | None:
+    """1 where the first was preferred, -1 the second, 0 neither; None where the answer is no comparison."""
+    if isinstance(answer.value, Choice):
+        return 1 if answer.value.winner == "A" else -1
+    if isinstance(answer.value, Comparison):
+        return int(-np.sign(answer.value.overall))
+    return None
+
+
+_SIDE = re.compile(r"(?:(?P<first>first|dialogue_a|a_.*)|(?P<second>second|dialogue_b|b_.*))")
+
+Side = list[tuple[str, float]]
+
+
+def _sides(answer: Given) -> tuple[Side, Side, str]:
+    """What stood first, what stood second, and what was shown once for both."""
+    first: Side = []
+    second: Side = []
+    rest = []
+    for name, (what, size) in sorted(answer.inputs.items()):
+        found = _SIDE.fullmatch(name)
+        if found and found["first"]:
+            first.append((what, size))
+        elif found:
+            second.append((what, size))
+        else:
+            rest.append((name, what))
+    return first, second, repr(rest)
+
+
+def steadiness(given: Sequence[Given]) -> tuple[Steadiness, ...]:
+    """How answers repeat over seeds, by prompt and measure; only of questions that were asked more than once."""
+    repeats: dict[str, list[Given]] = defaultdict(list)
+    for answer in given:
+        repeats[answer.question].append(answer)
+    units: dict[tuple[str, str], list[list[Leaf]]] = defaultdict(list)
+    for answers in repeats.values():
+        if len(answers) < 2:
+            continue
+        places = set.intersection(*(set(answer.leaves) for answer in answers))
+        for place in sorted(places):
+            key = answers[0].name, measure_of(place)
+            units[key].append([answer.leaves[place] for answer in sorted(answers, key=lambda answer: answer.seed)])
+    found = []
+    for (prompt, measure), rows in sorted(units.items()):
+        identical = wilson(sum(len(set(row)) == 1 for row in rows), len(rows))
+        most = max(len(row) for row in rows)
+        found.append(Steadiness(prompt, measure, identical, _alpha(rows, most), most))
+    return tuple(found)
+
+
+def _alpha(rows: Sequence[Sequence[Leaf]], most: int) -> Estimate | None:
+    """Krippendorff's alpha, repeats as raters; None for words, and where everything is the same."""
+    numbers = [[value for value in row if not isinstance(value, str)] for row in rows]
+    if any(len(row) != len(kept) for row, kept in zip(rows, numbers, strict=True)):
+        return None
+    if len({value for row in numbers for value in row}) < 2:
+        return None
+    if all(len(set(row)) == 1 for row in numbers):
+        # 1 by definition, in every draw of the bootstrap too.
+        return Estimate(1.0, 1.0, 1.0, len(rows))
+    padded = [[*row, *[None] * (most - len(row))] for row in numbers]
+    return agreement.krippendorff_alpha(list(zip(*padded, strict=True)), "interval")
+
+
+def between_judges(judges: Sequence[JudgeAnswers]) -> tuple[Likeness, ...]:
+    """How judges agree on questions they were all asked, two by two, by prompt and measure."""
+    found = []
+    for one, other in itertools.combinations(judges, 2):
+        theirs = {(answer.question, answer.seed): answer for answer in other.given}
+        units: dict[tuple[str, str], list[tuple[Leaf, Leaf, str]]] = defaultdict(list)
+        for answer in one.given:
+            match = theirs.get((answer.question, answer.seed))
+            for place in sorted(set(answer.leaves) & set(match.leaves)) if match else ():
+                assert match is not None
+                values = answer.leaves[place], match.leaves[place]
+                units[(answer.name, measure_of(place))].append((*values, answer.question))
+        for (prompt, measure), rows in sorted(units.items()):
+            found.append(Likeness(prompt, measure, one.id, other.id, likeness(rows)))
+    return tuple(found)
+
+
+def likeness(rows: Sequence[tuple[Leaf, Leaf, Hashable]]) -> Named:
+    """Figures of agreement of two columns, clustered by the third."""
+    clusters = [cluster for _, _, cluster in rows]
+    identical = {"identical": wilson(sum(a == b for a, b, _ in rows), len(rows))}
+    first = [value for value, _, _ in rows if not isinstance(value, str)]
+    second = [value for _, value, _ in rows if not isinstance(value, str)]
+    if len(first) != len(rows) or len(second) != len(rows):
+        return identical | {"kappa": agreement.cohen_kappa([a for a, _, _ in rows], [b for _, b, _ in rows], clusters)}
+    repeated = clusters if len(set(clusters)) < len(clusters) else None
+    return identical | with_people(first, second, repeated)
+
+
+def with_people(
+    judged: Sequence[float], truth: Sequence[float], clusters: Sequence[Hashable] | None = None
+) -> dict[str, Estimate]:
+    """SRCC, PLCC, KRCC, QWK, MAE and pairwise accuracy of a judge's scores with other scores of the same items."""
+    measures: dict[str, Any] = {
+        "SRCC": agreement.srcc,
+        "PLCC": agreement.plcc,
+        "KRCC": agreement.krcc,
+        "QWK": agreement.qwk,
+        "MAE": agreement.mae,
+        "pairwise accuracy": agreement.pairwise_accuracy,
+    }
+    return {name: measure(judged, truth, clusters) for name, measure in measures.items()}

@@ -1,0 +1,178 @@
+"""Audits of judges as a site finds them: made from folders of records, or read as `podeval report judge --json` wrote.
+
+Both become the same document, so that a reader sees the same whichever way it came. In a folder of records, the files
+`scores.jsonl` and `human.csv` (what `--scores` and `--human` name) add the agreement with people.
+"""
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from podeval.errors import BadInput
+from podeval.judges.exchange_records import FILE
+from podeval.leaderboard import judge_audit as auditing
+from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
+from podeval.leaderboard.judge_audit_page import plain, reported
+from podeval.metrics.judge_answers import read_answers
+
+SCORES, HUMAN = "scores.jsonl", "human.csv"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Figure(_Part):
+    """A value with its 95 % interval, and of how many it is."""
+
+    value: float | None
+    ci95: tuple[float | None, float | None]
+    count: int
+
+
+class BiasFigure(_Part):
+    """A share, and the p value of its being one half."""
+
+    share: Figure
+    p: float | None
+
+
+class Order(_Part):
+    """The judge's comparisons in both orders."""
+
+    agreement: Figure
+    ties: int
+    single: int
+    first_place: BiasFigure
+    swayed_to_first: BiasFigure
+
+
+class Length(_Part):
+    """Its preference for the longer."""
+
+    longer: BiasFigure
+    excess: Figure
+    p_excess: float | None
+    unit: str | None
+
+
+class Repeat(_Part):
+    """How one measure repeats over seeds."""
+
+    prompt: str
+    measure: str
+    identical: Figure
+    alpha: Figure | None
+
+
+class JudgeAudit(_Part):
+    """All that is known of one judge; `unfit` says why its scores may not be published."""
+
+    judge: dict[str, Any]
+    fit: bool
+    unfit: tuple[str, ...]
+    questions: int
+    unusable_first_answers: Figure
+    unanswered: Figure
+    failed_calls: int
+    order: Order | None
+    length: Length | None
+    repeats: tuple[Repeat, ...] = ()
+
+
+class AuditDocument(_Part):
+    """Judges of some records; `people` by measure, where people scored the same items."""
+
+    judges: tuple[JudgeAudit, ...]
+    people: dict[str, Any] | None = None
+
+    @property
+    def with_people(self) -> dict[str, Figure]:
+        """Figures of agreement with people, by measure."""
+        found = self.people or {}
+        return {name: Figure.model_validate(part) for name, part in found.items() if isinstance(part, Mapping)}
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One place: its name, and the audit of its judges, or why there is none."""
+
+    name: str
+    document: AuditDocument | None
+    problem: str = ""
+
+
+class Audits:
+    """The audits of some places, each made anew only when its files change; for several threads.
+
+    Args:
+        places: folders of records, files of `podeval report judge --json`, and folders that hold such.
+    """
+
+    def __init__(self, places: Iterable[Path]) -> None:
+        self._places = tuple(places)
+        self._lock = threading.Lock()
+        self._kept: dict[Path, tuple[object, Audited]] = {}
+
+    def current(self) -> list[Audited]:
+        """All of them, by name."""
+        with self._lock:
+            return [self._audited(place) for place in sorted(set(_found(self._places)), key=lambda path: path.name)]
+
+    def _audited(self, place: Path) -> Audited:
+        stamp = [(f.stat().st_mtime_ns, f.stat().st_size) for f in _files(place) if f.is_file()]
+        kept = self._kept.get(place)
+        if kept is None or kept[0] != stamp:
+            kept = self._kept[place] = (stamp, _read(place))
+        return kept[1]
+
+
+def beside(measure: str, kind: str) -> list[dict[str, str]]:
+    """The papers' figures of one measure, such as `TPR` of the kind `bias` or `SRCC` of `scores`."""
+    return [row for row in reported() if (row["measure"], row["kind"]) == (measure, kind)]
+
+
+def _found(places: Iterable[Path]) -> Iterable[Path]:
+    for place in places:
+        if place.is_file() or (place / FILE).is_file():
+            yield place
+        elif place.is_dir():
+            yield from (file.parent for file in place.glob(f"*/{FILE}"))
+            yield from place.glob("*.json")
+
+
+def _files(place: Path) -> list[Path]:
+    return [place] if place.is_file() else [place / name for name in (FILE, SCORES, HUMAN)]
+
+
+def _read(place: Path) -> Audited:
+    name = place.stem if place.is_file() else place.name
+    try:
+        content = _from_file(place) if place.is_file() else _from_records(place)
+        return Audited(name, AuditDocument.model_validate(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return Audited(name, None, f"it is not what `podeval report judge --json` prints ({where}: {first['msg']})")
+    except BadInput as error:
+        return Audited(name, None, str(error).replace(str(place), name))
+
+
+def _from_file(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file} cannot be read ({error})") from None
+
+
+def _from_records(folder: Path) -> dict[str, Any]:
+    judges = read_answers([folder])
+    people = None
+    if (folder / SCORES).is_file() and (folder / HUMAN).is_file():
+        people = agreement_with_people(read_scores(folder / SCORES, None), read_people(folder / HUMAN))
+    return plain([auditing.audit(judge) for judge in judges], auditing.between_judges(judges), people)

@@ -1,0 +1,320 @@
+"""Questions about a board, answered as typed data: nothing is changed, and numbers of two protocols are never mixed."""
+
+from typing import Any
+
+import pandas as pd
+from pydantic import BaseModel
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard.columns import column
+from podeval.leaderboard.compare import compare
+from podeval.leaderboard.report_scores import Shelf
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.table import present
+from podeval.metrics import catalogue
+
+MOST = 200
+"""Rows of an answer."""
+
+
+class SystemFound(BaseModel):
+    """A system of the board; `measured` names where, as benchmark/split/profile."""
+
+    system: str
+    title: str
+    kind: str
+    provenance: str
+    measured: list[str]
+
+
+class Number(BaseModel):
+    """One number: mean over the scored items with its 95 % interval, and the range of ranks that the data allows.
+
+    `unscored_system` counts items without a score by the system's fault, `unscored_ours` those by the board's.
+    """
+
+    system: str
+    title: str
+    kind: str
+    provenance: str
+    benchmark: str
+    split: str
+    profile: str
+    dimension: str
+    metric: str
+    key: str
+    better: str
+    unit: str
+    slice: str
+    value: float | None
+    low: float | None
+    high: float | None
+    rank_best: int | None
+    rank_worst: int | None
+    rankable: bool
+    scored: int | None
+    unscored_system: int | None
+    unscored_ours: int | None
+    protocol: str
+
+
+class View(BaseModel):
+    """Numbers under one profile; those of one metric and protocol may be compared, no others.
+
+    `total` counts all that fit; `profiles` are those there are.
+    """
+
+    benchmark: str
+    profile: str
+    profiles: list[str]
+    total: int
+    numbers: list[Number]
+
+
+class Compared(BaseModel):
+    """One key of two systems: means over each one's scored items, and the paired difference (a minus b) over common
+    items with its 95 % interval; null where they share none. `says` is how a stands to b, `sure` whether the interval
+    says so.
+    """
+
+    metric: str
+    key: str
+    better: str
+    unit: str
+    protocol: str
+    a: float | None
+    b: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    says: str
+    sure: bool
+
+
+class Comparison(BaseModel):
+    """Two systems where both were measured."""
+
+    a: str
+    b: str
+    where: str
+    items_in_common: int
+    keys: list[Compared]
+
+
+class Explained(BaseModel):
+    """A metric: what it measures, how, in which range and direction, by what authority."""
+
+    name: str
+    title: str
+    version: str
+    dimension: str
+    paper: str
+    keys: list[dict[str, Any]]
+    inputs: list[str]
+    parameters: dict[str, Any]
+    documentation: str
+
+
+class BenchmarkFound(BaseModel):
+    """A benchmark: what is asked, and what is measured on which dimensions."""
+
+    name: str
+    title: str
+    description: str
+    splits: list[str]
+    tracks: list[str]
+    dimensions: dict[str, list[str]]
+    citation: str
+
+
+class Questions:
+    """Answers from a folder of runs; for any number of threads.
+
+    Args:
+        folder: of runs.
+    """
+
+    def __init__(self, folder: RunsFolder) -> None:
+        self._folder = folder
+        self._shelf = Shelf(folder)
+
+    def systems(self, query: str = "", benchmark: str = "") -> list[SystemFound]:
+        """Systems whose id or title holds every word of the query; all without one.
+
+        Args:
+            query: words.
+            benchmark: only those measured there.
+        """
+        board = self._folder.board()
+        board = board[board["benchmark"] == benchmark] if benchmark else board
+        words, found = query.casefold().split(), []
+        for system, rows in board.groupby("system", sort=True):
+            first = rows.iloc[0]
+            name = f"{system} {first['system_title']}".casefold()
+            if all(word in name for word in words):
+                places = rows[["benchmark", "split", "profile"]].drop_duplicates().astype(str)
+                found.append(
+                    SystemFound(
+                        system=str(system),
+                        title=str(first["system_title"]),
+                        kind=str(first["system_kind"]),
+                        provenance=str(first["provenance"]),
+                        measured=sorted("/".join(filter(None, place)) for place in places.to_numpy()),
+                    )
+                )
+        return found[:MOST]
+
+    def leaderboard(
+        self, benchmark: str, profile: str = "", metric: str = "", dimension: str = "", slice: str = "", split: str = ""
+    ) -> View:
+        """The numbers of a benchmark, best rank first.
+
+        Args:
+            benchmark: its name.
+            profile: whose models measured; the first of embedded, reference, paper that has numbers by default.
+            metric: only of this one.
+            dimension: only of dimensions that begin so, such as `speech`.
+            slice: of a breakdown, such as `category=Arts`; over all items by default.
+            split: only of this one.
+
+        Raises:
+            BadInput: nothing was measured there; says what was.
+        """
+        board = self._folder.board()
+        rows = board[board["benchmark"] == benchmark]
+        if rows.empty:
+            known = ", ".join(sorted(set(board["benchmark"]))) or "nothing"
+            raise BadInput(f"nothing was measured on {benchmark!r}; there are numbers on {known}")
+        return self._view(rows, benchmark, profile, metric, dimension, slice, split)
+
+    def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[View]:
+        """All numbers of one system, a view for each benchmark and profile.
+
+        Args:
+            system: its id, as `systems` gives it.
+            benchmark: only there.
+            profile: only under this one.
+            slice: of a breakdown; over all items by default.
+
+        Raises:
+            BadInput: there is no such system.
+        """
+        rows = self._of(system)
+        rows = rows[rows["benchmark"] == benchmark] if benchmark else rows
+        views = []
+        for (name, there), part in rows.groupby(["benchmark", "profile"], sort=True):
+            if profile in ("", there):
+                views.append(self._view(part, str(name), str(there), "", "", slice, ""))
+        return views
+
+    def compare(self, a: str, b: str, benchmark: str = "") -> Comparison:
+        """Two systems side by side, by paired differences over the items they share.
+
+        Args:
+            a: id of one.
+            b: id of the other.
+            benchmark: where; `benchmark`, `benchmark/split` or `benchmark/split/profile`.
+
+        Raises:
+            BadInput: there is no such system, or the two were not both measured there.
+        """
+        for system in (a, b):
+            self._of(system)
+        found = compare(self._folder.board(), self._shelf, a, b, benchmark)
+        keys = []
+        for pair in found.pairs:
+            value_a, value_b = pair.values
+            difference = pair.beside.difference if pair.beside else None
+            keys.append(
+                Compared(
+                    metric=pair.column.metric,
+                    key=pair.column.key,
+                    better=pair.column.better,
+                    unit=pair.column.unit,
+                    protocol=pair.protocol,
+                    a=value_a,
+                    b=value_b,
+                    difference=difference.mean if difference else None,
+                    low=difference.low if difference else None,
+                    high=difference.high if difference else None,
+                    says=pair.to_b.word,
+                    sure=pair.to_b.sure,
+                )
+            )
+        common = sum(any(None not in both for both in item.readings.values()) for item in found.items)
+        return Comparison(a=found.a.title, b=found.b.title, where=found.where, items_in_common=common, keys=keys)
+
+    def metric(self, name: str) -> Explained:
+        """What a metric measures and how.
+
+        Raises:
+            BadInput: there is no such metric; says which there are.
+        """
+        if name not in catalogue.NAMES:
+            raise BadInput(f"there is no metric {name!r}; there are {', '.join(catalogue.NAMES)}")
+        metric = catalogue.get(name)
+        return Explained(
+            name=metric.name,
+            title=metric.title,
+            version=metric.version,
+            dimension=metric.dimension,
+            paper=metric.paper,
+            keys=[
+                {"name": key.name, "better": key.better, "unit": key.unit, "bounds": key.bounds} for key in metric.keys
+            ],
+            inputs=list(metric.inputs),
+            parameters={parameter.name: parameter.default for parameter in metric.parameters},
+            documentation=metric.documentation,
+        )
+
+    def benchmarks(self) -> list[BenchmarkFound]:
+        """Every benchmark."""
+        found = []
+        for name in benchmarks.names():
+            known = benchmarks.get(name)
+            found.append(
+                BenchmarkFound(
+                    name=known.name,
+                    title=known.title,
+                    description=known.description,
+                    splits=[split.name for split in known.splits],
+                    tracks=sorted({track for split in known.splits for track in split.tracks}),
+                    dimensions={part.title: [use.name for use in part.metrics] for part in known.dimensions},
+                    citation=known.citation,
+                )
+            )
+        return found
+
+    def _of(self, system: str) -> pd.DataFrame:
+        board = self._folder.board()
+        rows = board[board["system"] == system]
+        if rows.empty:
+            raise BadInput(f"there is no system {system!r} on this board; search for it by a part of its name")
+        return rows
+
+    def _view(
+        self, rows: pd.DataFrame, benchmark: str, profile: str, metric: str, dimension: str, slice: str, split: str
+    ) -> View:
+        profiles = sorted(set(rows["profile"]), key=lambda name: (name == "paper", name))
+        chosen = profile or profiles[0]
+        rows = rows[(rows["profile"] == chosen) & (rows["slice"] == slice)]
+        for name, wanted in (("metric", metric), ("split", split)):
+            rows = rows[rows[name] == wanted] if wanted else rows
+        rows = rows[rows["dimension"].str.startswith(dimension)] if dimension else rows
+        rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
+        numbers = [_number(row) for row in rows.head(MOST).to_dict("records")]
+        return View(benchmark=benchmark, profile=chosen, profiles=profiles, total=len(rows), numbers=numbers)
+
+
+def _number(row: dict[Any, Any]) -> Number:
+    of = column(str(row["metric"]), str(row["key"]), str(row["dimension"]))
+    known = {str(name): value for name, value in row.items() if str(name) in Number.model_fields}
+    for name in ("value", "low", "high"):
+        known[name] = present(row[name])
+    for name in ("rank_best", "rank_worst", "scored", "unscored_system", "unscored_ours"):
+        count = present(row[name])
+        known[name] = None if count is None else int(count)
+    return Number(
+        **known | {"title": row["system_title"], "kind": row["system_kind"], "better": of.better, "unit": of.unit}
+    )

@@ -1,0 +1,227 @@
+"""A folder of runs as the board reads it: its Parquet tables, and the outputs they point to."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.errors import BadInput
+from podeval.leaderboard.column_arrays import Numbers
+from podeval.leaderboard.columns import Column
+from podeval.leaderboard.system_info import by_system
+from podeval.leaderboard.table_index import Index
+from podeval.leaderboard.view import Settled
+from podeval.runs.board_tables import (
+    BOARD,
+    ITEMS,
+    SYSTEMS,
+    BoardRow,
+    ItemRow,
+    SystemRow,
+    read_table,
+)
+
+Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Words of one speaker, from `start` to `end` seconds; None where the output does not say."""
+
+    speaker: str
+    start: float | None
+    end: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer in a dialogue: its audio, where there is any, and its words, where they are known."""
+
+    audio: Path | None
+    words: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a system said for one item; times in seconds.
+
+    `failed` says why there is nothing, `removed` on which day its audio was removed to free the disk.
+    """
+
+    audio: Path | None
+    turns: tuple[Turn, ...]
+    duration: float | None
+    wall_seconds: float | None
+    answers: tuple[Answer, ...] = ()
+    failed: str = ""
+    removed: str = ""
+
+
+class RunsFolder:
+    """The results of a folder of runs, read once and again whenever a table has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.resolve()
+        self._lock = threading.Lock()
+        self._kept: dict[str, tuple[Stamp, pd.DataFrame]] = {}
+        self._index: tuple[tuple[Stamp | None, ...], Index] | None = None
+        self._arranging = threading.Lock()
+
+    def board(self) -> pd.DataFrame:
+        """One row a `BoardRow`; no rows where nothing has been run."""
+        return self._table(BOARD, list(BoardRow.model_fields))
+
+    def items(self) -> pd.DataFrame:
+        """One row an `ItemRow`; no rows where nothing has been run."""
+        return self._table(ITEMS, list(ItemRow.model_fields))
+
+    def systems(self) -> pd.DataFrame:
+        """One row a `SystemRow`: what documents state of systems; no rows where none is known."""
+        return self._table(SYSTEMS, list(SystemRow.model_fields))
+
+    def index(self) -> Index:
+        """The board and what is stated of its systems, arranged for readers; made again when a table has changed.
+
+        Raises:
+            BadInput: a table cannot be read.
+        """
+        stamps = tuple(_stamp(self.path / name) for name in (BOARD, SYSTEMS))
+        with self._arranging:
+            if self._index is None or self._index[0] != stamps:
+                self._index = (stamps, self._arranged(bool(stamps[0])))
+            return self._index[1]
+
+    def _arranged(self, there: bool) -> Index:
+        try:
+            numbers = Numbers.read(self.path / BOARD) if there else Numbers.of(self.board())
+            return Index(numbers, by_system(self.systems()))
+        except (OSError, ValueError, KeyError) as error:
+            sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
+            raise BadInput(sentence) from error
+
+    def item_values(self, settled: Settled, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
+        """The values of single items under a view's protocol, by system, in ascending order.
+
+        Only the rows in question are read of the table; a slice by category is kept to, any other is not known there.
+        """
+        path, view = self.path / ITEMS, settled.view
+        stamp = _stamp(path)
+        if stamp is None:
+            return {}
+        category = view.slice.removeprefix("category=") if view.slice.startswith("category=") else ""
+        benchmark, _, split = view.board.partition("/")
+        place = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
+        return _item_values(path, stamp, place, column.key, category, tuple(systems))
+
+    def output(self, relative: str) -> Output:
+        """The output document at a path relative to the folder, with the audio beside it.
+
+        Raises:
+            BadInput: the path or the audio it names lies outside the folder, or cannot be read.
+        """
+        document = self._inside(self.path / relative, relative)
+        try:
+            data = json.loads(document.read_text("utf-8"))
+        except (OSError, ValueError) as error:
+            raise BadInput(
+                f"the output {relative!r} cannot be read ({error}); run the system on this item again"
+            ) from None
+        if not isinstance(data, dict):
+            raise BadInput(f"the output {relative!r} is not a JSON object; run the system on this item again")
+        return Output(
+            audio=self._audio(document, data.get("audio")),
+            turns=_turns(data),
+            duration=_number(data.get("duration")),
+            wall_seconds=_number(data.get("wall_seconds")),
+            answers=self._answers(document, data.get("answers")),
+            failed=str(data.get("failed") or ""),
+            removed=str(data.get("audio_removed") or ""),
+        )
+
+    def _table(self, name: str, columns: list[str]) -> pd.DataFrame:
+        path = self.path / name
+        with self._lock:
+            stamp = _stamp(path)
+            if stamp is None:
+                return pd.DataFrame(columns=columns)
+            kept = self._kept.get(name)
+            if kept is None or kept[0] != stamp:
+                kept = self._kept[name] = (stamp, read_table(path))
+            return kept[1]
+
+    def _answers(self, document: Path, listed: Any) -> tuple[Answer, ...]:
+        answers = [answer for answer in listed if isinstance(answer, dict)] if isinstance(listed, list) else []
+        return tuple(
+            Answer(self._audio(document, answer.get("audio")), str(answer.get("words", ""))) for answer in answers
+        )
+
+    def _audio(self, document: Path, name: Any) -> Path | None:
+        if not name:
+            return None
+        audio = self._inside(document.parent / str(name), str(name))
+        if audio.suffix.lower()[1:] not in AUDIO_ENDINGS:
+            raise BadInput(f"the output names {str(name)!r} as its audio, which is not an audio file")
+        return audio if audio.is_file() else None
+
+    def _inside(self, path: Path, named: str) -> Path:
+        resolved = path.resolve()
+        if not resolved.is_relative_to(self.path):
+            raise BadInput(f"the output path {named!r} leaves the folder of runs and is not opened")
+        return resolved
+
+
+@lru_cache(maxsize=64)
+def _item_values(
+    path: Path, stamp: Stamp, place: tuple[str, ...], key: str, category: str, systems: tuple[str, ...]
+) -> dict[str, list[float]]:
+    import pyarrow.parquet as pq
+
+    names = ("benchmark", "split", "profile", "metric", "protocol")
+    wanted: list[tuple[str, str, Any]] = [(name, "=", text) for name, text in zip(names, place, strict=True)]
+    wanted.append(("system", "in", systems))
+    if category:
+        wanted.append(("category", "=", category))
+    table = pq.read_table(path, columns=["system", "result"], filters=wanted)
+    found: dict[str, list[float]] = {system: [] for system in systems}
+    for system, result in zip(table["system"].to_pylist(), table["result"].to_pylist(), strict=True):
+        value = json.loads(result).get(key)
+        if isinstance(value, int | float) and math.isfinite(value):
+            found[system].append(float(value))
+    return {system: sorted(values) for system, values in found.items() if values}
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """What changes when a file does; None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _turns(data: dict[str, Any]) -> tuple[Turn, ...]:
+    listed = data.get("turns") or data.get("script") or []
+    return tuple(
+        Turn(
+            speaker=str(turn.get("speaker", "")),
+            start=_number(turn.get("start")),
+            end=_number(turn.get("end")),
+            text=str(turn.get("text", "")),
+        )
+        for turn in listed
+        if isinstance(turn, dict)
+    )
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

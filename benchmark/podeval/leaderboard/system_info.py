@@ -1,0 +1,116 @@
+"""What a board knows of systems beside their results: whose words, how open, how large, under which licence.
+
+All of it is what submission documents state. A run made from a submission keeps its document beside the results; the
+documents that ship with podeval stand for the baselines and for what papers report. What no document states is not
+guessed: it is `not stated`, and can be filtered by.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+from pydantic import ValidationError
+
+from podeval.runs.board_tables import SystemRow
+from podeval.runs.run_folder import RunFolder
+from podeval.systems.submission import Human, Reported, Submission
+
+NOT_STATED = "not_stated"
+OPENNESS = ("open", "closed", NOT_STATED)
+SIZES: tuple[tuple[str, float], ...] = (
+    ("below_1b", 1e9),
+    ("1b_to_4b", 4e9),
+    ("4b_to_10b", 10e9),
+    ("10b_to_40b", 40e9),
+    ("40b_and_more", float("inf")),
+)
+"""Buckets of the number of parameters, each with the number it ends below."""
+
+_UNSAID = {"unknown", ""}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is stated of one system; empty or None for what is not."""
+
+    organisation: str = ""
+    licence: str = ""
+    open: bool | None = None
+    size: float | None = None
+    languages: tuple[str, ...] = ()
+
+    @property
+    def openness(self) -> str:
+        """One of `OPENNESS`."""
+        return NOT_STATED if self.open is None else "open" if self.open else "closed"
+
+    @property
+    def bucket(self) -> str:
+        """The name of its size among `SIZES`."""
+        size = self.size
+        return NOT_STATED if size is None else next(name for name, end in SIZES if size < end)
+
+    def values(self, fact: str) -> tuple[str, ...]:
+        """What it has of `openness`, `size`, `licence` or `language`, as filters name it."""
+        if fact == "language":
+            return self.languages or (NOT_STATED,)
+        found = {"openness": self.openness, "size": self.bucket, "licence": self.licence or NOT_STATED}
+        return (found[fact],)
+
+
+def by_system(systems: pd.DataFrame) -> dict[str, Facts]:
+    """The facts of a table of `SystemRow`, by system."""
+    return {
+        str(row["system"]): Facts(
+            organisation=str(row["organisation"]),
+            licence=str(row["licence"]),
+            open=None if pd.isna(row["open"]) else bool(row["open"]),
+            size=None if pd.isna(row["size_parameters"]) else float(row["size_parameters"]),
+            languages=tuple(str(row["languages"]).split()),
+        )
+        for row in systems.to_dict("records")
+    }
+
+
+def system_rows(shipped: Iterable[Submission], runs: Iterable[RunFolder]) -> list[SystemRow]:
+    """One row a system that a document is known of: shipped, or kept beside a run, which counts more."""
+    known = {document.system.id: row_of(document) for document in shipped}
+    own = {row.system: row for run in runs for row in _kept(run)}
+    return list({**known, **own}.values())
+
+
+def row_of(document: Submission) -> SystemRow:
+    """What a document states, `unknown` left out.
+
+    People are neither open nor closed, and a paper's system of unknown licence is closed only where the paper says so.
+    """
+    system, source = document.system, document.source
+    licence = "" if system.licence.lower() in _UNSAID else system.licence
+    unsaid = isinstance(source, Human) or (isinstance(source, Reported) and not system.open and not licence)
+    links = {name: link for name, link in system.links.model_dump().items() if link}
+    repo, revision = getattr(source, "repo", None), getattr(source, "revision", None)
+    return SystemRow(
+        system=system.id,
+        description=system.description,
+        organisation=system.organisation or "",
+        licence=licence,
+        open=None if unsaid else system.open,
+        size_parameters=system.size_parameters,
+        languages=" ".join(system.languages),
+        links=json.dumps(links, ensure_ascii=False),
+        source=source.kind,
+        revision=f"{repo}@{revision}" if repo and revision else "",
+    )
+
+
+def _kept(run: RunFolder) -> Iterable[SystemRow]:
+    document = run.document()
+    if document is None:
+        return
+    # One of an earlier schema states nothing that could be read; the results stand without it.
+    with contextlib.suppress(ValidationError):
+        yield row_of(Submission.model_validate(document))

@@ -1,0 +1,45 @@
+"""The board as text, for a terminal."""
+
+import sys
+from pathlib import Path
+
+from podeval.leaderboard.columns import dimension_title
+from podeval.leaderboard.table import build
+from podeval.leaderboard.view import EVERYTHING, OVERVIEW, View, settle
+from podeval.runs.board_tables import BOARD, read_table
+from podeval.text.terminal_safe import console, printable
+
+
+def print_board(runs: Path, profile: str = "embedded") -> None:
+    """Print every benchmark, split and dimension of a profile: value, interval, rank range, scored of all."""
+    from rich.table import Table
+    from rich.text import Text
+
+    board = read_table(runs / BOARD)
+    board = board[board.profile == profile]
+    out = console(sys.stdout, width=None if sys.stdout.isatty() else 200)
+    if board.empty:
+        out.print(printable(f"no results under profile {profile} in {runs}"))
+    for name in dict.fromkeys(board.benchmark + "/" + board.split):
+        overview = settle(View(board=name), board)
+        for _, dimension in overview.choices.dimensions:
+            if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
+                continue
+            shown = build(settle(View(board=name, dimension=dimension), board))
+            title = f"{name} · {dimension_title(dimension)} · profile {profile}"
+            # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
+            table = Table(title=Text(printable(title)), title_justify="left", pad_edge=False)
+            for number, header in enumerate(shown.headers[:-1]):
+                table.add_column(Text(printable(header)), justify="right" if number else "left")
+            for row in shown.display:
+                table.add_row(*(Text(printable(cell)) for cell in row[:-1]))
+            out.print(table)
+            for row in shown.display:
+                if row[-1]:
+                    out.print(printable(f"{row[0]}: {row[-1]}"), soft_wrap=True)
+
+
+def print_rows(runs: Path, profile: str) -> None:
+    """Print the rows of the board under a profile, one JSON object a line."""
+    board = read_table(runs / BOARD)
+    print(board[board.profile == profile].to_json(orient="records", lines=True, force_ascii=False), end="")

@@ -1,0 +1,94 @@
+"""Box plots of every rater's marks by stimulus, as one SVG picture: who marked all alike is seen at once.
+
+A box goes from the lower to the upper quartile with the median across, whiskers to the extremes (PodEval Figure 9).
+Whose marks do not count is named so in words, not by colour alone.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.screening import Screened
+
+_COLUMNS = 4
+_BOX = 26
+_HEIGHT = 150
+_LEFT = 34
+_TOP = 34
+_BELOW = 84
+_NAMED = 250
+_KEPT, _DROPPED = "#0072B2", "#D55E00"
+
+
+def box_plots(marks: Sequence[Mark], screened: Sequence[Screened], title: str = "Marks by listener") -> str:
+    """The picture: a panel a listener, a box a stimulus, marks from 0 to 100 upwards."""
+    stimuli = sorted({mark.stimulus for mark in marks})
+    verdicts = {verdict.rater: verdict for verdict in screened}
+    raters = sorted(
+        {mark.rater for mark in marks}, key=lambda rater: (rater in verdicts and verdicts[rater].kept, rater)
+    )
+    values: dict[tuple[str, str], list[float]] = {}
+    for mark in marks:
+        values.setdefault((mark.rater, mark.stimulus), []).append(mark.value)
+    wide = max(_LEFT + _BOX * len(stimuli) + 24, _NAMED)
+    high = _TOP + _HEIGHT + _BELOW
+    columns = min(_COLUMNS, max(1, len(raters)))
+    rows = -(-len(raters) // columns)
+    panels = []
+    for number, rater in enumerate(raters):
+        verdict = verdicts.get(rater)
+        kept = verdict is None or verdict.kept
+        x, y = (number % columns) * wide, 30 + (number // columns) * high
+        inside = [_axis(_BOX * len(stimuli)), _label(rater, kept, verdict)]
+        for place, stimulus in enumerate(stimuli):
+            own = values.get((rater, stimulus))
+            inside.append(_box(place, stimulus, own, _KEPT if kept else _DROPPED))
+        panels.append(f'<g transform="translate({x} {y})">{"".join(inside)}</g>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide * columns} {30 + high * rows}" '
+        f'width="{wide * columns}" height="{30 + high * rows}" role="img" font-family="sans-serif" font-size="11">'
+        f"<title>{escape(title)}</title>"
+        f'<rect width="100%" height="100%" fill="white"/><text x="8" y="20" font-size="14">{escape(title)}</text>'
+        f"{''.join(panels)}</svg>\n"
+    )
+
+
+def _height(value: float) -> float:
+    return _TOP + _HEIGHT * (1 - value / 100)
+
+
+def _axis(width: int) -> str:
+    lines = "".join(
+        f'<line x1="{_LEFT}" x2="{_LEFT + width}" y1="{_height(v):g}" y2="{_height(v):g}" stroke="#ddd"/>'
+        f'<text x="{_LEFT - 5}" y="{_height(v) + 4:g}" text-anchor="end" fill="#444">{v}</text>'
+        for v in (0, 20, 40, 60, 80, 100)
+    )
+    return f"<g>{lines}</g>"
+
+
+def _label(rater: str, kept: bool, verdict: Screened | None) -> str:
+    why = "" if verdict is None else "; ".join(verdict.reasons)
+    said = "" if kept else " (left out)"
+    return f'<text x="{_LEFT}" y="{_TOP - 14}">{escape(rater[:24] + said)}<title>{escape(why)}</title></text>'
+
+
+def _box(place: int, stimulus: str, values: list[float] | None, colour: str) -> str:
+    middle = _LEFT + _BOX * (place + 0.5)
+    foot = _TOP + _HEIGHT + 12
+    name = (
+        f'<text x="{middle:g}" y="{foot}" text-anchor="end" transform="rotate(-50 {middle:g} {foot})">'
+        f"{escape(stimulus[:16])}</text>"
+    )
+    if not values:
+        return name
+    low, first, median, third, high = (_height(v) for v in np.quantile(values, (0, 0.25, 0.5, 0.75, 1)))
+    half = _BOX * 0.32
+    return (
+        f'<line x1="{middle:g}" x2="{middle:g}" y1="{low:g}" y2="{high:g}" stroke="{colour}"/>'
+        f'<rect x="{middle - half:g}" y="{third:g}" width="{2 * half:g}" height="{max(first - third, 0.5):g}" '
+        f'fill="white" stroke="{colour}" stroke-width="1.5"/>'
+        f'<line x1="{middle - half:g}" x2="{middle + half:g}" y1="{median:g}" y2="{median:g}" '
+        f'stroke="{colour}" stroke-width="3"/>{name}'
+    )

@@ -1,0 +1,319 @@
+"""Designs of listening tests: what is heard and asked, as one YAML document for each test.
+
+    kind: mushra
+    id: naturalness
+    title: Dialogue naturalness
+    systems: [aria, basso]
+    listeners: 20
+    items:
+      - id: Arts
+        reference: {audio: reference/Arts.wav, seconds: 18}
+        high: {audio: HQ/Arts.wav, seconds: 18}
+        low: {audio: LQ/Arts.wav, seconds: 18}
+        stimuli:
+          aria: {audio: aria/Arts.wav, seconds: 18}
+          basso: {audio: basso/Arts.wav, seconds: 18}
+
+Kinds: `mushra` (all systems of an item on a page, visible reference, hidden anchors), `questionnaire` (nine questions a
+clip, or `questions` of one's own), `rubric` (binary criteria and a rationale a response), `mos` (one to five on named
+scales), `preference` (pairs, -2 to 2) and `text_preference` (pairs of texts). How long a listener takes is estimated; a
+test that would take longer than `minutes` is refused with the number of items that would fit.
+"""
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from podeval.errors import BadInput
+from podeval.listening import questionnaire
+from podeval.stats.screening import HIGH, LOW
+from podeval.text.yaml_text import read_yaml
+
+Kind = Literal["mushra", "questionnaire", "rubric", "mos", "preference", "text_preference"]
+Name = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$", max_length=100)]
+Words = Annotated[str, Field(pattern=r"^[^\x00-\x08\x0b-\x1f\x7f]*$", max_length=20_000)]
+
+MINUTES = 30.0
+"""Longest test, unless told; PodEval's listeners stayed within it."""
+
+_PAGE_SECONDS = 5.0
+_MARK_SECONDS = 4.0
+_MARK_AND_REASON_SECONDS = 22.0
+_CRITERION_SECONDS = 8.0
+_RATIONALE_SECONDS = 30.0
+_WORDS_A_SECOND = 4.0
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Stimulus(_Part):
+    """What is heard, or read; `speakers` and `music` are what attention checks go by."""
+
+    audio: Annotated[str, Field(min_length=1, max_length=500)] | None = None
+    text: Words | None = None
+    seconds: Annotated[float, Field(gt=0, le=24 * 3600)] | None = None
+    speakers: Annotated[int, Field(ge=1, le=50)] | None = None
+    music: bool | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if (self.audio is None) == (self.text is None):
+            raise ValueError("is either audio or text")
+        return self
+
+    @property
+    def duration(self) -> float:
+        """Seconds to hear or read it."""
+        if self.text is not None:
+            return len(self.text.split()) / _WORDS_A_SECOND
+        return self.seconds or 0.0
+
+
+class Item(_Part):
+    """One category or question: what every system made of it."""
+
+    id: Name
+    category: Name | None = None
+    prompt: Words = ""
+    prompt_audio: Stimulus | None = None
+    reference: Stimulus | None = None
+    high: Stimulus | None = None
+    low: Stimulus | None = None
+    stimuli: dict[Name, Stimulus] = Field(min_length=1)
+    criteria: tuple[Words, ...] = ()
+
+
+class OwnQuestion(_Part):
+    """A question of a questionnaire of one's own: marked from 1 by its labels, or answered in words where it has none.
+
+    `reason` asks why a mark was given; words may be left out.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
+    text: Words = Field(min_length=1)
+    labels: tuple[Name, ...] = Field(default=(), max_length=20)
+    reason: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_answered(self) -> Self:
+        if len(self.labels) == 1:
+            raise ValueError("has one label, so there is nothing to choose")
+        if self.reason and not self.labels:
+            raise ValueError("asks for the reason of a mark, and has no labels to mark it by")
+        return self
+
+    @property
+    def asked(self) -> questionnaire.Question:
+        """As a page asks it."""
+        return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
+
+
+class Screening(_Part):
+    """Which listeners' marks count; see `podeval.stats.screening`."""
+
+    low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
+    high_top: Annotated[float, Field(ge=0, le=1)] | None = 0.5
+    alike: Annotated[float, Field(ge=0, le=1)] | None = 0.5
+    seconds: Annotated[float, Field(ge=0)] | None = None
+    pam: bool = False
+
+
+class Design(_Part):
+    """A listening test."""
+
+    kind: Kind
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    title: Name
+    systems: tuple[Name, ...] = Field(min_length=1, max_length=200)
+    items: tuple[Item, ...] = Field(min_length=1, max_length=5000)
+    instructions: Words = ""
+    consent: Words = Field(default="", description="what listeners agree to, beside what the page itself says")
+    listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
+    items_each: Annotated[int, Field(ge=1)] | None = Field(default=None, description="None: as many as fit")
+    minutes: Annotated[float, Field(gt=0, le=600)] | None = MINUTES
+    heard: Annotated[float, Field(ge=0, le=1)] = Field(default=0.0, description="share of each stimulus to be played")
+    scales: tuple[Name, ...] = ()
+    aspect: Words = ""
+    questions: tuple[OwnQuestion, ...] = Field(default=(), max_length=100)
+    ties: bool = True
+    screening: Screening = Screening()
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if len(set(self.systems)) < len(self.systems):
+            raise ValueError("a system is named twice")
+        if {HIGH, LOW} & set(self.systems):
+            raise ValueError(f"{HIGH} and {LOW} are the anchors' names; give them as high and low of each item")
+        if len({item.id for item in self.items}) < len(self.items):
+            raise ValueError("two items have one id")
+        for item in self.items:
+            self._check(item)
+        if self.kind in ("preference", "text_preference") and len(self.systems) < 2:
+            raise ValueError("a preference needs at least two systems")
+        if unknown := [name for name in self.scales if name not in questionnaire.SCALES]:
+            raise ValueError(f"there is no scale {unknown[0]!r}; there are {', '.join(questionnaire.SCALES)}")
+        if (self.kind == "mos") != bool(self.scales):
+            raise ValueError("a mos test names its scales, and no other kind has any")
+        if self.questions and self.kind != "questionnaire":
+            raise ValueError(f"a {self.kind} test asks no questions of one's own; a questionnaire does")
+        if len({question.name for question in self.questions}) < len(self.questions):
+            raise ValueError("two questions have one name")
+        fitting = self.fitting
+        if fitting < 1 or (self.items_each or 1) > fitting:
+            raise ValueError(
+                f"a listener would take about {self.estimate(self.items_each or 1):.0f} minutes for "
+                f"{self.items_each or 1} items, and the test is to take {self.minutes:g}; {fitting} items would fit"
+            )
+        return self
+
+    def _check(self, item: Item) -> None:
+        missing = [system for system in self.systems if system not in item.stimuli]
+        if missing and self.kind in ("mushra", "preference", "text_preference", "questionnaire"):
+            raise ValueError(f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page")
+        if self.kind == "mushra" and item.reference is None:
+            raise ValueError(f"item {item.id} lacks the reference that listeners compare with")
+        if self.kind == "rubric" and not 1 <= len(item.criteria) <= 20:
+            raise ValueError(f"item {item.id} needs the criteria it is judged by, 1 to 20 (MTalk-Bench has 7 to 9)")
+        texts = self.kind == "text_preference"
+        if any((stimulus.text is not None) != texts for stimulus in item.stimuli.values()):
+            raise ValueError(f"item {item.id}: a {self.kind} test compares {'texts' if texts else 'audio'}")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the document and of the questions asked; answers are pooled only where it is equal."""
+        # Without questions of its own, a design is the same as before there were any.
+        left_out = {"consent"} if self.questions else {"consent", "questions"}
+        content = [self.model_dump(mode="json", exclude=left_out), questionnaire.VERSION]
+        canonical = json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def questionnaire(self) -> tuple[questionnaire.Question, ...]:
+        """What a questionnaire asks about each clip."""
+        return tuple(question.asked for question in self.questions) or questionnaire.QUESTIONNAIRE
+
+    @property
+    def introduction(self) -> str:
+        """What the listener reads first."""
+        return self.instructions or questionnaire.INSTRUCTIONS[self.kind]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Pairs of systems that are compared, each in one order; which side is which is drawn for each listener."""
+        return list(itertools.combinations(self.systems, 2))
+
+    @property
+    def each(self) -> int:
+        """Items that one listener gets."""
+        return min(self.items_each or self.fitting, len(self.items))
+
+    @property
+    def fitting(self) -> int:
+        """Most items that stay within the time, taking the longest ones."""
+        if self.minutes is None:
+            return len(self.items)
+        return sum(seconds / 60 <= self.minutes for seconds in itertools.accumulate(self._longest_first()))
+
+    def estimate(self, items: int) -> float:
+        """Minutes that one listener takes for the longest so many items, hearing everything once."""
+        return sum(self._longest_first()[:items]) / 60
+
+    def _longest_first(self) -> list[float]:
+        return sorted((self._seconds(item) for item in self.items), reverse=True)
+
+    def _seconds(self, item: Item) -> float:
+        """Seconds that one listener spends on one item, by what its page asks for."""
+        durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
+        whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
+        match self.kind:
+            case "mushra":
+                hidden = [anchor.duration for anchor in (item.high, item.low) if anchor]
+                shown = [*durations, *hidden]
+                reference = item.reference.duration if item.reference else 0.0
+                return _PAGE_SECONDS + whole + reference + sum(shown) + _MARK_SECONDS * len(shown)
+            case "questionnaire":
+                asked = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
+                return sum(_PAGE_SECONDS + whole + duration + asked for duration in durations)
+            case "rubric":
+                return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
+            case "mos":
+                return _PAGE_SECONDS + whole + durations[0] + _MARK_SECONDS * len(self.scales)
+            case _:
+                return _PAGE_SECONDS + whole + sum(durations[:2]) + _MARK_SECONDS
+
+    @property
+    def recordings(self) -> list[str]:
+        """Every recording that is heard, as the design names it."""
+        shown = [
+            stimulus
+            for item in self.items
+            for stimulus in (item.prompt_audio, item.reference, item.high, item.low, *item.stimuli.values())
+        ]
+        return list(dict.fromkeys(stimulus.audio for stimulus in shown if stimulus and stimulus.audio))
+
+    def item(self, name: str) -> Item:
+        """One item by its id."""
+        return next(item for item in self.items if item.id == name)
+
+
+def read_design(source: str | Path | Mapping[str, Any]) -> Design:
+    """A design from a YAML file, or from its content as data.
+
+    Raises:
+        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), or is no design; says where.
+    """
+    content: Any = source
+    if isinstance(source, str | Path):
+        path = Path(source)
+        try:
+            content = read_yaml(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadInput(f"cannot read the design {path}: {error}") from None
+        except BadInput as error:
+            raise BadInput(f"{path} {error}") from None
+    try:
+        return TypeAdapter(Design).validate_python(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise BadInput(f"this is no design of a listening test: {place + ': ' if place else ''}{said}") from None
+
+
+def with_durations(design: Design, folder: Path) -> Design:
+    """The design with the seconds of every audio file that does not state them; paths are relative to `folder`.
+
+    Raises:
+        BadInput: a file is missing or no audio, or the test takes too long with what was found.
+    """
+    from podeval.audio.formats.duration import container_and_seconds
+
+    def measured(content: Any) -> Any:
+        if isinstance(content, dict):
+            if content.get("audio") and not content.get("seconds"):
+                return {**content, "seconds": container_and_seconds(folder / content["audio"])[1]}
+            return {key: measured(value) for key, value in content.items()}
+        return [measured(value) for value in content] if isinstance(content, list) else content
+
+    return read_design(measured(design.model_dump(mode="json")))
+
+
+def placed(design: Design, folder: Path) -> Design:
+    """The design with paths that hold from everywhere; those that are relative are in `folder`."""
+
+    def absolute(content: Any) -> Any:
+        if isinstance(content, dict):
+            return {
+                key: str((folder / value).resolve()) if key == "audio" and isinstance(value, str) else absolute(value)
+                for key, value in content.items()
+            }
+        return [absolute(value) for value in content] if isinstance(content, list) else content
+
+    return read_design(absolute(design.model_dump(mode="json")))

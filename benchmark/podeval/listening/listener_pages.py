@@ -1,0 +1,246 @@
+"""The pages of one listener, and what an answer to a page may be.
+
+A page shows its stimuli under letters; which system is behind a letter stays on the server. What comes back is checked
+here, so that nothing enters the tables that the page did not ask for.
+"""
+
+import random
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.listening import questionnaire
+from podeval.listening.assignment import alternative, chosen_items, williams
+from podeval.listening.designs import Design, Item, Stimulus
+from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
+from podeval.stats.screening import HIGH, LOW
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page of one listener; `stimuli` in the order of their letters."""
+
+    id: str
+    item: str
+    stimuli: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self) | {"stimuli": list(self.stimuli)}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Page":
+        """From plain data."""
+        return cls(document["id"], document["item"], tuple(document["stimuli"]))
+
+    def stimulus(self, letter: str) -> str:
+        """Which system or anchor is behind a letter.
+
+        Raises:
+            BadInput: the page has no such letter.
+        """
+        for own, name in zip(letters(len(self.stimuli)), self.stimuli, strict=True):
+            if own == letter:
+                return name
+        raise BadInput(f"page {self.id} has no recording {letter!r}; it has {', '.join(letters(len(self.stimuli)))}")
+
+
+def letters(count: int) -> list[str]:
+    """A, B, … Z, AA, AB, …"""
+    return [(_LETTERS[n // 26 - 1] if n >= 26 else "") + _LETTERS[n % 26] for n in range(count)]
+
+
+def pages_of(design: Design, place: int, seed: int) -> list[Page]:
+    """The pages of the listener at a place of the balanced assignment.
+
+    Which items and systems, and their order, follow from the place; sides of a pair and letters of a MUSHRA page are
+    drawn with the seed.
+    """
+    chance = random.Random(f"{design.digest}:{place}:{seed}")  # noqa: S311 - reproducible by its recorded seed
+    found: list[Page] = []
+    for number, hearing in chosen_items(place, len(design.items), design.each):
+        found += _pages(design, design.items[number], number, hearing, chance)
+    return found
+
+
+def _pages(design: Design, item: Item, number: int, hearing: int, chance: random.Random) -> list[Page]:
+    match design.kind:
+        case "mushra":
+            anchors = [name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor]
+            shown = [*design.systems, *anchors]
+            chance.shuffle(shown)
+            return [Page(item.id, item.id, tuple(shown))]
+        case "questionnaire":
+            order = williams(len(design.systems), hearing)
+            return [Page(f"{item.id}/{i + 1}", item.id, (design.systems[code],)) for i, code in enumerate(order)]
+        case "rubric" | "mos":
+            there = [system for system in design.systems if system in item.stimuli]
+            return [Page(item.id, item.id, (there[alternative(number, hearing, len(there))],))]
+        case _:
+            pair = list(design.pairs[alternative(number, hearing, len(design.pairs))])
+            chance.shuffle(pair)
+            return [Page(item.id, item.id, tuple(pair))]
+
+
+def stimulus_of(design: Design, item: str, name: str) -> Stimulus:
+    """What a listener hears for a system or an anchor."""
+    found = design.item(item)
+    anchors = {HIGH: found.high, LOW: found.low}
+    stimulus = anchors.get(name) or found.stimuli.get(name)
+    if stimulus is None:
+        raise BadInput(f"item {item} has no {name}")
+    return stimulus
+
+
+def questions(design: Design, item: Item) -> list[questionnaire.Question]:
+    """What a page asks about each of its stimuli (of a pair: about both)."""
+    match design.kind:
+        case "mushra":
+            return [questionnaire.Question("naturalness", "How natural is it?", questionnaire.BANDS)]
+        case "questionnaire":
+            return list(design.questionnaire)
+        case "mos":
+            return [questionnaire.SCALES[name] for name in design.scales]
+        case "rubric":
+            met = [
+                questionnaire.Question(f"criterion_{n}", text, ("no", "yes")) for n, text in enumerate(item.criteria, 1)
+            ]
+            return [*met, questionnaire.Question("rationale", "Why did you judge so?")]
+        case "preference":
+            return [questionnaire.Question("preference", design.aspect or "Which is better?", questionnaire.PREFERENCE)]
+        case _:
+            choices = ("A", "no difference", "B") if design.ties else ("A", "B")
+            return [questionnaire.Question("preference", design.aspect or "Which is better?", choices)]
+
+
+@dataclass(frozen=True)
+class Given:
+    """One checked answer: a number on a scale, or words; `stimulus` is the system's name, a pair's first one."""
+
+    stimulus: str
+    question: str
+    value: float | None
+    words: str = ""
+
+
+def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given]:
+    """What a listener's answer to a page says, or a refusal.
+
+    Args:
+        design: of the test.
+        page: that was shown.
+        answer: by kind. mushra: `{letter: 0..100}`. mos: `{scale: 1..5}`. preference: `{"preference": -2..2}`;
+            text_preference: -1, 0, 1. questionnaire: `{question: {"mark": …, "reason": …}}`. rubric:
+            `{criterion_1: 0 or 1, …, "rationale": …}`.
+
+    Raises:
+        BadInput: something is missing, unknown, out of range or not explained.
+    """
+    if not isinstance(answer, Mapping):
+        raise BadInput(f"the answer to page {page.id} is one object with an entry for each question")
+    match design.kind:
+        case "mushra":
+            own = letters(len(page.stimuli))
+            _exactly(page, answer, own)
+            return [
+                Given(page.stimulus(letter), "naturalness", _number(page, letter, answer[letter], 0, 100))
+                for letter in own
+            ]
+        case "mos":
+            _exactly(page, answer, design.scales)
+            return [
+                Given(page.stimuli[0], scale, _number(page, scale, answer[scale], 1, 5, whole=True))
+                for scale in design.scales
+            ]
+        case "rubric":
+            return _rubric(design, page, answer)
+        case "questionnaire":
+            return _questionnaire(design.questionnaire, page, answer)
+        case _:
+            _exactly(page, answer, ("preference",))
+            most = 2 if design.kind == "preference" else 1
+            value = _number(page, "preference", answer["preference"], -most, most, whole=True)
+            if not design.ties and not value:
+                raise BadInput(f"page {page.id} asks for a decision; no difference cannot be chosen in this test")
+            return [Given(page.stimuli[0], "preference", value, page.stimuli[1])]
+
+
+def words(text: Any) -> str:
+    """A listener's text as it is kept: one space for a run of blanks, no control characters, at most 2,000 characters.
+
+    Raises:
+        BadInput: not a text.
+    """
+    if not isinstance(text, str):
+        raise BadInput(f"a reason is a text, not {type(text).__name__}")
+    plain = "".join(c if unicodedata.category(c)[0] != "C" else " " for c in text[: 8 * questionnaire.MOST_WORDS])
+    return re.sub(r"\s+", " ", plain).strip()[: questionnaire.MOST_WORDS]
+
+
+def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given]:
+    criteria = [f"criterion_{n}" for n in range(1, len(design.item(page.item).criteria) + 1)]
+    _exactly(page, answer, [*criteria, "rationale"])
+    system = page.stimuli[0]
+    found = [Given(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
+    rationale = words(answer["rationale"])
+    if not rationale:
+        raise BadInput(f"page {page.id} needs the reason for your judgement in a few words")
+    return [*found, Given(system, "rationale", None, rationale)]
+
+
+def _questionnaire(asked: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]) -> list[Given]:
+    needed = [question.name for question in asked if not question.optional]
+    _exactly(page, answer, needed, [question.name for question in asked if question.optional])
+    found = []
+    for question in asked:
+        given = answer.get(question.name)
+        if given is None:
+            continue
+        if not isinstance(given, Mapping):
+            given = {"reason": given} if isinstance(given, str) else {"mark": given}
+        if question.optional:
+            if said := words(given.get("reason", "")):
+                found.append(Given(page.stimuli[0], question.name, None, said))
+            continue
+        most = len(question.labels) or 50
+        value = _number(page, question.name, given.get("mark"), 1, most, whole=True)
+        reason = words(given.get("reason", ""))
+        if question.reason and not reason:
+            raise BadInput(f"page {page.id}: please say in a few words why you marked {question.name} {value:g}")
+        found.append(Given(page.stimuli[0], question.name, value, reason))
+    return found
+
+
+def _exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any = ()) -> None:
+    missing = [name for name in needed if name not in answer]
+    if missing:
+        raise BadInput(f"page {page.id} still asks for {', '.join(missing)}")
+    if unknown := [str(name)[:40] for name in answer if name not in (*needed, *optional)]:
+        raise BadInput(f"page {page.id} does not ask for {', '.join(unknown[:5])}")
+
+
+def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bool = False) -> float:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    if not good or (whole and value != int(value)):
+        kind = "a whole number" if whole else "a number"
+        raise BadInput(f"page {page.id}: {name} is {kind} from {low} to {high}, not {str(value)[:40]!r}")
+    return float(value)
+
+
+def attention_failures(design: Design, page: Page, given: list[Given]) -> list[str]:
+    """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
+    if design.kind != "questionnaire" or design.questions:
+        return []
+    clip = stimulus_of(design, page.item, page.stimuli[0])
+    marks = {answer.question: answer.value for answer in given}
+    found = []
+    if clip.speakers is not None and marks.get(SPEAKERS) != clip.speakers:
+        found.append(f"heard {marks.get(SPEAKERS):g} speakers where {clip.speakers} speak")
+    if clip.music is False and marks.get(MUSIC) != NEUTRAL:
+        found.append(f"marked music {marks.get(MUSIC):g} where there is none")
+    return found

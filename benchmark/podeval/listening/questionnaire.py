@@ -1,0 +1,135 @@
+"""The questions of the listening tests: scales, bands, and the questionnaire about a podcast.
+
+After PodEval (sections 5 and 6), LFS-Bench (App. D) and PAM (App. 10 and 11) in substance; the wording is ours. What
+changes an answer (a question, a label, an instruction) changes `VERSION`, which is part of a test's digest.
+"""
+
+from dataclasses import dataclass
+
+from podeval.stats.questionnaire_scores import MUSIC, SPEAKERS
+
+VERSION = "1"
+
+BANDS = ("Bad", "Poor", "Fair", "Good", "Excellent")
+"""Of the scale from 0 to 100, 20 points each."""
+
+MOST_WORDS = 2000
+"""Longest text of an answer, in characters."""
+
+INSTRUCTIONS = {
+    "mushra": (
+        "You will hear short pieces of conversation. Say for each how much it sounds like people who really talk with "
+        "each other, from 0 to 100.\n\n"
+        "0 to 20, Bad: nobody talks like this; mechanical or broken.\n"
+        "20 to 40, Poor: often awkward, robotic, or turns that do not fit together.\n"
+        "40 to 60, Fair: natural in parts, but read out or rehearsed in others.\n"
+        "60 to 80, Good: mostly natural; small things give it away.\n"
+        "80 to 100, Excellent: as people really talk.\n\n"
+        "The pieces may be about different things. Do not judge what is said, nor voices, accents, noise or where a "
+        "piece was cut. The reference is a real conversation and shows what Excellent means. Listen to every piece, as "
+        "often as you like, with headphones in a quiet room."
+    ),
+    "questionnaire": (
+        "You will hear excerpts of podcasts: the first, the middle and the last minute, with a tone between them. "
+        "Please judge how they are made, not whether you care for their topic, and say in a few words why you judged "
+        "so. Headphones in a quiet room are best."
+    ),
+    "rubric": (
+        "Listen to the whole dialogue. Judge each statement by itself: met, or not met though there was occasion for "
+        "it. Go only by what you hear. Then explain your judgement, above all of what was not met."
+    ),
+    "mos": "Listen to each recording and mark it as the page asks, by that alone.",
+    "preference": "Listen to both recordings and say which is better in what the page asks, and how clearly.",
+    "text_preference": "Read both texts and say which is better in what the page asks.",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question about a clip; `labels` from 1 upwards, none where a number or free words are asked for."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...] = ()
+    reason: bool = False
+    optional: bool = False
+
+
+QUESTIONNAIRE = (
+    Question(SPEAKERS, "How many people speak in this podcast?"),
+    Question(
+        "quality",
+        "How content are you with its sound (clarity, loudness, noise)?",
+        ("Very dissatisfied", "Dissatisfied", "Neutral", "Satisfied", "Very satisfied"),
+        reason=True,
+    ),
+    Question(
+        "expression",
+        "How do you like the way in which the speakers express themselves?",
+        ("Dislike it strongly", "Dislike it", "Neutral", "Like it", "Love it"),
+        reason=True,
+    ),
+    Question(
+        "delivery",
+        "How well do the speakers get across what they want to say?",
+        ("Not at all", "Not very well", "Neutral", "Quite well", "Very well"),
+        reason=True,
+    ),
+    Question(
+        MUSIC,
+        "If there is music or sound effects, do they help the podcast or disturb it? (Neutral if there are none)",
+        ("Disturb greatly", "Disturb a little", "Neutral", "Help a little", "Help greatly"),
+        reason=True,
+    ),
+    Question(
+        "engagement",
+        "How engaging is the podcast?",
+        ("Not at all engaging", "A little engaging", "Neutral", "Engaging", "Extremely engaging"),
+        reason=True,
+    ),
+    Question(
+        "full_episode",
+        "Having heard this, would you listen to the whole episode?",
+        ("Certainly not", "Hardly", "Neutral", "Probably", "Certainly"),
+        reason=True,
+    ),
+    Question(
+        "human_likeness",
+        "Was this podcast made by people or by a machine?",
+        ("Certainly a machine", "Rather a machine", "Could be either", "Rather people", "Certainly people"),
+        reason=True,
+    ),
+    Question("comment", "Anything else about this podcast?", optional=True),
+)
+"""Nine questions about a clip; those with labels are marked 1 to 5, with a reason."""
+
+SCALES = {
+    "timbre": Question(
+        "timbre",
+        "How steady does each voice stay? Do not mind the room, noise, pronunciation, melody, or changes of timbre "
+        "that serve the expression.",
+        ("Drifts greatly", "Drifts clearly", "Drifts a little", "Nearly steady", "Perfectly steady"),
+    ),
+    "fidelity": Question(
+        "fidelity",
+        "How clear and clean is the sound (noise, artefacts, articulation)? Do not mind melody and expression.",
+        ("Very unclear", "Unclear", "Fair", "Clear", "Perfectly clear"),
+    ),
+    "expressiveness": Question(
+        "expressiveness",
+        "How expressive is the speech for what is said?",
+        ("Flat", "Slightly expressive", "Fair", "Expressive", "Very expressive"),
+    ),
+    "OVL": Question(
+        "OVL", "How good does it sound, in quality and realism?", ("Poor", "Fair", "Good", "Very good", "Excellent")
+    ),
+    "REL": Question(
+        "REL",
+        "How well does the sound match its description?",
+        ("Hardly or not", "A little", "Adequately", "Very well", "Perfectly"),
+    ),
+}
+"""Scales of single marks, by name: LFS-Bench's listening tests, and PAM's two."""
+
+PREFERENCE = ("A is much better", "A is better", "No difference", "B is better", "B is much better")
+"""Marks -2 to 2; B better is positive, as in B minus A."""

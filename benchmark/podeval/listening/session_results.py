@@ -1,0 +1,218 @@
+"""What a listening test gave: finished, counted sessions as marks and answers, and how far the test has come."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.listening.designs import Design, read_design
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.questionnaire_scores import RATED, SPEAKERS, Answer, Clip
+from podeval.store.database import Database
+from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
+
+ATTENTION = "attention"
+"""The rule under which a missed attention check is flagged."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """How far a test has come: sessions by state, and how often each stimulus of each item was rated to the end."""
+
+    design: Design
+    finished: int
+    unfinished: int
+    excluded: int
+    covered: Mapping[tuple[str, str], int]
+    closed: bool
+
+
+@dataclass(frozen=True)
+class Came:
+    """One listener of a test as its operator sees them; `code` is what they were given at the end."""
+
+    listener: str
+    session: str
+    pages: int
+    saved: int
+    started_at: datetime
+    finished_at: datetime | None
+    code: str | None
+    counted: bool
+    reason: str
+
+
+def design_of(session: Session, test: str) -> Design:
+    """The design of a test.
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    known = session.get(ListeningTest, test)
+    if known is None:
+        raise BadInput(f"there is no listening test {test!r}; `podeval listening list` shows them")
+    return read_design(known.design)
+
+
+def overview(database: Database, test: str) -> Overview:
+    """How far a test has come.
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    with database.reading() as session:
+        design = design_of(session, test)
+        closed = session.get_one(ListeningTest, test).closed_at is not None
+        rows = session.execute(
+            select(ListeningSession.standing, ListeningSession.finished_at).where(ListeningSession.test == test)
+        ).all()
+        rated = session.execute(
+            select(ListeningRating.item, ListeningRating.stimulus, func.count(ListeningRating.session.distinct()))
+            .join(ListeningSession)
+            .where(*_counted(test))
+            .group_by(ListeningRating.item, ListeningRating.stimulus)
+        ).all()
+    states = Counter("unfinished" if end is None else standing for standing, end in rows)
+    covered = {(item, stimulus): count for item, stimulus, count in rated}
+    return Overview(design, states["counted"], states["unfinished"], states["excluded"], covered, closed)
+
+
+def sessions(database: Database, test: str) -> list[Came]:
+    """All who began a test, in the order of their places.
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    with database.reading() as session:
+        design_of(session, test)
+        counts = (
+            select(ListeningRating.session, func.count(ListeningRating.page.distinct()).label("saved"))
+            .group_by(ListeningRating.session)
+            .subquery()
+        )
+        query = (
+            select(ListeningSession, func.coalesce(counts.c.saved, 0))
+            .outerjoin(counts, counts.c.session == ListeningSession.id)
+            .where(ListeningSession.test == test)
+            .order_by(ListeningSession.place)
+        )
+        return [
+            Came(
+                listener=known.listener,
+                session=known.id,
+                pages=len(known.pages),
+                saved=saved,
+                started_at=known.started_at,
+                finished_at=known.finished_at,
+                code=known.completion_code,
+                counted=known.standing == "counted",
+                reason=known.standing_reason,
+            )
+            for known, saved in session.execute(query)
+        ]
+
+
+def marks(database: Database, test: str) -> list[Mark]:
+    """All numbers of the finished, counted sessions; criteria with the rationale of their page as the comment.
+
+    Of a pair the page names both sides, `<item>: <A> | <B>`.
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    with database.reading() as session:
+        design = design_of(session, test)
+        rows = session.execute(
+            select(ListeningSession.listener, ListeningRating)
+            .join(ListeningSession)
+            .where(*_counted(test))
+            .order_by(ListeningSession.place, ListeningRating.number)
+        ).all()
+        others = {(a.session, a.page): a.reason for a in _answers(session, test)}
+        pairs, explained = design.kind in ("preference", "text_preference"), design.kind == "rubric"
+        return [
+            Mark(
+                rater=listener,
+                page=f"{r.item}: {r.stimulus} | {others[r.session, r.page]}" if pairs else r.item,
+                stimulus=r.stimulus,
+                value=r.value,
+                scale=r.scale,
+                seconds=r.seconds,
+                comment=others[r.session, r.page] if explained else "",
+            )
+            for listener, r in rows
+        ]
+
+
+def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str, str], Clip]]:
+    """The answers of the finished, counted sessions of a questionnaire, and what is known of its clips.
+
+    Raises:
+        BadInput: there is no such test, or it is no questionnaire.
+    """
+    with database.reading() as session:
+        design = design_of(session, test)
+        if design.kind != "questionnaire":
+            raise BadInput(f"{test} is a {design.kind} test; only a questionnaire has answers with reasons")
+        rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
+        rows = session.execute(
+            select(ListeningSession.listener, ListeningRating)
+            .join(ListeningSession)
+            .where(*_counted(test), ListeningRating.scale.in_(rated))
+            .order_by(ListeningSession.place, ListeningRating.number)
+        ).all()
+        reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
+        found = [
+            Answer(who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), ""))
+            for who, r in rows
+        ]
+        if in_words := [question.name for question in design.questions if not question.labels]:
+            found += _in_words(session, test, in_words)
+    clips = {
+        (item.id, system): Clip(stimulus.speakers, stimulus.music)
+        for item in design.items
+        for system, stimulus in item.stimuli.items()
+    }
+    return found, clips
+
+
+def attention(database: Database, test: str) -> list[tuple[str, str]]:
+    """Missed attention checks as (listener, what was missed).
+
+    Raises:
+        BadInput: there is no such test.
+    """
+    with database.reading() as session:
+        design_of(session, test)
+        query = (
+            select(ListeningSession.listener, Flag.detail)
+            .join(ListeningSession, Flag.session == ListeningSession.id)
+            .where(ListeningSession.test == test, Flag.rule == ATTENTION)
+            .order_by(Flag.number)
+        )
+        return [(listener, detail) for listener, detail in session.execute(query)]
+
+
+def _in_words(session: Session, test: str, questions: list[str]) -> list[Answer]:
+    """Answers to questions of a test's own that have no mark."""
+    rows = session.execute(
+        select(ListeningSession.listener, ListeningAnswer)
+        .join(ListeningSession)
+        .where(*_counted(test), ListeningAnswer.question.in_(questions))
+        .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
+    )
+    return [Answer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
+
+
+def _answers(session: Session, test: str) -> list[ListeningAnswer]:
+    return list(session.scalars(select(ListeningAnswer).join(ListeningSession).where(*_counted(test))))
+
+
+def _counted(test: str) -> tuple[Any, ...]:
+    finished = ListeningSession.finished_at.is_not(None)
+    return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")

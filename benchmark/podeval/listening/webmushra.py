@@ -1,0 +1,297 @@
+"""webMUSHRA's files: its test configurations as designs, its results as marks, and ours in its layout.
+
+webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
+freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: what all
+stimuli of a page share is taken for the category.
+
+A questionnaire keeps its questions: those marked by labels (`rate2`, `likert`), with the text that asks why behind
+them, and those answered in words (`text`, `long_text`, `option`). A file that asks otherwise (stars, lists to select
+from, numbers) is refused with what was not understood.
+"""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.listening.designs import Design, read_design
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.screening import HIGH, LOW
+from podeval.text.yaml_text import LONGEST_YAML, read_yaml
+
+COLUMNS = (
+    "session_test_id",
+    "username",
+    "gender",
+    "Age",
+    "session_uuid",
+    "trial_id",
+    "rating_stimulus",
+    "rating_score",
+    "rating_time/ms",
+    "rating_comment",
+)
+"""Of a results file, as PodEval's fork writes it; upstream asks listeners other things and has `rating_time`."""
+
+_NEEDED = ("session_uuid", "trial_id", "rating_stimulus", "rating_score")
+_KINDS = {"mushra": "mushra", "likert_single_stimulus": "questionnaire"}
+_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)*\w+:(?=[ \t]|$)[ \t]*")
+_IN_WORDS = ("text", "long_text", "option")
+_BY_LABELS = ("rate2", "likert", "likert2")
+_WHY = re.compile(r"why\b|please explain|warum\b|为什么", re.IGNORECASE)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """The designs found in a configuration, one a kind of page, and what could not be taken over."""
+
+    designs: tuple[Design, ...]
+    notes: tuple[str, ...]
+
+
+def read_configuration(path: Path) -> Imported:
+    """Designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
+
+    Raises:
+        BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known,
+            or asks what podeval's pages cannot ask.
+    """
+    content = _read(path)
+    if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
+        raise BadInput(f"{path} is no webMUSHRA configuration: it has no list of pages")
+    notes: list[str] = []
+    found: dict[str, list[dict[str, Any]]] = {}
+    asked: list[list[dict[str, Any]]] = []
+    for page in _flat(content["pages"]):
+        kind = _KINDS.get(str(page.get("type")))
+        if kind is None:
+            if page.get("type") not in ("generic", "finish", "volume"):
+                notes.append(f"page {page.get('id')} of type {page.get('type')} was left out")
+            continue
+        found.setdefault(kind, []).append(_item(page, kind, notes))
+        if kind == "questionnaire":
+            asked.append(_questions(page, path, notes))
+    if not found:
+        raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
+    if any(questions != asked[0] for questions in asked):
+        raise BadInput(f"the pages of {path} ask different questions; make a file of each")
+    name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
+    designs = []
+    for kind, items in found.items():
+        systems = list(dict.fromkeys(system for item in items for system in item["stimuli"]))
+        designs.append(
+            read_design(
+                {
+                    "kind": kind,
+                    "id": name if len(found) == 1 else f"{name}-{kind}",
+                    "title": str(content.get("testname") or name).strip(),
+                    "systems": systems,
+                    "items": items,
+                    "minutes": None,
+                    "questions": asked[0] if kind == "questionnaire" else (),
+                }
+            )
+        )
+    return Imported(tuple(designs), tuple(dict.fromkeys(notes)))
+
+
+def read_results(path: Path) -> list[Mark]:
+    """The marks of a results file of MUSHRA pages; a listener is one session.
+
+    Raises:
+        BadInput: it cannot be read, lacks a column, or holds a mark that is no number from 0 to 100.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"cannot read {path}: {error}") from None
+    if missing := [name for name in _NEEDED if rows and name not in rows[0]] or (not rows and ["any line"]):
+        raise BadInput(f"{path} is no results file of webMUSHRA: it lacks {', '.join(missing)}")
+    pages: dict[str, dict[str, None]] = {}
+    for row in rows:
+        pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
+    named = {page: _by_stimulus(page, list(stimuli)) for page, stimuli in pages.items()}
+    return [_mark(path, number, row, *named[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
+
+
+def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """What a page is about, and the system of each stimulus."""
+    category, systems = _named(page, stimuli)
+    return category, dict(zip(stimuli, systems, strict=True))
+
+
+def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    """Marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
+
+    Args:
+        test: its id.
+        marks: of MUSHRA pages.
+        people: of each rater the answers about the listener (`gender`, `Age`), where they were asked.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for mark in marks:
+        person = (people or {}).get(mark.rater, {})
+        time = "" if mark.seconds is None else round(1000 * mark.seconds)
+        about = [test, mark.rater, person.get("gender", ""), person.get("Age", ""), mark.rater]
+        rated = [f"trial_{mark.page}", f"{mark.stimulus}_{mark.page}", f"{mark.value:g}", time, mark.comment]
+        writer.writerow([_plain(cell) for cell in (*about, *rated)])
+    return out.getvalue()
+
+
+def _read(path: Path) -> Any:
+    """The document; colons in its texts are masked where only webMUSHRA's parser takes it for YAML."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read {path}: {error}") from None
+    try:
+        return read_yaml(text)
+    except BadInput as error:
+        if len(text) > LONGEST_YAML:
+            raise BadInput(f"{path} {error}") from None
+    # With a mask a text is longer, so its own length decides.
+    masked = "\n".join(_masked(line) for line in text.splitlines())
+    try:
+        return read_yaml(masked, longest=len(masked))
+    except BadInput as error:
+        raise BadInput(f"{path} {error}") from None
+
+
+def _masked(line: str) -> str:
+    """A line in whose text no colon can be taken for that of a key; the texts are HTML."""
+    key = _KEY.match(line)
+    start = key.end() if key else 0
+    text = line[start:]
+    return line if text.startswith(('"', "'", "{", "[")) else line[:start] + re.sub(r":(?=\s)", "&#58;", text)
+
+
+def _flat(pages: Sequence[Any]) -> Iterable[Mapping[str, Any]]:
+    """Pages in order, those of random blocks among them."""
+    for page in pages:
+        if isinstance(page, Mapping):
+            yield page
+        elif isinstance(page, list):
+            yield from _flat(page)
+
+
+def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any]:
+    name, stimuli = str(page.get("id")), page.get("stimuli")
+    if not isinstance(stimuli, Mapping) or not stimuli:
+        raise BadInput(f"page {name} has no stimuli")
+    category, systems = _named(name, [str(key) for key in stimuli])
+    heard = {system: {"audio": str(audio)} for system, audio in zip(systems, stimuli.values(), strict=True)}
+    item: dict[str, Any] = {"id": category, "stimuli": heard}
+    if kind == "mushra":
+        for key, anchor in (("high", HIGH), ("low", LOW)):
+            if anchor in heard:
+                item[key] = heard.pop(anchor)
+        if page.get("reference"):
+            item["reference"] = {"audio": str(page["reference"])}
+        for wanted, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
+            if page.get(wanted):
+                notes.append(f"page {name}: the anchor low-passed at {band} kHz is not made; give it as low")
+    return item
+
+
+def _questions(page: Mapping[str, Any], path: Path, notes: list[str]) -> list[dict[str, Any]]:
+    """What a page asks about each of its stimuli; none where it leaves that to podeval.
+
+    Raises:
+        BadInput: it asks something that podeval's pages cannot ask; names all of it.
+    """
+    response = page.get("response") or []
+    entries = [entry for part in response for entry in (part if isinstance(part, list) else [part])]
+    if entries and all(isinstance(entry, Mapping) and "label" in entry and not entry.get("type") for entry in entries):
+        # As webMUSHRA itself has it: the page is one question, and its responses are the marks.
+        entries = [{"type": "likert", "label": page.get("content") or page.get("name"), "response": entries}]
+    questions: list[dict[str, Any]] = []
+    strange: list[str] = []
+    for entry in entries:
+        kind, text, labels = _entry(entry)
+        if not text or (kind in _BY_LABELS and len(labels) < 2) or kind not in (*_IN_WORDS, *_BY_LABELS):
+            strange.append(f"{text[:60] or 'a question without a text'!r} of type {kind or 'none'}")
+        elif kind in _BY_LABELS:
+            questions.append({"name": f"q{len(questions) + 1}", "text": text, "labels": labels})
+        elif _WHY.match(text) and questions and questions[-1].get("labels") and not questions[-1].get("reason"):
+            questions[-1]["reason"] = True
+        else:
+            questions.append({"name": f"q{len(questions) + 1}", "text": text})
+            if kind != "option" and not (isinstance(entry, Mapping) and entry.get("optional")):
+                notes.append(f"{text[:60]!r} is answered in words, which listeners may leave out here")
+    if strange:
+        more = f" and {len(strange) - 3} more" if strange[3:] else ""
+        raise BadInput(
+            f"{path} asks what podeval's pages cannot ask: {'; '.join(strange[:3])}{more}; ask by labels (rate2 with "
+            "rate_labels) or in words (text), or write a design of podeval's own"
+        )
+    if not questions:
+        notes.append("the pages ask no questions of their own, so podeval's nine about a podcast are asked")
+    return questions
+
+
+def _entry(entry: Any) -> tuple[str, str, list[str]]:
+    """Type, text and labels of an entry of a page's `response`."""
+    if not isinstance(entry, Mapping):
+        return "", str(entry), []
+    labels = entry.get("rate_labels")
+    if labels is None:
+        options = entry.get("response")
+        labels = [option.get("label") for option in options or () if isinstance(option, Mapping)]
+    labels = [_text(label) for label in labels] if isinstance(labels, list) else []
+    if isinstance(entry.get("rate"), int) and entry["rate"] != len(labels):
+        labels = []
+    return str(entry.get("type") or ""), _text(entry.get("label")), labels if all(labels) else []
+
+
+def _text(markup: Any) -> str:
+    """What a reader sees of a piece of HTML."""
+    plain = html.unescape(re.sub(r"<[^<>]*>", "", str(markup if markup is not None else "")))
+    return re.sub(r"\s+", " ", plain).strip()
+
+
+def _named(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
+    """What a page is about, and its systems: what the names share at their end or beginning, and the rest."""
+    parts = [name.split("_") for name in names]
+    shortest = min(len(part) for part in parts)
+    for sign in (-1, 1):
+        shared = 0
+        while shared < shortest - 1 and len({part[::sign][shared] for part in parts}) == 1:
+            shared += 1
+        if shared and len(names) > 1:
+            about = parts[0][-shared:] if sign == -1 else parts[0][:shared]
+            rest = [part[:-shared] if sign == -1 else part[shared:] for part in parts]
+            return "_".join(about), ["_".join(part) for part in rest]
+    about_page = page.removeprefix("trial_")
+    return about_page, [name.removesuffix(f"_{about_page}") for name in names]
+
+
+def _mark(path: Path, number: int, row: Mapping[str, str | None], category: str, systems: Mapping[str, str]) -> Mark:
+    try:
+        value = float(row["rating_score"] or "")
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 100:
+        raise BadInput(f"{path}, line {number}: a mark is a number from 0 to 100, not {row['rating_score']!r}")
+    milliseconds = row.get("rating_time/ms") or row.get("rating_time") or ""
+    seconds = float(milliseconds) / 1000 if re.fullmatch(r"\d+(\.\d+)?", milliseconds) else None
+    return Mark(
+        rater=str(row["session_uuid"]),
+        page=category,
+        stimulus=systems[str(row["rating_stimulus"])],
+        value=value,
+        seconds=seconds,
+        comment=row.get("rating_comment") or "",
+    )
+
+
+def _plain(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell

@@ -1,0 +1,312 @@
+"""Whether a script is what was asked for (PodBench, stage 1).
+
+A checklist is derived from the request alone, explicit wishes and what they imply, and the script is audited against
+it, each item 0, 0.5 or 1 with passages from the script as evidence. As the list does not depend on the script, every
+system is audited against the same one. What can be counted (language, speakers, length) is counted, told to the judge
+as a fact, and left out of the list.
+
+Differs from the paper, whose judge derives the list anew with each script before its eyes and estimates length itself
+(`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, model_validator
+
+from podeval.judges.answer_model import Answer, Grade
+from podeval.judges.client import Answered, Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
+from podeval.metrics.citations import require_found
+from podeval.text.podcast_request import PodcastRequest
+from podeval.text.script import Script
+
+Kind = Literal["explicit", "implied"]
+
+_TAG = re.compile(r"\s*[\[【(（]([^\]】)）]*)[\]】)）]\s*")
+_IMPLIED = re.compile(r"隐性|推断|impli|inferred", re.IGNORECASE)
+_POINT = AliasChoices("requirement", "instruction_point")
+
+
+_OR_NONE = (
+    "Copy the words exactly as they are there; where the script has nothing to copy, give no quotes and the score 0."
+)
+
+
+class Requirement(Answer):
+    """One thing that the script must do."""
+
+    requirement: str = Field(min_length=3, validation_alias=_POINT, description="one checkable sentence")
+    kind: Kind = Field(description="explicit: stated by the user; implied: not stated, and yet expected")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_from_tag(cls, data: Any) -> Any:
+        """`[Implicit/Inferred] …` and its like in other words, as the paper tags them."""
+        if not isinstance(data, Mapping):
+            return data
+        text = data.get("requirement", data.get("instruction_point"))
+        tag = _TAG.match(text) if isinstance(text, str) else None
+        if not isinstance(text, str) or not tag or "kind" in data:
+            return data
+        kind = "implied" if _IMPLIED.search(tag[1]) else "explicit"
+        return {**data, "requirement": text[tag.end() :], "kind": kind}
+
+
+class Checklist(Answer):
+    """What a request asks for."""
+
+    genre: str = Field(default="", description="what kind of podcast is asked for, and for whom")
+    checklist: list[Requirement] = Field(min_length=3)
+
+
+class Audited(Answer):
+    """What became of one item of the checklist."""
+
+    number: int = Field(description="number of the item")
+    quotes: list[str] = Field(description="passages copied word for word from the script; none only where none exist")
+    reason: str
+    score: Grade
+
+
+class Audit(Answer):
+    """Every item of the checklist, in its order."""
+
+    items: list[Audited] = Field(min_length=1)
+
+
+class Accepted(Requirement):
+    """A requirement and what became of it, in one."""
+
+    quotes: list[str] = Field(
+        default=[], description="passages copied word for word from the script; none only where none exist"
+    )
+    reason: str
+    score: Grade
+
+
+class Acceptance(Answer):
+    """A checklist, audited."""
+
+    checklist: list[Accepted] = Field(min_length=1)
+
+
+_CHECKLIST_RULES = """\
+Write the requirements as a list that a person with the script in hand can check one by one:
+- Each is one sentence about one thing, specific to this request, and can be met, met in part, or not met. A wish for \
+two things is two requirements; three requirements are the least, and most requests make more.
+- Nothing twice, nothing that every text meets.
+- Leave out the language, the number of speakers and the length: these are counted elsewhere."""
+
+DERIVE = Prompt(
+    name="podcast_checklist",
+    version="1.1",
+    system=(
+        "You prepare the acceptance of podcast scripts: from what a client asks for you derive what the script has to "
+        "do, before anyone has seen the script."
+    ),
+    template="""\
+What the client asks for:
+{request}
+
+What the script is to draw on:
+{sources}
+
+First say what kind of podcast is wanted and who would listen. Then list what the script has to do:
+- explicit: what the client states, such as topics, their order and weight, roles, tone, structure, what to avoid.
+- implied: what the client does not state and would still miss. How deep and how dense it should be follows from the \
+kind of podcast, from its listeners (specialists, or anybody) and from how much there is to draw on: plenty of \
+material and no wish for brevity call for detail, little material for a modest expansion.
+
+"""
+    + _CHECKLIST_RULES,
+    answer=Checklist,
+    source="PodBench appendix D.2 (stage 1, step 1), wording of our own",
+)
+
+DERIVE_GENERIC = Prompt(
+    name="generic_checklist",
+    version="1.1",
+    system="You derive from a request what an answer to it has to do.",
+    template="""\
+The request:
+{request}
+
+Material that came with it:
+{sources}
+
+List what a good answer to this request has to do, as requirements marked explicit (stated) or implied.
+
+"""
+    + _CHECKLIST_RULES,
+    answer=Checklist,
+    source="PodBench table 4, baseline protocol of a generic checklist; the paper prints no prompt for it",
+)
+
+AUDIT = Prompt(
+    name="script_audit",
+    version="1.1",
+    system=(
+        "You check work against a list. Every item is decided on its own, by what stands in the text and not by what "
+        "you suppose; you are strict and fair."
+    ),
+    template="""\
+What was asked for:
+{request}
+
+What there was to draw on:
+{sources}
+
+What was counted in the script, as a fact; it is no part of the script and is not copied:
+{counted}
+
+The checklist:
+{checklist}
+
+The script to check, which is all that passages are copied from:
+{script}
+
+For each item of the checklist, in its order, give its number; copy from the script, word for word, the passages that \
+decide it (an ellipsis leaves words out; where the script has none, give none); say why; and give a score:
+1: met fully.
+0.5: attempted, and done inadequately, such as a point touched without depth.
+0: ignored or violated; also where a thing that should be the focus is only mentioned.
+A score above 0 without a passage from the script is not accepted.""",
+    answer=Audit,
+    source="PodBench appendix D.2 (stage 1, step 2), wording of our own",
+)
+
+ACCEPT = Prompt(
+    name="script_acceptance",
+    version="1.0",
+    system=(
+        "You accept or reject podcast scripts for clients. First you make the law: from the request you derive what "
+        "the script has to do. Then you judge: item by item, by evidence in the script and by nothing else."
+    ),
+    template="""\
+What the client asks for:
+{request}
+
+The script:
+{script}
+
+A minute of podcast is about 300 Chinese characters or 150 English words; unless the client is strict about it, 5 % \
+more or less is as asked.
+
+First derive the checklist:
+- explicit: what the client states, such as duration, topics, tone.
+- implied: what the client does not state and clearly expects. Say what genre it is; infer the depth from how much \
+material there is where no duration is named (much material calls for detail, little for a modest expansion), and the \
+density and difficulty from the topic and its listeners.
+
+Then check each item against the script: copy the passages that decide it word for word, say why, and give a score: \
+1 met fully; 0.5 attempted inadequately; 0 ignored or violated, also where what should be the focus is only mentioned. \
+Duration is checked strictly by the rule above. A score above 0 without a passage is not accepted.""",
+    answer=Acceptance,
+    source="PodBench appendix D.2 (stage 1, both steps in one), wording of our own",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One requirement and what became of it."""
+
+    requirement: str
+    kind: Kind
+    score: float
+    reason: str
+    quotes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All requirements of a request against one script; `records` to replay them from."""
+
+    items: tuple[Finding, ...]
+    records: tuple[str, ...]
+
+    def percent(self, kind: Kind | None = None) -> float | None:
+        """100 times the mean score, of one kind of requirement or of all; None where there is none of the kind."""
+        scores = [item.score for item in self.items if kind in (None, item.kind)]
+        return 100 * sum(scores) / len(scores) if scores else None
+
+
+def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
+    """Ask for the checklist of a request."""
+    answers = yield [Request(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+    return values(Checklist, answers)[0].checklist
+
+
+def audit(
+    request: PodcastRequest, script: Script, shown: str, counted: str, *, generic: bool = False, seed: int = 0
+) -> Conversation[Findings]:
+    """Derive the checklist, unless the request has an approved one, and audit the script against it.
+
+    Args:
+        request: what was asked for.
+        script: the whole script, in which evidence is looked for.
+        shown: what of it the judge reads.
+        counted: what was counted, in words.
+        generic: derive the list without knowledge of podcasts.
+        seed: of the judge.
+    """
+    records: list[str] = []
+    if request.checklist:
+        wanted = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
+    else:
+        answers: Sequence[Answered] = yield [Request(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+        wanted = values(Checklist, answers)[0].checklist
+        records.append(answers[0].record_id)
+    listed = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(wanted, 1))
+    inputs = {**_asked_for(request), "checklist": listed, "script": shown, "counted": counted}
+    answers = yield [Request(AUDIT, inputs, seed, check=_complete(len(wanted), script))]
+    found = values(Audit, answers)[0].items
+    return Findings(
+        tuple(
+            Finding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
+            for item, one in zip(wanted, found, strict=True)
+        ),
+        (*records, answers[0].record_id),
+    )
+
+
+def accept(request: PodcastRequest, script: Script, shown: str, seed: int = 0) -> Conversation[Findings]:
+    """Checklist and audit in one answer, as the paper's judge gives it."""
+    answers = yield [Request(ACCEPT, {"request": request.text, "script": shown}, seed, check=_evidence(script))]
+    found = values(Acceptance, answers)[0].checklist
+    return Findings(
+        tuple(Finding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in found),
+        (answers[0].record_id,),
+    )
+
+
+def _asked_for(request: PodcastRequest) -> dict[str, str]:
+    numbered = (f"[{number}] {source}" for number, source in enumerate(request.sources, 1))
+    return {"request": request.text, "sources": "\n\n".join(numbered) or "(nothing was given)"}
+
+
+def _complete(count: int, script: Script) -> Callable[[Any], None]:
+    def check(answer: Any) -> None:
+        numbers = [item.number for item in answer.items]
+        if numbers != list(range(1, count + 1)):
+            raise ValueError(f"the checklist has items 1 to {count}; give each once, in this order, not {numbers}")
+        _require_evidence([(f"item {item.number}", item) for item in answer.items], script)
+
+    return check
+
+
+def _evidence(script: Script) -> Callable[[Any], None]:
+    def check(answer: Any) -> None:
+        _require_evidence([(f"“{item.requirement[:60]}”", item) for item in answer.checklist], script)
+
+    return check
+
+
+def _require_evidence(items: Sequence[tuple[str, Audited | Accepted]], script: Script) -> None:
+    bare = [name for name, item in items if item.score > 0 and not item.quotes]
+    if bare:
+        raise ValueError(f"{', '.join(bare[:5])}: a score above 0 needs a passage from the script")
+    require_found([quote for _, item in items for quote in item.quotes], script, _OR_NONE)

@@ -1,0 +1,132 @@
+"""The facts of a metric as its card, the command line and the docs show them, all from its declaration."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from podeval.errors import ModelMissing
+from podeval.metrics.declaration import INPUTS, Key, Metric, Parameter
+from podeval.metrics.judge_use import ARGUMENTS
+from podeval.models import registry
+from podeval.models.card import PROFILES, Profile
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a module's `compute`: `values` are its choices, the default first, or whether it is required."""
+
+    name: str
+    values: str
+    about: str
+
+
+def arguments(metric: Metric) -> tuple[Argument, ...]:
+    """What `compute` of the metric's module takes, inputs first."""
+    first = metric.inputs[0]
+    found = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
+    if compared := metric.reference:
+        about = f"{INPUTS[compared]}; one entry an item, {_FORMS[compared]}"
+        found.append(Argument("references", "required", about))
+    if "script" in metric.optional_inputs:
+        found.append(Argument("scripts", "optional", f"{INPUTS['script']}; one entry an item"))
+    found += [Argument(p.name, _choices(p), p.about) for p in metric.parameters]
+    found.append(
+        Argument("groups", "optional", "what each item belongs to, such as its episode; intervals are clustered by it")
+    )
+    if metric.asks:
+        found += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
+    if metric.needs:
+        found.append(Argument("profile", _listed(PROFILES), "whose models to use"))
+    if metric.needs and first == "recording":
+        found.append(
+            Argument("allow_upsampling", _listed((False, True)), "score recordings below a model's rate all the same")
+        )
+    return tuple(found)
+
+
+def facts(metric: Metric) -> dict[str, Any]:
+    """Plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
+    return {
+        "name": metric.name,
+        "title": metric.title,
+        "version": metric.version,
+        "dimension": metric.dimension,
+        "paper": metric.paper,
+        "about": metric.about,
+        "keys": [
+            {
+                "name": k.name,
+                "better": k.better,
+                "unit": k.unit,
+                "range": range_text(k),
+                "ideal": _between(*k.ideal) if k.ideal else "",
+                "about": k.about,
+            }
+            for k in metric.keys
+        ],
+        "inputs": {name: INPUTS[name] for name in metric.inputs},
+        "optional_inputs": {name: INPUTS[name] for name in metric.optional_inputs},
+        "parameters": [
+            {"name": p.name, "default": p.default, "choices": list(p.choices), "about": p.about}
+            for p in metric.parameters
+        ],
+        "models": {profile: {job: _model(job, profile) for job in metric.needs} for profile in PROFILES},
+    }
+
+
+def own_profile(metric: Metric) -> Profile:
+    """The profile to begin with: `embedded`, or the first that has a model for all the metric needs."""
+    return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
+
+
+def range_text(key: Key) -> str:
+    """`1 to 5`, `0 and more`, or nothing where there is no bound."""
+    return _between(*key.bounds)
+
+
+def _between(low: float | None, high: float | None) -> str:
+    low = None if low == float("-inf") else low
+    shown = [f"{bound:g}".replace("-", "−") if bound is not None else "" for bound in (low, high)]
+    if low is None:
+        return f"up to {shown[1]}" if high is not None else ""
+    return f"{shown[0]} to {shown[1]}" if high is not None else f"{shown[0]} and more"
+
+
+def _choices(parameter: Parameter) -> str:
+    if parameter.default == "":
+        return "optional"
+    return _listed((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(f"`{value}`" for value in values)
+
+
+_AUDIO = "a path, the bytes of a file, `{'array', 'sampling_rate'}`, or what an `Audio` column of `datasets` yields"
+_SCRIPT = "each a string, or a script as data or JSON"
+_LINES = "each a path, or a list of `{}` as data or JSON; the same one for every system"
+_FORMS = {
+    "recording": f"each {_AUDIO}",
+    "text": _SCRIPT,
+    "passage": _SCRIPT,
+    "reference_text": _SCRIPT,
+    "script": _SCRIPT,
+    "reference_script": _SCRIPT,
+    "request": "each a string, or an object `{'instruction', 'sources', 'language', 'speakers', 'minutes'}` as data "
+    "or JSON",
+    "dialogue": "each an object `{'id', 'dimension', 'turns': [{'user', 'answer'}]}` as data or JSON",
+    "reference_voices": f"each `{{speaker: recording}}` or one recording, a recording being {_AUDIO}",
+    "generation_log": "each `{'wall_seconds', 'audio_seconds', 'hardware'}`, a list of such, or JSON (lines) of them",
+    "system": "each a string",
+    "reference_votes": _LINES.format("{'first', 'second', 'outcome', 'voter'}"),
+    "reference_marks": _LINES.format("{'rater', 'page', 'stimulus', 'value'}"),
+    "reference_answers": _LINES.format("{'rater', 'item', 'system', 'question', 'mark', 'reason'}"),
+}
+
+
+def _model(job: str, profile: str) -> str | None:
+    try:
+        card = registry.card(job, profile)
+    except ModelMissing:
+        return None
+    return f"{card.title} ({card.licence})"

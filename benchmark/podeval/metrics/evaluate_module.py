@@ -1,0 +1,229 @@
+"""Any metric of podeval as a module of the `evaluate` library.
+
+A thin face: only strings travel through the library (paths, or scripts as JSON); what is not a string is written to a
+float WAV file before that, so that samples beyond ±1 arrive as they are. A module's file on the Hub is two lines:
+
+    from podeval.metrics.evaluate_module import module
+    Sptd = module("sptd")
+"""
+
+import json
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import numpy as np
+
+import datasets
+from podeval.errors import BadInput
+from podeval.metrics import catalogue
+from podeval.metrics.compute import compute
+from podeval.metrics.declaration import INPUTS, Metric
+from podeval.metrics.description import arguments
+from podeval.metrics.judge_use import Bench
+from podeval.metrics.read_inputs import read_input
+from podeval.text.script import Script
+from podeval.text.script_format import any_script
+from podeval.text.text_file import read_text, refuse_file_name
+
+_NAMES = {"system", "reference_votes", "reference_marks", "reference_answers"}
+"""Inputs that are a name, or that open a file by its name."""
+_AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
+
+CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
+
+
+def module(name: str) -> type[evaluate.Metric]:
+    """The `evaluate` module of a metric.
+
+    Raises:
+        BadInput: there is no such metric.
+    """
+    return type(name.title().replace("_", ""), (_Module,), {"metric": catalogue.get(name), "__module__": __name__})
+
+
+class _Module(evaluate.Metric):  # type: ignore[misc]
+    """What all modules share; `metric` is set by `module`."""
+
+    metric: Metric
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._spool: tempfile.TemporaryDirectory[str] | None = None
+        super().__init__(*args, **kwargs)
+
+    def _info(self) -> evaluate.MetricInfo:
+        features = {"predictions": datasets.Value("string")}
+        if self.metric.reference:
+            features["references"] = datasets.Value("string")
+        return evaluate.MetricInfo(
+            description=self.metric.documentation,
+            citation=CITATION,
+            inputs_description=inputs_description(self.metric),
+            features=datasets.Features(features),
+            reference_urls=["https://huggingface.co/podeval"],
+        )
+
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> None:
+        """Add items; audio may be a path, bytes, `{"array", "sampling_rate"}`, `{"bytes", "path"}` or a decoder.
+
+        Raises:
+            BadInput: not a list, no references where they are needed, or audio in a form without a rate.
+        """
+        batch = {"predictions": [self._as_string(item) for item in _listed("predictions", predictions)]}
+        if self.metric.reference:
+            if references is None:
+                raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
+            batch["references"] = [self._reference(item) for item in _listed("references", references)]
+        super().add_batch(**batch, **kwargs)
+
+    def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
+        """Add one item; `evaluate.combine` passes it under the plural names."""
+        prediction = kwargs.pop("predictions", prediction)
+        reference = kwargs.pop("references", reference)
+        self.add_batch(predictions=[prediction], references=None if reference is None else [reference], **kwargs)
+
+    def compute(self, *, predictions: Any = None, references: Any = None, **kwargs: Any) -> dict[str, Any] | None:
+        """Score what was added, or what is given here; see the module's card for the other arguments."""
+        result: dict[str, Any] | None = super().compute(predictions=predictions, references=references, **kwargs)
+        if self._spool:
+            self._spool.cleanup()
+            self._spool = None
+        return result
+
+    def _compute(
+        self,
+        *,
+        predictions: list[str],
+        references: list[str] | None = None,
+        scripts: Sequence[Any] | None = None,
+        groups: Sequence[str] | None = None,
+        profile: str = "embedded",
+        allow_upsampling: bool = False,
+        judge: str = "",
+        records: str = "",
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        options = {"profile": profile, "allow_upsampling": allow_upsampling}
+        first = self.metric.inputs[0]
+        items: list[dict[str, Any]] = [{first: partial(read_input, first, item, **options)} for item in predictions]
+        given = self.metric.inputs
+        if references is not None and (compared := self.metric.reference):
+            for item, reference in zip(items, references, strict=True):
+                item[compared] = partial(read_input, compared, reference, **options)
+        if scripts is not None:
+            if "script" not in self.metric.optional_inputs:
+                raise BadInput(f"{self.metric.name} has no use for scripts")
+            if len(scripts) != len(items) or any(script is None for script in scripts):
+                known = sum(script is not None for script in scripts)
+                raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
+            for item, script in zip(items, scripts, strict=True):
+                item["script"] = any_script(_text(script))
+            given = (*given, "script")
+        if (judge or records) and not self.metric.asks:
+            raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
+        bench = Bench(judge, records or None)
+        return compute(
+            self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups, bench=bench
+        )
+
+    def _as_string(self, item: Any) -> str:
+        first = self.metric.inputs[0]
+        return self._as_path(item) if first == "recording" else _text(item, first)
+
+    def _reference(self, item: Any) -> str:
+        if self.metric.reference != "reference_voices":
+            return _text(item, self.metric.reference or "")
+        if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
+            return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
+        return self._as_path(item)
+
+    def _as_path(self, item: Any) -> str:
+        if isinstance(item, str | Path):
+            return str(item)
+        if self._spool is None:
+            self._spool = tempfile.TemporaryDirectory(prefix="podeval-")
+        return str(_write_audio(item, Path(self._spool.name) / f"{uuid.uuid4().hex}.wav"))
+
+
+def inputs_description(metric: Metric) -> str:
+    """The arguments of a module's `compute`, from its declaration."""
+    return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
+
+
+def _listed(name: str, items: Any) -> Any:
+    """The items, unless they are one item where a list of them belongs."""
+    if items is None or isinstance(items, str | bytes | Path | Mapping):
+        raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
+    return items
+
+
+def _text(item: Any, wanted: str = "script") -> str:
+    """A text, or data as JSON; of a `Path` what is in the file, unless the input takes names of files itself.
+
+    Raises:
+        BadInput: neither, a file that cannot be read, or the name of a file where its words belong.
+    """
+    if wanted in _NAMES and isinstance(item, str | Path):
+        return str(item)
+    if isinstance(item, Path):
+        return read_text(item)
+    if isinstance(item, str):
+        return refuse_file_name(item)
+    if isinstance(item, Script):
+        item = item.to_json()
+    try:
+        return json.dumps(item, ensure_ascii=False)
+    except TypeError:
+        raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
+
+
+def _write_audio(item: Any, path: Path) -> Path:
+    """Audio in another form as a file, samples unharmed; the path of the file.
+
+    Raises:
+        BadInput: a form without a sampling rate, or none that is known.
+    """
+    if isinstance(item, bytes | bytearray):
+        path.write_bytes(item)
+        return path
+    if hasattr(item, "get_all_samples"):
+        decoded = item.get_all_samples()
+        return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
+    try:
+        found = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
+    except (TypeError, LookupError):
+        raise BadInput(
+            f"audio is a path, bytes, or {{'array', 'sampling_rate'}}, not {type(item).__name__}; "
+            "samples without their rate cannot be measured"
+        ) from None
+    if found.get("bytes") is not None:
+        path.write_bytes(found["bytes"])
+        return path
+    if found.get("array") is not None:
+        samples = np.asarray(found["array"])
+        channels_first = samples.ndim == 2 and samples.shape[0] < samples.shape[1]
+        return _write_samples(samples.T if channels_first else samples, found.get("sampling_rate"), path)
+    if found.get("path"):
+        return Path(found["path"])
+    raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
+
+
+def _write_samples(samples: Any, rate: Any, path: Path) -> Path:
+    """Samples of shape (frames,) or (frames, channels) as a float WAV file."""
+    import soundfile
+
+    if not rate or rate < 0:
+        raise BadInput(f"audio given as an array needs its `sampling_rate` in Hz, not {rate!r}")
+    if samples.ndim not in (1, 2) or samples.dtype.kind not in "if":
+        raise BadInput(
+            "audio given as an array is floats or signed integers of shape (frames,), (frames, channels) or "
+            f"(channels, frames), not {samples.dtype} of shape {samples.shape}"
+        )
+    if samples.dtype.kind == "i":
+        samples = samples / -float(np.iinfo(samples.dtype).min)
+    soundfile.write(path, samples.astype(np.float32), int(rate), subtype="FLOAT")
+    return path

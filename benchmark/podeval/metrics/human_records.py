@@ -1,0 +1,160 @@
+"""What people gave, as a metric's input: votes, marks, answers, from a file or as data; the same text is read once.
+
+    {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
+    {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
+    {"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, "reason": "clear"}    an answer
+
+Beside answers, lines `{"item", "system", "speakers", "music"}` say what is known of a clip, and `{"system", "question",
+"judged"}` what a judge read in the reasons.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from podeval.errors import BadInput
+from podeval.stats.battles import Battles
+from podeval.stats.mushra_scores import Mark
+from podeval.stats.questionnaire_scores import RATED, SPEAKERS, Answer, Clip
+
+_KEPT = 8
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers, what is known of the clips by (item, system), and J by (system, question)."""
+
+    answers: tuple[Answer, ...]
+    clips: Mapping[tuple[str, str], Clip]
+    judged: Mapping[tuple[str, str], float]
+
+
+def votes(source: Any) -> Battles:
+    """Votes from JSON lines, a JSON list, data, or the path of a file of such.
+
+    Raises:
+        BadInput: it is none of these, or holds something that is no vote.
+    """
+    return source if isinstance(source, Battles) else _votes(_text(source, "votes"))
+
+
+def marks(source: Any) -> tuple[Mark, ...]:
+    """Marks, in the same forms.
+
+    Raises:
+        BadInput: it is none of these, or holds something that is no mark.
+    """
+    return _marks(_text(source, "marks"))
+
+
+def answers(source: Any) -> Answers:
+    """Answers, in the same forms.
+
+    Raises:
+        BadInput: it is none of these, or holds something that is no answer.
+    """
+    return source if isinstance(source, Answers) else _answers(_text(source, "answers"))
+
+
+@lru_cache(maxsize=_KEPT)
+def _votes(text: str) -> Battles:
+    return Battles.of_records(_records(text, "vote"))
+
+
+@lru_cache(maxsize=_KEPT)
+def _marks(text: str) -> tuple[Mark, ...]:
+    found = []
+    for number, record in enumerate(_records(text, "mark"), start=1):
+        value, seconds = record.get("value"), record.get("seconds")
+        if not _is_number(value):
+            raise BadInput(f"mark {number}: its value is a number, not {value!r}")
+        found.append(
+            Mark(
+                rater=_word(record, "rater", number),
+                page=_word(record, "page", number),
+                stimulus=_word(record, "stimulus", number),
+                value=float(value),
+                scale=str(record.get("scale") or ""),
+                seconds=float(seconds) if _is_number(seconds) else None,
+            )
+        )
+    return tuple(found)
+
+
+@lru_cache(maxsize=_KEPT)
+def _answers(text: str) -> Answers:
+    found: list[Answer] = []
+    clips: dict[tuple[str, str], Clip] = {}
+    judged: dict[tuple[str, str], float] = {}
+    for number, record in enumerate(_records(text, "answer"), start=1):
+        system = _word(record, "system", number)
+        if "judged" in record:
+            if not _is_number(record["judged"]) or not 1 <= record["judged"] <= 5:
+                raise BadInput(f"answer {number}: what a judge read is a number from 1 to 5, not {record['judged']!r}")
+            judged[system, _word(record, "question", number)] = float(record["judged"])
+            continue
+        item = _word(record, "item", number)
+        if "question" not in record:
+            clips[item, system] = Clip(record.get("speakers"), record.get("music"))
+            continue
+        question, mark = _word(record, "question", number), record.get("mark")
+        if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
+            raise BadInput(f"answer {number}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")
+        if question in (*RATED, SPEAKERS):
+            told = None if mark is None else int(mark)
+            found.append(
+                Answer(_word(record, "rater", number), item, system, question, told, str(record.get("reason") or ""))
+            )
+    return Answers(tuple(found), clips, judged)
+
+
+def _text(source: Any, what: str) -> str:
+    """The text of a source: a file's content, a text itself, or data as JSON."""
+    if isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
+        try:
+            return Path(source).read_text(encoding="utf-8-sig")
+        except (OSError, ValueError) as error:
+            raise BadInput(f"cannot read the {what} {str(source)[:200]!r}: {error}") from None
+    if isinstance(source, str):
+        return source
+    try:
+        return json.dumps(source if isinstance(source, Mapping) else list(source), ensure_ascii=False)
+    except TypeError:
+        raise BadInput(f"{what} are JSON lines, a list of objects, or a file of such, not {type(source)}") from None
+
+
+def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
+    """The objects of a JSON list or of JSON lines."""
+    if text.lstrip().startswith("["):
+        found = _parsed(text, what, 1)
+    else:
+        lines = enumerate(text.splitlines(), start=1)
+        found = [_parsed(line, what, number) for number, line in lines if line.strip()]
+    for number, record in enumerate(found, start=1):
+        if not isinstance(record, Mapping):
+            raise BadInput(f"{what} {number} is no object")
+    if not found:
+        raise BadInput(f"there is no {what} in it")
+    return list(found)
+
+
+def _parsed(text: str, what: str, number: int) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"line {number} is no {what} in JSON: {error}") from None
+
+
+def _word(record: Mapping[str, Any], name: str, number: int) -> str:
+    value = record.get(name)
+    if not isinstance(value, str) or not value:
+        raise BadInput(f"entry {number} lacks {name}; it has {', '.join(map(str, record)) or 'nothing'}")
+    return value
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

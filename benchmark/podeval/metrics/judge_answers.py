@@ -1,0 +1,210 @@
+"""What the records of judges say, answer by answer: read once, light enough to keep, for whoever audits a judge."""
+
+import json
+import string
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from podeval.errors import BadInput
+from podeval.judges.exchange_records import Exchange, Records
+from podeval.judges.parsing import UnreadableAnswer, read_answer
+from podeval.metrics import pairwise_judge, prompts, rubric_prompt
+
+Leaf = float | str
+
+
+@dataclass(frozen=True)
+class Given:
+    """One usable answer.
+
+    Args:
+        prompt: its id; `name` is the part before the version.
+        inputs: by placeholder, the hash of the text or clip and its size (characters or seconds).
+        seed: of the request.
+        value: the typed answer.
+        leaves: what of it can be compared, by place: numbers, yes or no as 1 or 0, choices of a word.
+    """
+
+    prompt: str
+    inputs: Mapping[str, tuple[str, float]]
+    seed: int
+    value: pydantic.BaseModel
+    leaves: Mapping[str, Leaf]
+
+    @property
+    def name(self) -> str:
+        """The prompt's name."""
+        return self.prompt.partition("@")[0]
+
+    @property
+    def question(self) -> str:
+        """The same for all who were asked this, whatever judge or seed."""
+        return json.dumps([self.prompt, sorted((name, what) for name, (what, _) in self.inputs.items())])
+
+
+@dataclass
+class JudgeAnswers:
+    """All that is known of one judge.
+
+    Args:
+        described: as `Judge.described`.
+        given: usable answers.
+        asked: questions that got at least one answer.
+        unusable: of those, how many first answers could not be used.
+        unanswered: of those, how many had no usable answer in the end.
+        failed_calls: calls without any answer.
+        unknown: answers to prompts that this version of podeval does not have.
+    """
+
+    described: dict[str, Any]
+    given: list[Given] = field(default_factory=list)
+    asked: int = 0
+    unusable: int = 0
+    unanswered: int = 0
+    failed_calls: int = 0
+    unknown: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    @property
+    def id(self) -> str:
+        """Of the judge."""
+        return str(self.described["id"])
+
+    @property
+    def trial(self) -> bool:
+        """Whether it is a declared trial model."""
+        return bool(self.described.get("trial"))
+
+
+def read_answers(
+    folders: Iterable[Path], more: Mapping[str, type[pydantic.BaseModel]] | None = None
+) -> list[JudgeAnswers]:
+    """What judges answered, of one or several folders of records.
+
+    Args:
+        folders: of records.
+        more: answer types of prompts beside podeval's own, by the prompt's name.
+
+    Raises:
+        BadInput: a folder holds no records, or damaged ones.
+    """
+    found: dict[str, JudgeAnswers] = {}
+    for folder in folders:
+        records = Records(folder)
+        if not records.judges():
+            raise BadInput(f"there are no records of a judge in {folder}; name the folder given as records")
+        for described in records.judges():
+            found.setdefault(described["id"], JudgeAnswers(described))
+        for failure in records.failures():
+            _of(found, failure["judge"]).failed_calls += 1
+        newest: dict[str, list[Exchange]] = {}
+        for exchange in records.all_exchanges():
+            _count(_of(found, exchange.judge), exchange)
+            before = newest.get(exchange.key)
+            if before is None or before[0].series < exchange.series:
+                newest[exchange.key] = []
+            newest[exchange.key].append(_light(exchange))
+        for exchanges in newest.values():
+            _add(found[exchanges[0].judge], exchanges, more or {})
+    return list(found.values())
+
+
+def _of(found: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
+    """The judge of an id, also where the line that describes it is gone."""
+    return found.setdefault(judge, JudgeAnswers({"id": judge}))
+
+
+def _light(exchange: Exchange) -> Exchange:
+    """Without what takes room: the messages, and the raw answer beside its text."""
+    from dataclasses import replace
+
+    return replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
+
+
+def _count(judge: JudgeAnswers, exchange: Exchange) -> None:
+    judge.prompt_tokens += exchange.answer.prompt_tokens or 0
+    judge.answer_tokens += exchange.answer.answer_tokens or 0
+
+
+def _add(judge: JudgeAnswers, exchanges: list[Exchange], more: Mapping[str, type[pydantic.BaseModel]]) -> None:
+    exchanges = sorted(exchanges, key=lambda exchange: exchange.attempt)
+    judge.asked += 1
+    judge.unusable += exchanges[0].problem is not None
+    usable = [exchange for exchange in exchanges if exchange.problem is None]
+    if not usable:
+        judge.unanswered += 1
+        return
+    exchange = usable[-1]
+    model = answer_model(exchange.prompt, more)
+    if model is None:
+        judge.unknown += 1
+        return
+    try:
+        value = read_answer(exchange.answer, model)
+    except UnreadableAnswer:
+        # Readable when it came, under another version of the prompt.
+        judge.unknown += 1
+        return
+    inputs = {name: _size(what) for name, what in exchange.inputs.items()}
+    judge.given.append(Given(exchange.prompt, inputs, exchange.seed, value, dict(leaves(value))))
+
+
+def _size(what: Mapping[str, Any]) -> tuple[str, float]:
+    if "audio" in what:
+        return str(what["audio"]), float(what["seconds"])
+    return str(what["text"]), float(what["characters"])
+
+
+def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> type[pydantic.BaseModel] | None:
+    """The type of the answers to a prompt, by its name; None where there is no such prompt."""
+    name = prompt.partition("@")[0]
+    if name in more:
+        return more[name]
+    known = {known.name: known.answer for known in prompts.prompts()}
+    for made in (pairwise_judge.hearing, rubric_prompt.hearing):
+        # Prompts for dialogues of so many turns differ in nothing else.
+        known[made(1).name.rstrip(string.digits)] = made(1).answer
+    return known.get(name) or known.get(name.rstrip(string.digits))
+
+
+def leaves(value: pydantic.BaseModel, place: str = "") -> Iterator[tuple[str, Leaf]]:
+    """What of an answer can be compared, by place such as `items.3.score`; prose is left out."""
+    for name, about in type(value).model_fields.items():
+        yield from _leaves(getattr(value, name), about.annotation, f"{place}{name}")
+
+
+def _leaves(value: Any, kind: Any, place: str) -> Iterator[tuple[str, Leaf]]:
+    if isinstance(value, pydantic.BaseModel):
+        yield from leaves(value, f"{place}.")
+    elif isinstance(value, bool | int | float):
+        yield place, float(value)
+    elif isinstance(value, str):
+        if _is_choice(kind):
+            yield place, value
+    elif isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _leaves(part, (*typing.get_args(kind), None)[-2], f"{place}.{key}")
+    elif isinstance(value, list | tuple):
+        part_kind = (*typing.get_args(kind), None)[0]
+        for number, part in enumerate(value):
+            yield from _leaves(part, part_kind, f"{place}.{number}")
+
+
+def _is_choice(kind: Any) -> bool:
+    """Whether a type is a choice of words, or may be one."""
+    if typing.get_origin(kind) is typing.Literal:
+        return True
+    unions = (typing.Union, types.UnionType, typing.Annotated)
+    return typing.get_origin(kind) in unions and any(_is_choice(part) for part in typing.get_args(kind))
+
+
+def measure_of(place: str) -> str:
+    """The place without numbers of items: what is pooled, such as `items.score`."""
+    return ".".join(part for part in place.split(".") if not part.isdecimal())

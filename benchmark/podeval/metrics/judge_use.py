@@ -1,0 +1,138 @@
+"""What a metric asks of a judge, and who is asked: the judge is part of the protocol, where its records lie is not.
+
+The function of a judged metric is a conversation (`podeval.judges.rounds`): it yields requests, is sent answers
+and returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from podeval.errors import BadInput, PodevalError
+from podeval.metrics.score import Result, Score
+
+if TYPE_CHECKING:
+    from podeval.judges.client import Judging
+    from podeval.judges.judge import Judge
+    from podeval.judges.prompt import Prompt
+    from podeval.judges.rounds import Conversation
+
+JUDGE, RECORDS = "judge", "records"
+"""Keywords of `compute` for a judged metric."""
+
+ARGUMENTS = {
+    JUDGE: "who judges: `MODEL@https://host/v1` (its key in the environment as `PODEVAL_JUDGE_KEY`), "
+    "`gguf:/path/model.gguf`, `transformers:REPO@COMMIT`, `records:FOLDER`, or the path of a YAML file; part of the "
+    "protocol",
+    RECORDS: "folder of the judge's raw answers, which is also what an interrupted run goes on from",
+}
+
+NO_JUDGE = (
+    "no judge is named: add judge='MODEL@https://host/v1' (command line: --judge) with its key in the environment as "
+    "PODEVAL_JUDGE_KEY, or gguf:/path/model.gguf, transformers:REPO@COMMIT, records:FOLDER, or a judge's YAML file"
+)
+
+
+@dataclass(frozen=True)
+class Asks:
+    """What a metric asks of a judge under given parameters.
+
+    Attributes:
+        prompts: those it may use.
+        sampling: what it changes in how answers are drawn, such as the temperature of a paper.
+    """
+
+    prompts: "Callable[[Mapping[str, Any]], Sequence[Prompt]]"
+    sampling: Callable[[Mapping[str, Any]], Mapping[str, Any]] = field(default=lambda _: {})
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Who judges: what names it, and where its records lie; without a name nobody does.
+
+    `refresh` says what is asked anew of what the records hold: nothing, `failed` or `all`.
+    """
+
+    judge: str = ""
+    records: str | Path | None = None
+    workers: int = 4
+    refresh: Literal["", "failed", "all"] = ""
+
+    def seat(self, asks: Asks, parameters: Mapping[str, Any]) -> "Judge | None":
+        """The judge as this metric asks it.
+
+        Raises:
+            BadInput: the name is none.
+        """
+        if not self.judge:
+            return None
+        from podeval.judges.judge import judge_named
+
+        judge = judge_named(self.judge)
+        changed = asks.sampling(parameters)
+        return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
+
+    def judging(self, asks: Asks, parameters: Mapping[str, Any]) -> "Judging | None":
+        """The judge at work, with its records; in the user's cache where no folder is named.
+
+        Raises:
+            BadInput: the name is none, or its records cannot be used.
+        """
+        judge = self.seat(asks, parameters)
+        if judge is None:
+            return None
+        from podeval.judges.client import Judging, Refresh
+
+        if self.records and judge.replays:
+            raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
+        folder = None if judge.replays else Path(self.records) if self.records else default_records()
+        anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
+        return Judging(judge, folder, workers=self.workers, refresh=anew)
+
+    def identity(self, asks: Asks | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """What of judge and prompts is part of a protocol; nothing for a metric that asks none."""
+        if asks is None:
+            return {}
+        judge = self.seat(asks, parameters)
+        return {
+            "judge": judge.described() if judge else None,
+            "prompts": [prompt.id for prompt in asks.prompts(parameters)],
+        }
+
+
+NOBODY = Bench()
+
+
+def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
+    """The same conversation, whose score says in its notes where what was shown to the judge speaks to the judge."""
+    from podeval.judges.injection import note
+
+    texts: dict[str, str] = {}
+    """By text, the input that it was first."""
+    try:
+        requests = next(conversation)
+        while True:
+            for request in requests:
+                for name, value in request.inputs.items():
+                    if isinstance(value, str):
+                        texts.setdefault(value, name)
+            try:
+                answers = yield requests
+            except PodevalError as error:
+                requests = conversation.throw(error)
+            else:
+                requests = conversation.send(answers)
+    except StopIteration as end:
+        result: Result = end.value
+    if isinstance(result, Score) and (told := note(texts)):
+        return replace(result, notes={**result.notes, **told})
+    return result
+
+
+def default_records() -> Path:
+    """Where judgements are kept unless a folder is named: `PODEVAL_CACHE`, else the user's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "judgements"

@@ -1,0 +1,213 @@
+"""A judge as a voter of the arena: which of two systems answered better in one dialogue (MTalk-Bench, section 5.1).
+
+Both orders are asked. A system wins when it is preferred in both; where the order decides, the battle is a tie, and it
+is on record which place was preferred. Dialogues are read or heard.
+
+Differs from the paper, whose judge sees one random order (`variant="mtalk"`: drawn from the seed, the dialogue and the
+two systems, so that it can be drawn again) and always names a winner. Its code passes over missing answers silently;
+here they end the battle.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from podeval.errors import BadInput
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
+from podeval.metrics.rubric_prompt import Modality
+from podeval.metrics.spoken_dialogue import SpokenDialogue
+
+Variant = Literal["default", "mtalk"]
+Side = Literal["A", "B"]
+Outcome = Literal["a", "b", "tie"]
+
+SAMPLING: dict[str, dict[str, Any]] = {"default": {}, "mtalk": {"temperature": 0.1}}
+"""What each variant changes in how answers are drawn."""
+
+
+class Choice(Answer):
+    """Why, and which."""
+
+    reason: str = Field(description="the differences that decide, with what was said or heard")
+    winner: Side
+
+    @field_validator("winner", mode="before")
+    @classmethod
+    def _letter(cls, winner: Any) -> Any:
+        """`Model A` and its like."""
+        return winner.strip().removeprefix("Model ").removeprefix("System ") if isinstance(winner, str) else winner
+
+
+_SYSTEM = (
+    "You compare two spoken dialogue systems that were given the same user turns. The order in which they appear and "
+    "the length of what they say count for nothing by themselves. You always decide for one of them."
+)
+_SOURCE = "MTalk-Bench figure 15, wording of our own"
+_TASK = """\
+
+What they are compared by:
+{focus}
+
+Say which differences decide, pointing at particular turns; then name the winner, A or B."""
+
+READ = Prompt(
+    name="battle_transcript",
+    version="1.0",
+    system=_SYSTEM,
+    template="""\
+Two systems answered the same user. Below is what was said; sounds and tones stand in square brackets or parentheses.
+
+Dialogue with system A:
+{dialogue_a}
+
+Dialogue with system B:
+{dialogue_b}
+"""
+    + _TASK,
+    answer=Choice,
+    source=_SOURCE,
+)
+
+
+@cache
+def hearing(turns: int) -> Prompt:
+    """The prompt for dialogues of so many turns that are heard."""
+    heard = "\n\n".join(
+        f"Dialogue with system {side.upper()}:\n"
+        + "\n".join(
+            f"Turn {n}, user:\n{{{side}_user_{n}}}\nTurn {n}, system:\n{{{side}_answer_{n}}}"
+            for n in range(1, turns + 1)
+        )
+        for side in ("a", "b")
+    )
+    return Prompt(
+        name=f"battle_audio_{turns}",
+        version="1.0",
+        system=_SYSTEM,
+        template="Two systems answered the same user. Listen to both dialogues in full: the words, how they are said, "
+        f"and what else can be heard.\n\n{heard}\n{_TASK}",
+        answer=Choice,
+        source=_SOURCE,
+    )
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """One order: who stood first, and who was preferred."""
+
+    first: str
+    second: str
+    winner: str
+    reason: str
+    record: str
+
+    @property
+    def place(self) -> Literal["first", "second"]:
+        """Where the winner stood."""
+        return "first" if self.winner == self.first else "second"
+
+
+@dataclass(frozen=True)
+class JudgedBattle:
+    """Two systems on one dialogue, every order that was asked."""
+
+    dialogue: str
+    dimension: str
+    capability: str | None
+    scenario: str | None
+    system_a: str
+    system_b: str
+    ballots: tuple[Ballot, ...]
+
+    @property
+    def winner(self) -> str | None:
+        """The system preferred in every order; None where the order decides."""
+        found = {ballot.winner for ballot in self.ballots}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def outcome(self) -> Outcome:
+        """`a`, `b` or `tie`."""
+        return {self.system_a: "a", self.system_b: "b", None: "tie"}[self.winner]  # type: ignore[return-value]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, a line of a log of battles."""
+        return {
+            "dialogue": self.dialogue,
+            "dimension": self.dimension,
+            "capability": self.capability,
+            "scenario": self.scenario,
+            "system_a": self.system_a,
+            "system_b": self.system_b,
+            "outcome": self.outcome,
+            "winner": self.winner,
+            "ballots": [{**vars(ballot), "place": ballot.place} for ballot in self.ballots],
+        }
+
+
+def prompts(modality: Modality) -> tuple[Prompt, ...]:
+    """Those that are used; for audio, the one for a single turn stands for all lengths."""
+    return (READ,) if modality == "transcript" else (hearing(1),)
+
+
+def battle(
+    one: SpokenDialogue,
+    other: SpokenDialogue,
+    *,
+    variant: Variant = "default",
+    modality: Modality = "transcript",
+    seed: int = 0,
+) -> Conversation[JudgedBattle]:
+    """Compare two systems on one dialogue.
+
+    Raises:
+        BadInput: the dialogues differ in what the user says, or name no two systems.
+        CannotScore: an answer is missing.
+    """
+    _require_comparable(one, other)
+    pairs = [(one, other), (other, one)]
+    if variant == "mtalk":
+        pairs = [pairs[_drawn(one, other, seed)]]
+    answers = yield [_question(first, second, modality, seed) for first, second in pairs]
+    ballots = tuple(
+        Ballot(
+            str(first.system),
+            str(second.system),
+            str(first.system if choice.winner == "A" else second.system),
+            choice.reason,
+            answer.record_id,
+        )
+        for (first, second), choice, answer in zip(pairs, values(Choice, answers), answers, strict=True)
+    )
+    return JudgedBattle(
+        one.id, one.dimension, one.capability, one.scenario, str(one.system), str(other.system), ballots
+    )
+
+
+def _question(first: SpokenDialogue, second: SpokenDialogue, modality: Modality, seed: int) -> Request:
+    if modality == "transcript":
+        texts = {"dialogue_a": first.transcript, "dialogue_b": second.transcript, "focus": first.focus}
+        return Request(READ, texts, seed)
+    return Request(hearing(len(first.turns)), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed)
+
+
+def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
+    if not one.system or not other.system or one.system == other.system:
+        raise BadInput(f"a battle on {one.id} needs two dialogues with a `system` each, and these two differing")
+    users: Sequence[list[str]] = [[turn.user for turn in dialogue.turns] for dialogue in (one, other)]
+    if one.id != other.id or users[0] != users[1]:
+        raise BadInput(f"{one.system} on {one.id} and {other.system} on {other.id} did not answer the same user turns")
+
+
+def _drawn(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
+    """0 or 1, the same whenever this battle is fought with this seed, whichever system is named first."""
+    names = sorted((str(one.system), str(other.system)))
+    bit = hashlib.sha256("\n".join([str(seed), one.id, *names]).encode()).digest()[0] & 1
+    return bit ^ (str(one.system) != names[0])

@@ -1,0 +1,192 @@
+"""Criteria and checklists written by a judge, and the file in which a person decides on each before it is used.
+
+Criteria of the sample are written from what the user says, for the whole dialogue and, where wanted, for the dialogue
+cut off at each earlier turn (MTalk-Bench, section 5.2.1 and appendix D.2); checklists from requests (PodBench). A file
+of them is YAML: every entry has a `decision`, `open` until somebody sets it to `accept` or `reject`. Wording may be
+changed and entries added. Nothing is used while anything in its file is open.
+
+Differs from MTalk-Bench in showing the judge no system's answers, so that the same criteria fit every system.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+from pydantic import BaseModel, ConfigDict, Field
+
+from podeval.errors import BadInput
+from podeval.judges.answer_model import Answer
+from podeval.judges.client import Request
+from podeval.judges.prompt import Prompt
+from podeval.judges.rounds import Conversation, values
+from podeval.metrics.checklists import derive
+from podeval.metrics.citations import letters
+from podeval.metrics.spoken_dialogue import CAPABILITIES, DIMENSION, GENERAL, SpokenDialogue
+from podeval.text.podcast_request import PodcastRequest
+
+FEWEST, MOST = 3, 5
+"""Criteria written for a sample; with the four standing ones they are the paper's seven to nine."""
+
+_ABOUT = {
+    "semantic": "what is meant: references, instructions, memory over turns, reasoning",
+    "paralinguistic": "how the user speaks: feeling, tone, pace, hesitation, and whether the answers take it up",
+    "ambient": "the sounds around the user, and whether the answers take them into account",
+}
+
+
+class WrittenCriterion(Answer):
+    """One criterion."""
+
+    criterion: str = Field(min_length=10, description="one sentence that is true or false of the system's answers")
+
+
+class WrittenCriteria(Answer):
+    """Criteria for one dialogue."""
+
+    criteria: list[WrittenCriterion] = Field(min_length=FEWEST, max_length=MOST)
+
+
+WRITE = Prompt(
+    name="sample_criteria",
+    version="1.0",
+    system=(
+        "You write marking schemes for spoken dialogue systems: criteria that two markers who have never met would "
+        "decide in the same way."
+    ),
+    template="""\
+A user says this to a system that answers each turn in speech; sounds and tones stand in brackets. What the system \
+answers is not known yet.
+{user_turns}
+
+The criteria are about:
+{aim}
+
+Criteria that exist already, for every dialogue; do not repeat them:
+{existing}
+
+Write 3 to 5 further criteria for the system's answers to this user. Each
+- is one sentence that is either met or not, and can be decided from the answers alone;
+- names what in this dialogue it is about (which turn, which word, which sound, which feeling);
+- asks for one thing only, and leaves no room for taste.""",
+    answer=WrittenCriteria,
+    source="MTalk-Bench section 5.2.1 and appendix C.2.2; the paper prints no prompt",
+)
+
+
+class Entry(BaseModel):
+    """A criterion or requirement, and what a person decided about it."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str = Field(min_length=1)
+    kind: Literal["explicit", "implied"] | None = None
+    decision: Literal["open", "accept", "reject"] = "open"
+
+
+class Item(BaseModel):
+    """What was written for a dialogue, or for it cut off at a turn, or for a request."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    turn: int | None = None
+    entries: list[Entry]
+
+
+class Review(BaseModel):
+    """A review file."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["rubrics", "checklists"]
+    judge: str
+    prompt: str
+    items: list[Item]
+
+    @property
+    def open(self) -> int:
+        """Entries nobody has decided on."""
+        return sum(entry.decision == "open" for item in self.items for entry in item.entries)
+
+    def accepted(self, name: str, turn: int | None = None) -> list[Entry] | None:
+        """What was accepted for a dialogue or request; None where the file has nothing for it.
+
+        Raises:
+            BadInput: somebody still has to decide.
+        """
+        if self.open:
+            raise BadInput(f"{self.open} entries of the review are open; set each decision to accept or reject first")
+        found = [item for item in self.items if (item.id, item.turn) == (name, turn)]
+        return [entry for item in found for entry in item.entries if entry.decision == "accept"] if found else None
+
+
+def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[Item]:
+    """Ask for the criteria of a dialogue, or of the dialogue cut off at a turn."""
+    turns = dialogue.turns if turn is None else dialogue.turns[:turn]
+    said = "\n".join(
+        f"Turn {number}: {exchange.user}{''.join(f' [{tag}]' for tag in exchange.user_tags)}"
+        for number, exchange in enumerate(turns, 1)
+    )
+    existing = [*GENERAL[dialogue.dimension], *DIMENSION[dialogue.dimension]]
+    capability = CAPABILITIES.get(dialogue.capability or "")
+    aim = _ABOUT[dialogue.dimension] + (f"; in particular {capability}" if capability else "")
+    inputs = {"user_turns": said, "aim": aim, "existing": "\n".join(existing)}
+    answers = yield [Request(WRITE, inputs, seed, check=_new(existing))]
+    found = values(WrittenCriteria, answers)[0].criteria
+    return Item(id=dialogue.id, turn=turn, entries=[Entry(text=one.criterion) for one in found])
+
+
+def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[Item]:
+    """Ask for the checklist of a request."""
+    found = yield from derive(request, seed=seed)
+    return Item(id=name, entries=[Entry(text=one.requirement, kind=one.kind) for one in found])
+
+
+def _new(existing: Sequence[str]) -> Callable[[Any], None]:
+    known = {letters(text) for text in existing}
+
+    def check(answer: Any) -> None:
+        texts = [letters(one.criterion) for one in answer.criteria]
+        if len(set(texts)) < len(texts) or known & set(texts):
+            raise ValueError("a criterion stands there twice, or exists already; write different ones")
+
+    return check
+
+
+_HEADER = """\
+# Written by a judge. Nothing here is used until a person has set every `decision` to accept or reject.
+# The wording of an entry may be changed, and entries may be added.
+"""
+
+
+def save_review(review: Review, path: Path) -> None:
+    """Write a review file.
+
+    Raises:
+        BadInput: there is a file already, in which somebody may have decided things.
+    """
+    import yaml
+
+    if path.exists():
+        raise BadInput(f"{path} exists, and may hold a person's decisions; choose another name or move it away")
+    data = review.model_dump(exclude_none=True)
+    path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
+
+
+def load_review(path: Path) -> Review:
+    """Read a review file.
+
+    Raises:
+        BadInput: it is none; says where.
+    """
+    import yaml
+
+    try:
+        return Review.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise BadInput(f"{path} cannot be read as a review file: {str(error).splitlines()[0]}") from None
+    except pydantic.ValidationError as error:
+        raise BadInput(f"{path} is no review file: {'; '.join(_places(error))}") from None
+
+
+def _places(error: pydantic.ValidationError) -> Iterator[str]:
+    for problem in error.errors(include_url=False)[:3]:
+        yield f"{'.'.join(map(str, problem['loc'])) or 'the file'}: {problem['msg']}"

@@ -1,0 +1,212 @@
+"""The metric Spaces: their scripts and cards, made from the declarations, and installed for offline use.
+
+`evaluate.load("podeval/<name>")` looks on the Hub and then, on any failure, for the newest copy under
+`evaluate`'s module cache. `install` puts the packaged scripts there, so that the same call works without network.
+"""
+
+import shutil
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from podeval import __version__
+from podeval.hub_sources import hub_source
+from podeval.metrics.catalogue import all_metrics
+from podeval.metrics.declaration import Metric
+from podeval.metrics.description import arguments, facts, own_profile
+from podeval.models.card import PROFILES
+
+EMOJI = {
+    "script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️", "efficiency": "⏱️", "semantics": "🎼",
+    "expressiveness": "🎭", "dialogue": "💬", "human": "👂",
+}  # fmt: skip
+_PREDICTION = {
+    "system": '"aria"',
+    "recording": '"episode.wav"',
+    "text": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it."',
+    "passage": '"So, why is the sea salty? Rivers carry salt, and the sea keeps it. " * 20',
+    "generation_log": '{"wall_seconds": 12.5, "audio_seconds": 61.0}',
+    "script": '"Host 1: So, why is the sea salty?\\nHost 2: Rivers carry salt, and the sea keeps it."',
+    "dialogue": '{"turns": [{"user": "When does the train leave?", "answer": "At nine, from platform two."}]}',
+}
+_REFERENCE = {
+    "reference_text": '"Why is the sea salty?"',
+    "reference_voices": '"voice.wav"',
+    "reference_script": '"Host 1: Today we talk about the sea.\\nHost 2: It is salty."',
+    "request": '"A short podcast for two hosts on why the sea is salty."',
+    "reference_votes": '[{"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}]',
+    "reference_marks": '[{"rater": "p1", "page": "Arts", "stimulus": s, "value": v} for s, v in '
+    '(("aria", 70), ("HQ", 90), ("LQ", 5))]',
+    "reference_answers": '[{"rater": "p1", "item": "Arts", "system": "aria", "question": "quality", "mark": 4, '
+    '"reason": "clear"}]',
+}
+_JUDGE = 'judge="judge.yaml"'
+
+
+def install() -> dict[str, Path]:
+    """Copy every metric's script into the module cache of `evaluate`; where each went, by name.
+
+    `evaluate` takes the copy with the newest script, so installing again wins over what an older version left.
+    """
+    from evaluate.config import HF_MODULES_CACHE
+    from evaluate.loading import files_to_hash, init_dynamic_modules
+
+    init_dynamic_modules()
+    installed = {}
+    for metric in all_metrics():
+        script = hub_source("hf_metrics") / metric.name / f"{metric.name}.py"
+        parent = Path(HF_MODULES_CACHE) / "evaluate_modules" / "metrics" / f"podeval--{metric.name}"
+        folder = parent / files_to_hash([str(script)])
+        folder.mkdir(parents=True, exist_ok=True)
+        for package in (parent.parent, parent, folder):
+            (package / "__init__.py").touch()
+        shutil.copyfile(script, folder / script.name)
+        installed[metric.name] = folder / script.name
+    return installed
+
+
+def sources(metric: Metric) -> dict[str, str]:
+    """The files of a metric's Space, by name."""
+    return {
+        f"{metric.name}.py": script(metric),
+        "README.md": card(metric),
+        "requirements.txt": f"podeval{extras(metric)}=={__version__}\n",
+        "app.py": app(metric),
+        "index.html": front_page(metric),
+    }
+
+
+def extras(metric: Metric) -> str:
+    """The extra a metric's models come with."""
+    return f"[{own_profile(metric)}]" if metric.needs else ""
+
+
+def script(metric: Metric) -> str:
+    """What `evaluate` loads: the module, made by the package.
+
+    Where podeval is not installed, `evaluate` tells to install what stands after `From:`.
+    """
+    name = metric.name.title().replace("_", "")
+    return (
+        f'"""{metric.title} as a module of `evaluate`; the code is in the package podeval."""\n\n'
+        f"from podeval.metrics.evaluate_module import module  # From: podeval{extras(metric)}\n\n"
+        f'{name} = module("{metric.name}")\n'
+    )
+
+
+def app(metric: Metric) -> str:
+    """A page to try the metric on one file, for whoever runs the Space with `sdk: gradio`."""
+    return (
+        f'"""Try {metric.title} on one file: `pip install podeval{extras(metric)} gradio`, then `python app.py`."""\n\n'
+        "from podeval.metrics.demo_page import page\n\n"
+        f'demo = page("{metric.name}")\n\n'
+        'if __name__ == "__main__":\n'
+        "    demo.launch()\n"
+    )
+
+
+def front_page(metric: Metric) -> str:
+    """What a visitor of the static Space sees: what the metric says and how to call it."""
+    title, about = escape(metric.title), escape(metric.about)
+    return (
+        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title} · podeval</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<style>:root { color-scheme: light dark } pre { overflow-x: auto }"
+        " body { font: 1rem/1.5 system-ui; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }</style>\n"
+        f"<h1>{title}</h1>\n<p>{about}</p>\n<pre><code>{escape(example(metric))}</code></pre>\n"
+        f'<p><a href="https://huggingface.co/spaces/podeval/{metric.name}/blob/main/README.md">The metric card</a> '
+        "says how it is computed, from what, and what it refuses.</p>\n</html>\n"
+    )
+
+
+def card(metric: Metric) -> str:
+    """The metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
+    known = facts(metric)
+    parts = [
+        f"# {metric.title}\n\n{metric.documentation}",
+        "## How to use\n\n" + _use(metric),
+        "## Arguments of `compute`\n\n" + _arguments(metric),
+    ]
+    parts.append(
+        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(known)) + f"\n\n{RESULT}"
+    )
+    if metric.needs:
+        rows = [
+            (f"`{profile}`", job.replace("_", " "), model or "none in this version: items are unscored")
+            for profile, jobs in known["models"].items()
+            for job, model in jobs.items()
+        ]
+        parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
+    parts.append(
+        f"## Origin\n\nPaper: {metric.paper}. Version {metric.version} of the metric, made from its declaration "
+        "in podeval, the benchmark for long-form spoken audio made by machines. Licence of the code: Apache-2.0."
+    )
+    return _front_matter(metric) + "\n" + "\n\n".join(part.rstrip() for part in parts) + "\n"
+
+
+RESULT = """\
+The dict that `compute` returns holds these keys (mean over the scored items), and always:
+
+- `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
+- `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
+- `items`: of each item its values and notes, or `reason` and `cause` (`system` or `ours`).
+- `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""
+
+
+def _front_matter(metric: Metric) -> str:
+    return (
+        f"---\ntitle: {metric.title}\nemoji: {EMOJI[metric.dimension.partition('.')[0]]}\ncolorFrom: indigo\n"
+        "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
+        f"- podeval\ndescription: >-\n  {metric.about}\n---\n"
+    )
+
+
+def _use(metric: Metric) -> str:
+    """Installation, and the example."""
+    commands = [f"pip install 'podeval{extras(metric)}'"]
+    if metric.asks:
+        hears = "hears: true\\n" if metric.inputs[0] == "recording" else ""
+        commands.append(
+            f"printf 'backend: endpoint\\nmodel: NAME\\nendpoint: https://host/v1\\n{hears}' > judge.yaml"
+            "  # key: PODEVAL_JUDGE_KEY"
+        )
+    if metric.needs:
+        commands.append(f"podeval models install --profile {own_profile(metric)}")
+    commands.append("podeval metrics install  # optional: the example then needs no network")
+    shell = "\n".join(commands)
+    return f"```bash\n{shell}\n```\n\n```python\n{example(metric)}```"
+
+
+def example(metric: Metric) -> str:
+    """A call that runs as it stands, given the files it names."""
+    lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
+    call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
+    if metric.reference:
+        call += f", references=[{_REFERENCE[metric.reference]}]"
+    if metric.asks:
+        call += f", {_JUDGE}"
+    if own_profile(metric) != PROFILES[0]:
+        call += f', profile="{own_profile(metric)}"'
+    lines += [f"result = metric.compute({call})", f'print(result["{metric.headline.name}"], result["protocol"]["id"])']
+    return "\n".join(lines) + "\n"
+
+
+def _arguments(metric: Metric) -> str:
+    rows = [(f"`{a.name}`", a.values, a.about.rstrip(".")) for a in arguments(metric)]
+    choices = ", ".join(f"`{parameter.name}`" for parameter in metric.parameters)
+    note = f"\n\nPart of the protocol, so that other choices give other protocols: {choices}." if choices else ""
+    return _table(("argument", "values, default first", "what"), rows) + note
+
+
+def _key_rows(known: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in known["keys"]]
+
+
+def _better(key: dict[str, Any]) -> str:
+    return f"{key['better']}; best: {key['ideal']}" if key["ideal"] else str(key["better"])
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -1,0 +1,272 @@
+"""A spoken dialogue under judgement: what a user said, what a system answered, and the criteria for it (MTalk-Bench).
+
+As data: `{"id", "dimension", "turns": [{"user", "answer", "user_audio", "answer_audio", "user_tags", "answer_tags"}],
+"criteria": {"general": […], "dimension": […], "sample": […]}, "turn_criteria": {"1": […]}, "capability", "scenario",
+"system"}`. Texts are transcripts, `tags` the sounds and tones in them, audio paths of files. General criteria and those
+of the dimension need not be given: podeval has its own wording of both.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from podeval.analysis import Recording
+from podeval.errors import BadInput, CannotScore
+from podeval.judges.materials import AudioClip
+
+DimensionName = Literal["semantic", "paralinguistic", "ambient"]
+Level = Literal["general", "dimension", "sample"]
+
+LEVELS: tuple[Level, ...] = ("general", "dimension", "sample")
+_LETTERS = {"s": "general", "m": "dimension", "d": "sample"}
+RATE = 16_000
+"""Of the clips a judge hears, Hz."""
+
+_CRITERION = re.compile(r"^[^\w\n]*(criteria_[smd]_\d+)(?:[^\w:：]*[:：])+\s*(\S.*)", re.MULTILINE)
+_UNDERSTOOD = "The answer is correct in its grammar and easy to understand."
+_ON_TOPIC = "The answer responds directly to what the user has just said."
+GENERAL: Mapping[DimensionName, tuple[str, str]] = {
+    "semantic": (_ON_TOPIC, _UNDERSTOOD),
+    "paralinguistic": (_ON_TOPIC, _UNDERSTOOD),
+    "ambient": ("The answer rests on what can be heard in the user's audio, and responds to it.", _UNDERSTOOD),
+}
+"""Criteria for every dialogue, by dimension."""
+
+DIMENSION: Mapping[DimensionName, tuple[str, str]] = {
+    "semantic": (
+        "What was said in earlier turns is remembered rightly and used where the present request needs it.",
+        "The answers agree with one another and with the conversation: no contradiction, no drift of meaning.",
+    ),
+    "paralinguistic": (
+        "How the user speaks (feeling, tone, pace, hesitation, other voices) is recognised rightly.",
+        "The answers adapt to how the user speaks.",
+    ),
+    "ambient": (
+        "The sounds around the user are noticed throughout the dialogue.",
+        "The answers stay appropriate however loud or changing the sounds around the user are.",
+    ),
+}
+"""Criteria of a dimension, for all its dialogues."""
+
+FOCUS: Mapping[DimensionName, str] = {
+    "semantic": (
+        "Understanding: which system better grasps what is meant over all turns, keeps instructions and history in "
+        "mind, and answers consistently and clearly."
+    ),
+    "paralinguistic": (
+        "How things are said: which system better perceives feeling, intonation, pace and other features of the voice, "
+        "and answers in a way that suits them."
+    ),
+    "ambient": (
+        "The sounds around: which system better notices noises, natural sounds and other people, and adjusts what it "
+        "says, and how, to the situation they tell of."
+    ),
+}
+"""What systems are compared by, by dimension."""
+
+CAPABILITIES: Mapping[str, str] = {
+    "understanding_and_memory": "following references and context over turns, and remembering what was said",
+    "reasoning_and_execution": "drawing right conclusions and carrying out what is asked, step by step",
+    "interaction_strategy": "leading the conversation: asking back, clarifying, correcting, keeping to the goal",
+    "security_assessment": "recognising what is harmful, private or untrue, and answering safely",
+    "pragmatics_and_culture": "grasping what is implied, irony and politeness, and what a culture takes for granted",
+    "paralinguistic_comprehension": "recognising feeling, tone and manner of speaking, and who is speaking",
+    "paralinguistic_generation": "speaking with the feeling, tone or manner that is asked for or called for",
+    "ambient_sound_perception": "drawing on sounds around the user for what to say",
+    "multi_party_interaction": "keeping several speakers apart, and knowing when and to whom to speak",
+}
+"""What a capability of MTalk-Bench means, in our words."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that is met or not; `id` as the paper numbers them, `criteria_s_1`."""
+
+    id: str
+    text: str
+
+    @property
+    def level(self) -> Level:
+        """general, dimension or sample, by the letter of its id."""
+        return next(level for level in LEVELS if level == _LETTERS[self.id.split("_")[1]])
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One turn: what the user says and what the system answers."""
+
+    user: str = ""
+    answer: str = ""
+    user_audio: Path | None = None
+    answer_audio: Path | None = None
+    user_tags: tuple[str, ...] = ()
+    answer_tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SpokenDialogue:
+    """All turns, the criteria for the whole, and those written for it cut off at a turn."""
+
+    id: str
+    dimension: DimensionName
+    turns: tuple[Exchange, ...]
+    criteria: tuple[Criterion, ...]
+    turn_criteria: Mapping[int, tuple[Criterion, ...]] = field(default_factory=dict)
+    capability: str | None = None
+    scenario: str | None = None
+    system: str | None = None
+
+    def until(self, turn: int) -> "SpokenDialogue":
+        """The dialogue cut off after this turn, from 1, with what was written for that: no criteria of the whole."""
+        kept = tuple(criterion for criterion in self.criteria if criterion.level != "sample")
+        return replace(self, turns=self.turns[:turn], criteria=(*kept, *self.turn_criteria.get(turn, ())))
+
+    @property
+    def transcript(self) -> str:
+        """Turn by turn, with sounds and tones in square brackets.
+
+        Raises:
+            CannotScore: an answer has no words.
+        """
+        return "\n".join(_written(number, turn) for number, turn in enumerate(self.turns, 1))
+
+    @property
+    def focus(self) -> str:
+        """What systems are compared by in this dialogue."""
+        meaning = CAPABILITIES.get(self.capability or "")
+        return FOCUS[self.dimension] + (f"\nIn particular: {meaning}." if meaning else "")
+
+    def clips(self, prefix: str = "") -> dict[str, AudioClip]:
+        """What is heard, by `user_1`, `answer_1` and so on, each name with the prefix.
+
+        Raises:
+            CannotScore: an answer has no audio, or it cannot be heard.
+            BadInput: a user's turn has no audio.
+        """
+        found = {}
+        for number, turn in enumerate(self.turns, 1):
+            if turn.user_audio is None:
+                raise BadInput(f"{self.id}, turn {number}: user_audio is missing, which a judge of audio has to hear")
+            if turn.answer_audio is None:
+                raise CannotScore(f"{self.id}, turn {number}: the system's answer has no audio")
+            found[f"{prefix}user_{number}"] = _clip(turn.user_audio)
+            try:
+                found[f"{prefix}answer_{number}"] = _clip(turn.answer_audio)
+            except BadInput as refusal:
+                raise CannotScore(f"{self.id}, turn {number}: {refusal}") from None
+        return found
+
+    @classmethod
+    def parse(cls, source: "str | Mapping[str, Any] | SpokenDialogue") -> "SpokenDialogue":
+        """A dialogue from JSON or data.
+
+        Raises:
+            BadInput: not JSON, no turns, an unknown dimension, or criteria in no known form; says where.
+        """
+        if isinstance(source, SpokenDialogue):
+            return source
+        data = _read(source) if isinstance(source, str) else source
+        name = str(data.get("id") or "dialogue")
+        dimension = data.get("dimension", "semantic")
+        if dimension not in FOCUS:
+            raise BadInput(f"{name}: the dimension is one of {', '.join(FOCUS)}, not {dimension!r}")
+        turns = data.get("turns")
+        if not isinstance(turns, Sequence) or isinstance(turns, str) or not turns:
+            raise BadInput(f"{name}: a spoken dialogue needs its `turns`, each with `user` and `answer`")
+        written = data.get("turn_criteria") or {}
+        if not isinstance(written, Mapping) or not all(str(turn).isdigit() for turn in written):
+            raise BadInput(f'{name}: turn_criteria is an object of lists by number of the turn, such as {{"1": [...]}}')
+        return cls(
+            id=name,
+            dimension=dimension,
+            turns=tuple(_exchange(name, number, turn) for number, turn in enumerate(turns, 1)),
+            criteria=_all_criteria(name, dimension, data.get("criteria") or {}),
+            turn_criteria={int(turn): criteria(name, "sample", texts) for turn, texts in written.items()},
+            capability=_text_or_none(data.get("capability")),
+            scenario=_text_or_none(data.get("scenario")),
+            system=_text_or_none(data.get("system")),
+        )
+
+
+def criteria(name: str, level: Level, texts: Any) -> tuple[Criterion, ...]:
+    """Criteria of one level from a list of texts, numbered from 1.
+
+    Raises:
+        BadInput: not a list of texts.
+    """
+    if not isinstance(texts, Sequence) or isinstance(texts, str) or not all(isinstance(t, str) and t for t in texts):
+        raise BadInput(f"{name}: the {level} criteria are a list of texts")
+    letter = next(letter for letter, found in _LETTERS.items() if found == level)
+    return tuple(Criterion(f"criteria_{letter}_{number}", text) for number, text in enumerate(texts, 1))
+
+
+def criteria_in(prompt: str) -> tuple[Criterion, ...]:
+    """The criteria that a rubric prompt of MTalk-Bench lists, as `- criteria_d_1: …`."""
+    lines = ((match[1], match[2].strip()) for match in _CRITERION.finditer(prompt))
+    listed = {name: text for name, text in lines if not re.fullmatch(r"[01],?", text)}
+    return tuple(Criterion(name, text) for name, text in listed.items())
+
+
+def _all_criteria(name: str, dimension: DimensionName, found: Any) -> tuple[Criterion, ...]:
+    if isinstance(found, str):
+        read = criteria_in(found)
+        if not read:
+            raise BadInput(f"{name}: no line of the criteria begins with criteria_s_1, criteria_m_1 or criteria_d_1")
+        return (*_standard(dimension, {criterion.level for criterion in read}), *read)
+    if not isinstance(found, Mapping) or found.keys() - set(LEVELS):
+        raise BadInput(f"{name}: criteria are an object of lists under {', '.join(LEVELS)}")
+    given = [criterion for level in LEVELS if found.get(level) for criterion in criteria(name, level, found[level])]
+    return (*_standard(dimension, {criterion.level for criterion in given}), *given)
+
+
+def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criterion]:
+    """General criteria and those of the dimension, where a dialogue brings none of its own."""
+    if "general" not in present:
+        yield from criteria("", "general", GENERAL[dimension])
+    if "dimension" not in present:
+        yield from criteria("", "dimension", DIMENSION[dimension])
+
+
+def _exchange(name: str, number: int, turn: Any) -> Exchange:
+    if not isinstance(turn, Mapping):
+        raise BadInput(f"{name}, turn {number}: a turn is an object with `user` and `answer`")
+    for key in ("user", "answer"):
+        if not isinstance(turn.get(key) or "", str):
+            raise BadInput(f"{name}, turn {number}: {key} is a transcript")
+    return Exchange(
+        user=turn.get("user") or "",
+        answer=turn.get("answer") or "",
+        user_audio=Path(turn["user_audio"]) if turn.get("user_audio") else None,
+        answer_audio=Path(turn["answer_audio"]) if turn.get("answer_audio") else None,
+        user_tags=tuple(map(str, turn.get("user_tags") or ())),
+        answer_tags=tuple(map(str, turn.get("answer_tags") or ())),
+    )
+
+
+def _written(number: int, turn: Exchange) -> str:
+    if not turn.answer.strip():
+        raise CannotScore(f"the system's answer of turn {number} has no words to read")
+    heard = "".join(f" [{tag}]" for tag in turn.user_tags)
+    spoken = "".join(f" [{tag}]" for tag in turn.answer_tags)
+    return f"Turn {number}, user: {turn.user}{heard}\nTurn {number}, system: {turn.answer}{spoken}"
+
+
+def _clip(path: Path) -> AudioClip:
+    return AudioClip(Recording.open(path, allow_upsampling=True).mono(RATE), RATE)
+
+
+def _read(text: str) -> Mapping[str, Any]:
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise BadInput(f"a spoken dialogue is JSON, and this is not ({error})") from None
+    if not isinstance(data, Mapping):
+        raise BadInput("a spoken dialogue is an object with `turns`")
+    return data
+
+
+def _text_or_none(found: Any) -> str | None:
+    return str(found) if found else None

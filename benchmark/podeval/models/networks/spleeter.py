@@ -1,0 +1,201 @@
+"""Spleeter, 2 stems: speech apart from music and everything else.
+
+Two U-Nets look at the magnitudes of the mix below 11 kHz and estimate those of the vocals and of the accompaniment.
+The share of each in a bin is its estimate squared over the sum of both squares; the stems are the mix times these
+shares, with the phase of the mix, so that they add up to it.
+Source: Hennequin et al., "Spleeter: a fast and efficient music source separation tool with pre-trained models",
+JOSS 2020; the U-Net is that of Jansson et al., ISMIR 2017. It was trained on songs.
+
+As there, spectra are 4096 samples every 1024 under a Hann window, at 44.1 kHz, the first of them over the 4096 zeros
+before the recording, and every 512 spectra (11.9 s) are one input, independent of the next. Differs in two choices:
+- The networks do not see above 11 kHz. There, each spectrum is shared out by its mean share below (Spleeter's
+  mask extension "average"); Spleeter's default silences both stems above 11 kHz, and their sum is not the mix.
+- A single channel is given as two equal ones, and gets the mean of their shares.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from podeval import progress
+from podeval.audio.sample_buffer import MEMORY_BYTES, SampleBuffer
+from podeval.errors import CannotScore
+from podeval.models.interfaces import Samples, Separator
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+RATE = 44_100
+"""Rate the networks were trained at, Hz."""
+
+FRAME = 4096
+HOP = 1024
+BINS = FRAME // 2 + 1
+SEGMENT = 512
+"""Spectra in one input of the networks; `SEGMENT * HOP` samples are 11.9 s."""
+
+SEEN_BINS = 1024
+"""Bins the networks look at: 0 to 11 kHz."""
+
+_BLOCK = SEGMENT * HOP
+_OVERLAP = FRAME - HOP
+_LEVELS = 6
+_LEAK = 0.2
+_BATCH_NORM_EPSILON = 1e-3
+# Where both networks hear nothing, each stem gets half.
+_SHARE_EPSILON = 1e-10
+# Squared Hann windows a quarter of their length apart add up to 3/2.
+_WINDOW_GAIN = 2 / 3
+# TensorFlow's "same" padding for a kernel of 5 at stride 2 on an even length, before and after.
+_BEFORE, _AFTER = 1, 2
+
+
+class Spleeter(Separator):
+    """A separator.
+
+    Args:
+        files: `vocals.ckpt` and `accompaniment.ckpt`, the weights of the two networks.
+    """
+
+    def __init__(self, files: dict[str, Path]) -> None:
+        self._vocals = _read(files["vocals.ckpt"])
+        self._accompaniment = _read(files["accompaniment.ckpt"])
+
+    def separate(self, samples: Samples) -> tuple[Samples, Samples]:
+        """Speech and accompaniment; their sum is the input, within float32 rounding.
+
+        Works through the recording 11.9 s at a time; the memory used does not grow with its length.
+
+        Args:
+            samples: `(frames, 1)` or `(frames, 2)` at 44.1 kHz, float32, finite; may be a memmap.
+
+        Returns:
+            Two arrays of the shape of `samples`; memmaps of temporary files where they are large.
+
+        Raises:
+            CannotScore: there are other than one or two channels.
+        """
+        import torch
+
+        if samples.ndim != 2 or samples.shape[1] not in (1, 2):
+            raise CannotScore(
+                "speech and music can be separated in recordings of one or two channels, given as "
+                f"(frames, channels), not in an array of shape {samples.shape}; mix it down to stereo or mono"
+            )
+        frames, channels = samples.shape
+        # Both together fill as much memory as one array may.
+        stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
+        with torch.inference_mode():
+            tail = torch.zeros(2, channels, _OVERLAP)
+            for start in range(-FRAME, frames, _BLOCK):
+                spectra = _analyse(_stretch(samples, start, start + _BLOCK + _OVERLAP))
+                share = self.speech_share(spectra.abs())
+                block, tail = _synthesise(torch.stack([share * spectra, (1 - share) * spectra]), tail)
+                for stem, found in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
+                    stem.append(found.T.numpy())
+                progress.report("separating", min(start + _BLOCK, frames) / RATE, frames / RATE)
+        return stems[0].finish(), stems[1].finish()
+
+    def speech_share(self, magnitudes: Tensor) -> Tensor:
+        """How much of the mix is speech, 0..1, bin by bin.
+
+        Args:
+            magnitudes: of the mix, `(1 or 2 channels, SEGMENT, BINS)`.
+
+        Returns:
+            Shares, of the same shape. The accompaniment's are what they leave to 1.
+        """
+        import torch
+
+        seen = magnitudes[..., :SEEN_BINS].expand(2, -1, -1)
+        speech = _estimate(self._vocals, seen).square()
+        rest = _estimate(self._accompaniment, seen).square()
+        share = (speech + _SHARE_EPSILON / 2) / (speech + rest + _SHARE_EPSILON)
+        if len(magnitudes) == 1:
+            share = share.mean(dim=0, keepdim=True)
+        above = share.mean(dim=-1, keepdim=True).expand(-1, -1, BINS - SEEN_BINS)
+        return torch.cat([share, above], dim=-1)
+
+
+def _read(path: Path) -> Weights:
+    """The tensors of a checkpoint, which holds them as pickled NumPy arrays."""
+    import torch
+
+    arrays: list[Any] = [
+        (np._core.multiarray._reconstruct, "numpy.core.multiarray._reconstruct"),  # type: ignore[attr-defined]
+        np.ndarray,
+        np.dtype,
+        np.dtypes.Float32DType,
+    ]
+    with torch.serialization.safe_globals(arrays):
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    return {name: torch.from_numpy(array) for name, array in state.items()}
+
+
+def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
+    """One network: magnitudes of a source from those of the mix, both `(2, SEGMENT, SEEN_BINS)`.
+
+    Six convolutions halve time and frequency, six transposed ones double them again, each but the first next to
+    what came out of the convolution of its size; a last convolution gives a mask.
+    """
+    import torch
+    import torch.nn.functional as nn
+
+    def normalise(values: Tensor, layer: str) -> Tensor:
+        mean, variance, scale, shift = (
+            weights[f"{layer}.{name}"] for name in ("running_mean", "running_var", "weight", "bias")
+        )
+        return nn.batch_norm(values, mean, variance, scale, shift, eps=_BATCH_NORM_EPSILON)
+
+    values = magnitudes.unsqueeze(0)
+    down: list[Tensor] = []
+    for level in range(1, _LEVELS + 1):
+        if down:
+            values = nn.leaky_relu(normalise(down[-1], f"down{level - 1}_act.0"), _LEAK)
+        layer = f"down{level}_conv.1"
+        padded = nn.pad(values, (_BEFORE, _AFTER, _BEFORE, _AFTER))
+        down.append(nn.conv2d(padded, weights[f"{layer}.weight"], weights[f"{layer}.bias"], stride=2))
+    values = down.pop()
+    for level in range(1, _LEVELS + 1):
+        if level > 1:
+            values = torch.cat([down.pop(), values], dim=1)
+        layer = f"up{level}"
+        values = nn.conv_transpose2d(values, weights[f"{layer}.0.weight"], weights[f"{layer}.0.bias"], stride=2)
+        values = normalise(nn.relu(values[..., _BEFORE:-_AFTER, _BEFORE:-_AFTER]), f"{layer}.3")
+    mask = nn.conv2d(values, weights["up7.0.weight"], weights["up7.0.bias"], padding=3, dilation=2)
+    return torch.sigmoid(mask[0]) * magnitudes
+
+
+def _stretch(samples: Samples, start: int, end: int) -> Tensor:
+    """Samples `start` to `end` as `(channels, frames)`, zeros where the recording has none."""
+    import torch
+
+    inside = np.array(samples[max(start, 0) : end].T, dtype=np.float32, order="C")
+    before = max(-start, 0)
+    stretch = torch.zeros(len(inside), end - start)
+    stretch[:, before : before + inside.shape[1]] = torch.from_numpy(inside)
+    return stretch
+
+
+def _analyse(stretch: Tensor) -> Tensor:
+    """Spectra, `(channels, SEGMENT, BINS)`, of `(channels, SEGMENT * HOP + FRAME - HOP)` samples."""
+    import torch
+
+    spectra: Tensor = torch.fft.rfft(stretch.unfold(-1, FRAME, HOP) * torch.hann_window(FRAME))
+    return spectra
+
+
+def _synthesise(spectra: Tensor, tail: Tensor) -> tuple[Tensor, Tensor]:
+    """Overlap-add of `(..., SEGMENT, BINS)`, begun with the tail of the segment before: samples, and the new tail."""
+    import torch
+
+    pieces = torch.fft.irfft(spectra, n=FRAME) * (torch.hann_window(FRAME) * _WINDOW_GAIN)
+    joined = torch.nn.functional.pad(tail, (0, _BLOCK))
+    for at in range(0, FRAME, HOP):
+        joined[..., at : at + _BLOCK] += pieces[..., at : at + HOP].flatten(-2)
+    return joined[..., :_BLOCK], joined[..., _BLOCK:]

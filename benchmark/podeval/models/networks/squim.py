@@ -1,0 +1,170 @@
+"""SQUIM's estimate of wide-band PESQ: the objective model of torchaudio, with the weights its authors publish.
+
+A convolution over the waveform, a dual-path recurrent network (DPRNN) and, for PESQ, one transformer layer, a pooling
+over time and two dense layers. Written here in torch from the published architecture (Kumar et al., ICASSP 2023,
+and torchaudio's `squim_objective_base`), not imported: torchaudio cannot be loaded beside a build of torch it was
+not made for, and where it is installed all the same transformers fails with it. Equal to torchaudio's own network
+within 1e-5 (tests/models/test_squim.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podeval import progress
+from podeval.models.checkpoint import not_the_weights, part
+from podeval.models.device import device
+from podeval.models.interfaces import Samples, WindowScorer
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    Weights = dict[str, Tensor]
+
+_WEIGHTS = "squim_objective_dns2020.pth"
+_BRANCH = "branches.1."
+"""Of the network's three answers (STOI, PESQ, SI-SDR), the one that is asked for; they are independent."""
+
+_SEGMENT = 71
+_HALF = _SEGMENT // 2
+_HEADS = 4
+_LEVEL = 20
+_NORM_EPSILON = 1e-8
+
+_LOWEST = 1.0
+# What the mapping of P.862.2 makes of the highest narrow-band score, 4.5.
+_HIGHEST = 0.999 + (4.999 - 0.999) / (1 + math.exp(-1.3669 * 4.5 + 3.8224))
+
+Step = Callable[["Tensor"], "Tensor"]
+
+
+class Squim(WindowScorer):
+    """A PESQ estimator.
+
+    Args:
+        files: `squim_objective_dns2020.pth`.
+        batch: windows that are worked on at once.
+    """
+
+    def __init__(self, files: dict[str, Path], batch: int = 8) -> None:
+        import torch
+
+        weights = torch.load(files[_WEIGHTS], map_location=device(), weights_only=True)
+        try:
+            self._encoder: Tensor = weights["encoder.conv1d.weight"]
+            self._dual_path = _dual_path(part(weights, "dprnn."))
+            self._answer = _answer(part(weights, _BRANCH))
+        except (KeyError, RuntimeError) as error:
+            raise not_the_weights(_WEIGHTS, "SQUIM's objective model", error) from error
+        self._batch = batch
+
+    def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
+        """Estimated PESQ of each window, 1 to 4.64, shape (windows,); windows of equal length share a batch.
+
+        Args:
+            windows: mono speech at 16 kHz, none of them digital silence: the network divides by their level.
+        """
+        import torch
+
+        found = np.empty(len(windows), dtype=np.float32)
+        order = sorted(range(len(windows)), key=lambda index: len(windows[index]))
+        done = 0
+        with torch.inference_mode():
+            for _, same_length in groupby(order, key=lambda index: len(windows[index])):
+                indices = list(same_length)
+                for first in range(0, len(indices), self._batch):
+                    batch = indices[first : first + self._batch]
+                    stacked = torch.from_numpy(np.stack([windows[index] for index in batch]))
+                    found[batch] = self._estimate(stacked.to(self._encoder.device)).cpu().numpy()
+                    done += len(batch)
+                    progress.report("estimating PESQ", done, len(windows))
+        return found
+
+    def _estimate(self, samples: Tensor) -> Tensor:
+        """PESQ, (windows,), from samples, (windows, frames)."""
+        import torch.nn.functional as nn
+
+        levelled = samples / (samples.square().mean(dim=1, keepdim=True).sqrt() * _LEVEL)
+        stride = self._encoder.shape[-1] // 2
+        features = nn.relu(nn.conv1d(levelled.unsqueeze(1), self._encoder, stride=stride))
+        return self._answer(self._dual_path(features))
+
+
+def _dual_path(weights: Weights) -> Step:
+    """From features (windows, channels, frames) to (windows, frames, dimensions).
+
+    The frames are cut into half-overlapping segments; recurrent networks run in turn along each segment and across
+    the segments, and the overlapping halves are added up again.
+    """
+    import torch
+    import torch.nn.functional as nn
+
+    blocks = sum(name.startswith("row_norm.") and name.endswith(".weight") for name in weights)
+    along = [_recurrent(part(weights, f"row_rnn.{block}.")) for block in range(blocks)]
+    across = [_recurrent(part(weights, f"col_rnn.{block}.")) for block in range(blocks)]
+
+    def normalise(values: Tensor, layer: str) -> Tensor:
+        return nn.group_norm(values, 1, weights[f"{layer}.weight"], weights[f"{layer}.bias"], _NORM_EPSILON)
+
+    def run(features: Tensor) -> Tensor:
+        windows, channels, frames = features.shape
+        rest = _SEGMENT - (_HALF + frames % _SEGMENT) % _SEGMENT
+        padded = nn.pad(features, (_HALF, rest + _HALF))
+        halves = [part.reshape(windows, channels, -1, _SEGMENT) for part in (padded[..., :-_HALF], padded[..., _HALF:])]
+        # (windows, segments, frames of a segment, channels), the two ways of cutting taking turns.
+        values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
+        for block in range(blocks):
+            found = along[block](values.flatten(0, 1)).view_as(values)
+            values = values + normalise(found.permute(0, 3, 2, 1), f"row_norm.{block}").permute(0, 3, 2, 1)
+            turned = values.transpose(1, 2)
+            found = across[block](turned.flatten(0, 1)).view_as(turned).transpose(1, 2)
+            values = values + normalise(found.permute(0, 3, 2, 1), f"col_norm.{block}").permute(0, 3, 2, 1)
+        values = nn.prelu(
+            nn.linear(values, weights["conv.0.weight"].flatten(1), weights["conv.0.bias"]), weights["conv.1.weight"]
+        )
+        first, second = values[:, 0::2].flatten(1, 2), values[:, 1::2].flatten(1, 2)
+        return (first[:, _HALF:] + second[:, :-_HALF])[:, :frames]
+
+    return run
+
+
+def _recurrent(weights: Weights) -> Step:
+    """A bidirectional LSTM and a linear layer that brings it back to the size of its input."""
+    import torch
+    import torch.nn.functional as nn
+
+    own = part(weights, "rnn.")
+    network: Any = torch.nn.LSTM(
+        own["weight_ih_l0"].shape[1], own["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
+    )
+    network.load_state_dict(own)
+    network.eval().to(weights["proj.weight"].device)
+    return lambda values: nn.linear(network(values)[0], weights["proj.weight"], weights["proj.bias"])
+
+
+def _answer(weights: Weights) -> Step:
+    """From (windows, frames, dimensions) to an estimate within the range of PESQ, (windows,)."""
+    import torch
+    import torch.nn.functional as nn
+
+    own = part(weights, "0.")
+    wide, size = own["linear1.weight"].shape
+    layer: Any = torch.nn.TransformerEncoderLayer(size, _HEADS, wide, dropout=0.0, batch_first=True)
+    layer.load_state_dict(own)
+    layer.eval().to(weights["1.alpha"].device)
+
+    def run(values: Tensor) -> Tensor:
+        values = layer(values)
+        pooled = (values * torch.softmax(values * weights["1.alpha"], dim=1)).sum(dim=1)
+        hidden = nn.prelu(nn.linear(pooled, weights["2.0.weight"], weights["2.0.bias"]), weights["2.1.weight"])
+        score = torch.sigmoid(nn.linear(hidden, weights["2.2.weight"], weights["2.2.bias"])).squeeze(1)
+        return score * (_HIGHEST - _LOWEST) + _LOWEST
+
+    return run

@@ -1,0 +1,230 @@
+"""A backup of everything that cannot be made again: judgements, submissions, runs, and the recordings of the arena.
+
+It is made while the site and the workers go on. The database comes first, in one state of it; then the runs, what is
+made of others before what it is made of, so that nothing in the backup refers to what is not in it. Restored, it is a
+state that was; what happened later comes back from the public log and the bucket, where there are any.
+"""
+
+import io
+import json
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.errors import BadInput
+from podeval.operations.backup_database import counts, snapshot
+from podeval.operations.backup_files import Reader, Writer, new_backup
+from podeval.runs.run_folder import SUPERSEDED
+from podeval.store.database import address
+from podeval.store.secret import kept_secret
+
+DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
+"""Names in a backup: of two files and two folders."""
+
+_DERIVED = ("summary.json", "board.parquet", "items.parquet")
+_NO_RUN = re.compile(r"\.(db|secret)(-wal|-shm|-journal)?(\.before-.*)?(-wal|-shm)?$")
+"""Databases and secrets that lie with the runs: what is to be backed up of them is backed up by itself."""
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds."""
+
+    made_at: str
+    database: str
+    """`sqlite` or `postgresql`: what it was kept in."""
+    rows: dict[str, int]
+    runs: int
+    files: int
+    bytes: int
+    secret: bool
+    """Whether the service's secret is in it."""
+    audio: bool
+    """Whether recordings are in it."""
+    absent: list[str] = field(default_factory=list)
+    """Recordings of the arena that were not where the database says."""
+
+
+def back_up(
+    place: Path, database: str | Path, runs: Path | None, *, with_secret: bool = False, with_audio: bool = True
+) -> Backup:
+    """Make a backup; it is there, whole and synced, when this returns.
+
+    Args:
+        place: a new folder, or a file whose name ends in `.tar`, `.tar.gz` or `.tgz`.
+        database: a file of SQLite or an address; may be in use.
+        runs: the folder of runs, if there is one.
+        with_secret: with the secret that pseudonyms are made with: whoever has it and the database can tell which
+            pseudonym is whose. Without it, keep it elsewhere.
+        with_audio: with recordings; without, runs are restored to be read and not measured again.
+
+    Raises:
+        BadInput: there is no such database or folder, or something lies at the place.
+        StoreUnusable: the database is damaged or does not answer.
+        DiskFull: there is no backup.
+    """
+    if runs is not None and not runs.is_dir():
+        raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
+    secret = kept_secret(address(database)) if with_secret else None
+    if with_secret and secret is None:
+        raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
+    with new_backup(place) as writer, tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
+        copy = Path(folder) / DATABASE
+        made_at = datetime.now(UTC).isoformat(timespec="seconds")
+        kind = snapshot(database, copy)
+        manifest: dict[str, Any] = {
+            "made_at": made_at, "podeval": _version(), "kind": kind, "rows": counts(copy), "audio": with_audio,
+            "runs": str(runs.resolve()) if runs else "", "sounds": {}, "absent": [],
+        }  # fmt: skip
+        _add_file(writer, DATABASE, copy)
+        if secret is not None:
+            writer.add(SECRET, io.BytesIO(secret), len(secret))
+        if runs is not None:
+            for path in _files_of_runs(runs.resolve(), with_audio):
+                _add_file(writer, f"{RUNS}/{path.relative_to(runs.resolve()).as_posix()}", path)
+        if with_audio:
+            _add_sounds(writer, manifest, sounds_of(copy), runs.resolve() if runs else None)
+        writer.finish(manifest)
+    return verify(place, thoroughly=False)
+
+
+def verify(place: Path, *, thoroughly: bool = True) -> Backup:
+    """What a backup holds, after every file was compared with the manifest and the database was checked.
+
+    Args:
+        place: of the backup.
+        thoroughly: without it, only the manifest is read.
+
+    Raises:
+        BadInput: it is no backup, or not what was backed up; names the file.
+        StoreUnusable: its database is damaged.
+    """
+    with Reader(place) as reader:
+        found = described(reader)
+        if thoroughly:
+            reader.check()
+            with tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
+                copy = Path(folder) / DATABASE
+                reader.unpack(DATABASE, copy)
+                if counts(copy) != found.rows:
+                    raise BadInput(f"the database in {place} has other rows than its manifest says; take another one")
+    return found
+
+
+def described(reader: Reader) -> Backup:
+    """What the manifest of a backup says.
+
+    Raises:
+        BadInput: it lacks what every manifest has.
+    """
+    manifest = reader.manifest
+    try:
+        files = manifest["files"]
+        return Backup(
+            made_at=manifest["made_at"],
+            database=manifest["kind"],
+            rows=dict(manifest["rows"]),
+            runs=sum(name.startswith(f"{RUNS}/") and name.endswith("/run.json") for name in files),
+            files=len(files),
+            bytes=sum(entry["bytes"] for entry in files.values()),
+            secret=SECRET in files,
+            audio=bool(manifest["audio"]),
+            absent=list(manifest["absent"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"the manifest of {reader.place} is damaged ({error}); take another backup") from None
+
+
+def sounds_of(copy: Path) -> set[str]:
+    """Paths of all recordings that the arena of a file of SQLite plays."""
+    with closing(sqlite3.connect(copy)) as opened:
+        try:
+            paths = {path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")}
+            turns = [json.loads(turns) for (turns,) in opened.execute("SELECT turns FROM items")]
+        except sqlite3.OperationalError:
+            return set()  # a database of before there was an arena
+    asked = {turn.get("audio") or "" for item in turns for turn in item}
+    return {path for path in paths | asked if path and "://" not in path}
+
+
+def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
+    """All files below a folder of runs, in an order in which each comes before what it refers to."""
+
+    def kind(path: Path) -> int:
+        if path.name in _DERIVED:
+            return 0
+        return 1 if path.suffix == ".jsonl" else 3 if path.suffix[1:] in AUDIO_ENDINGS else 2
+
+    for wanted in range(4 if with_audio else 3):
+        # Looked up anew for each kind: what came meanwhile is in it before what refers to it is not.
+        for folder, folders, names in os.walk(runs):
+            folders[:] = sorted(name for name in folders if not name.startswith(".") or name == SUPERSEDED)
+            for path in (Path(folder) / name for name in sorted(names) if not name.startswith(".")):
+                if kind(path) == wanted and path.is_file() and not _NO_RUN.search(path.name):
+                    yield path
+
+
+def _add_sounds(writer: Writer, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
+    """Recordings that lie elsewhere than with the runs, each once, under the name of its path's place in the list."""
+    for number, path in enumerate(sorted(paths)):
+        source = Path(path)
+        if runs is not None and source.resolve().is_relative_to(runs):
+            continue
+        name = f"{SOUNDS}/{number:06d}{source.suffix}"
+        if _add_file(writer, name, source):
+            manifest["sounds"][path] = name
+        else:
+            manifest["absent"].append(path)
+
+
+def _add_file(writer: Writer, name: str, path: Path) -> bool:
+    """Add a file as it is now, lines up to the last whole one; False where it is gone."""
+    try:
+        file = path.open("rb")
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}; run as its owner") from error
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        if path.suffix == ".jsonl":
+            size = _whole_lines(file, size)
+        writer.add(name, file, size)
+    return True
+
+
+def _whole_lines(file: Any, size: int) -> int:
+    """The length of a file up to its last whole line: one that is being written is not in the backup."""
+    start = size
+    while start:
+        begin = max(0, start - 65_536)
+        file.seek(begin)
+        newline = file.read(start - begin).rfind(b"\n")
+        if newline >= 0:
+            start = begin + newline + 1
+            break
+        start = begin
+    file.seek(0)
+    return start
+
+
+def _beside(place: Path) -> str:
+    """Where the copy of the database lies meanwhile: on the disk of the backup, which has room for it."""
+    parent = place.absolute().parent
+    if not parent.is_dir():
+        raise BadInput(f"there is no folder {parent}; make it first")
+    return str(parent)
+
+
+def _version() -> str:
+    from podeval import __version__
+
+    return __version__

@@ -1,0 +1,265 @@
+"""A database as one file of SQLite, whatever it is kept in, and back into either kind.
+
+A file of SQLite is copied page by page in one state of it (its online backup); of PostgreSQL, the rows of every table
+are read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
+"""
+
+import contextlib
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, insert, select, text
+from sqlalchemy import Table as Described
+from sqlalchemy.exc import DBAPIError
+
+from podeval.errors import BadInput
+from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
+from podeval.store.database import Database, StoreUnusable, address, sound
+from podeval.store.files import DiskFull
+from podeval.store.pseudonyms import erase
+from podeval.store.tables import Erasure, Table
+
+_ROWS = 2_000
+"""Rows that are in memory at once."""
+
+
+def snapshot(place: str | Path, file: Path) -> str:
+    """Copy a database, in one state of it, to a new file; the kind of database it is.
+
+    Args:
+        place: a file of SQLite or an address, in use or not.
+        file: is made.
+
+    Raises:
+        BadInput: there is no such database.
+        StoreUnusable: it cannot be read, or is damaged.
+        DiskFull: the copy has no room.
+    """
+    url = address(place)
+    if url.get_backend_name() == "sqlite":
+        source = Path(str(url.database))
+        if not source.is_file():
+            raise BadInput(f"there is no database {source}; name the one that is to be backed up")
+        _copy_file(source, file)
+    else:
+        with (
+            Database(place, migrate=False) as database,
+            Database(file) as copy,
+            database.reading() as session,
+            copy.engine.execution_options(writes=True).begin() as target,
+        ):
+            _copy_rows(session.connection(), target)
+        settle(file)
+    return url.get_backend_name()
+
+
+def counts(file: Path) -> dict[str, int]:
+    """How many rows each table of a file of SQLite has.
+
+    Raises:
+        StoreUnusable: it is damaged.
+    """
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            whole = opened.execute("PRAGMA integrity_check").fetchone()[0]
+            if whole != "ok":
+                raise StoreUnusable(f"the database in {file} is damaged: {whole}")
+            names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+            tables = [name for (name,) in opened.execute(names)]
+            return {name: opened.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in tables}  # noqa: S608 - names of its own tables
+    except sqlite3.DatabaseError as error:
+        raise StoreUnusable(f"the database in {file} is damaged: {error}") from error
+
+
+def settle(file: Path) -> None:
+    """Make a file of SQLite that nobody uses one file: its log written into it."""
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as opened:
+        opened.execute("PRAGMA journal_mode = DELETE")
+
+
+def in_use(file: Path) -> bool:
+    """Whether another process has a file of SQLite open; its log is written into it where none has."""
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
+        try:
+            opened.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.OperationalError as error:
+            return "locked" in str(error)
+    return False
+
+
+def salvage(file: Path) -> tuple[dict[str, int], list[Path]]:
+    """Make a file of SQLite with a damaged log usable without what cannot be read: its rows, and where all is kept.
+
+    Args:
+        file: not in use.
+
+    Raises:
+        BadInput: there is no such file.
+        StoreUnusable: the database itself is damaged, too.
+    """
+    if not file.is_file():
+        raise BadInput(f"there is no database {file}")
+    moment, kept = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}", []
+    for path in (file.with_name(file.name + ending) for ending in ("", "-wal", "-shm")):
+        if path.exists():
+            kept.append(path.with_name(f"{path.name}.damaged-{moment}"))
+            shutil.copy2(path, kept[-1])
+    try:
+        settle(file)
+    except sqlite3.DatabaseError as error:
+        raise StoreUnusable(f"{file} cannot be salvaged ({error}); restore a backup") from error
+    return counts(file), kept
+
+
+@dataclass(frozen=True)
+class PutBack:
+    """What became of a database: rows by table, who had asked to be forgotten meanwhile, where the old one is kept."""
+
+    rows: dict[str, int]
+    forgotten: int
+    kept: Path | None
+
+
+def put_back(copy: Path, place: str | Path, *, force: bool) -> PutBack:
+    """Make a database what a copy of `snapshot` holds, its tables brought to this version.
+
+    Who asked to be forgotten since the copy was made, as far as the replaced database knows, stays forgotten.
+
+    Args:
+        copy: is changed, and gone afterwards where the database is a file.
+        place: a file of SQLite or an address; its kind need not be that of the copied one.
+        force: replace what is there; a file is kept beside under another name.
+
+    Raises:
+        BadInput: the database holds something, and it is not forced.
+        StoreUnusable: it is in use, or the copy is damaged or of a newer podeval.
+    """
+    with Database(copy) as opened:
+        wrong = sound(opened)
+    if wrong is not None:
+        raise StoreUnusable(f"the database of the backup is damaged: {wrong}; take another backup")
+    url = address(place)
+    if url.get_backend_name() == "sqlite":
+        return _into_file(copy, Path(str(url.database)), force)
+    with Database(copy) as opened:
+        return _into_server(opened, place, force)
+
+
+def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
+    forgotten, kept = 0, None
+    beside = [target.with_name(target.name + ending) for ending in ("-wal", "-shm")]
+    if target.exists():
+        try:
+            held = sum(rows for name, rows in counts(target).items() if name != "alembic_version")
+            used = in_use(target)
+        except (StoreUnusable, sqlite3.DatabaseError):
+            held, used = 1, False
+        if held and not force:
+            raise BadInput(
+                f"{target} holds votes or submissions already; name another database, or replace it with --force "
+                "(it is kept under another name)"
+            )
+        if used:
+            raise StoreUnusable(f"podeval is running on {target}; stop its site and workers, then restore")
+        with Database(copy) as opened:
+            forgotten = _forget_again(opened, _erasures_of(target))
+        kept = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    settle(copy)
+    rows = counts(copy)
+    if kept is not None:
+        for path in (target, *beside):
+            if path.exists():
+                path.replace(path.with_name(path.name.replace(target.name, kept.name, 1)))
+    copy.replace(target)
+    return PutBack(rows, forgotten, kept)
+
+
+def _into_server(copy: Database, place: str | Path, force: bool) -> PutBack:
+    with Database(place) as target:
+        with target.engine.begin() as there:
+            held = [table.name for table in _tables() if there.scalar(select(func.count()).select_from(table))]
+            erasures = [(row.pseudonym, row.erased_at) for row in there.execute(select(Erasure.__table__))]
+        if held and not force:
+            raise BadInput(
+                f"{target.name} holds {', '.join(held[:3])} already; name another database, or replace all that is in "
+                "it with --force"
+            )
+        forgotten = _forget_again(copy, erasures)
+        with copy.engine.connect() as source, target.engine.begin() as there:
+            for table in reversed(_tables()):
+                there.execute(delete(table))
+            rows = _copy_rows(source, there)
+            for table in _tables():
+                _count_on(there, table)
+        return PutBack(rows, forgotten, None)
+
+
+def _copy_file(source: Path, file: Path) -> None:
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(source, timeout=60)) as opened,
+            contextlib.closing(sqlite3.connect(file)) as copy,
+        ):
+            opened.backup(copy)
+        settle(file)
+    except sqlite3.DatabaseError as error:
+        if "full" in str(error) or "disk I/O" in str(error):
+            raise DiskFull(f"the disk is full: {source} was not copied; free some space and try again") from error
+        raise StoreUnusable(
+            f"the database {source} cannot be copied ({error}); `podeval arena verify` checks it"
+        ) from error
+
+
+def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
+    done = {}
+    for table in _tables():
+        done[table.name] = 0
+        # What refers to a row of its own table comes after those that do not.
+        own = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
+        rows = source.execute(select(table).order_by(*own, *table.primary_key), execution_options={"yield_per": _ROWS})
+        for part in rows.mappings().partitions():
+            target.execute(insert(table), [dict(row) for row in part])
+            done[table.name] += len(part)
+    return done
+
+
+def _count_on(there: Connection, table: Described) -> None:
+    """The next number after the highest one that was put in."""
+    column = table.autoincrement_column
+    if column is None:
+        return
+    sequence = there.scalar(
+        text("SELECT pg_get_serial_sequence(:table, :column)"), {"table": table.name, "column": column.name}
+    )
+    highest = there.scalar(select(func.max(column)))
+    if sequence and highest is not None:
+        there.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
+
+
+def _tables() -> list[Described]:
+    return Table.metadata.sorted_tables
+
+
+def _erasures_of(file: Path) -> list[tuple[str, Any]]:
+    """Who asked to be forgotten, as far as a database that is to be replaced can still be read."""
+    try:
+        with Database(file) as opened, opened.reading() as session:
+            return [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]
+    except (StoreUnusable, DBAPIError):
+        return []
+
+
+def _forget_again(copy: Database, erasures: list[tuple[str, Any]]) -> int:
+    def work(session: Any) -> int:
+        known = set(session.scalars(select(Erasure.pseudonym)))
+        new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in known]
+        for pseudonym, moment in new:
+            erase(session, pseudonym, now=moment)
+        return len(new)
+
+    return copy.write(work)

@@ -1,0 +1,168 @@
+"""From a backup back to a database and a folder of runs: checked first, then moved into place.
+
+Until everything is unpacked and its tables are of this version, nothing that is there is touched. What is replaced is
+kept beside, under a name that says when.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+
+from podeval.errors import BadInput
+from podeval.operations.backup import (
+    DATABASE,
+    RUNS,
+    SECRET,
+    SOUNDS,
+    Backup,
+    described,
+)
+from podeval.operations.backup_database import put_back
+from podeval.operations.backup_files import Reader
+from podeval.store.database import Database, address
+from podeval.store.files import write_whole
+from podeval.store.tables import Item, Output
+
+REPLACED = ".before-restore-"
+"""What the folder in the runs begins with that holds what was replaced."""
+
+Settle = Callable[[Path, Path], None]
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What was put back.
+
+    Attributes:
+        backup: what it came from.
+        rows: of the database, by table.
+        forgotten: persons who asked to be forgotten after the backup was made, and still are.
+        secret: where the service's secret lies now; None where the backup holds none.
+        kept: what was replaced, under its new names.
+    """
+
+    backup: Backup
+    rows: dict[str, int]
+    forgotten: int
+    secret: Path | None
+    kept: list[Path]
+
+
+def restore(
+    place: Path, database: str | Path, runs: Path, *, force: bool = False, settle: Settle = lambda copy, unpacked: None
+) -> Restored:
+    """Put a backup back.
+
+    Args:
+        place: of the backup.
+        database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
+        runs: the folder of runs; made where it is not there.
+        force: replace what is there. Files are kept under other names, the rows of a server are not.
+        settle: is given the unpacked database and the unpacked backup's folder before anything is moved into place.
+
+    Raises:
+        BadInput: the backup is damaged, or something is there and it is not forced. Nothing was changed.
+        StoreUnusable: the database is in use, or cannot be opened.
+        DiskFull: nothing was changed.
+    """
+    with Reader(place) as reader:
+        found = described(reader)
+        reader.check()
+        if not force and runs.is_dir() and (there := _in_the_way(reader, runs)):
+            raise BadInput(
+                f"{runs} holds {', '.join(there[:3])} already; name another folder with --runs, or replace them with "
+                "--force (they are kept under another name)"
+            )
+        runs.mkdir(parents=True, exist_ok=True)
+        unpacked = runs / f".restoring-{secrets.token_hex(4)}"
+        try:
+            for name in sorted(reader.manifest["files"]):
+                reader.unpack(name, unpacked / name)
+            settle(unpacked / DATABASE, unpacked)
+            (unpacked / RUNS / ".lock").unlink(missing_ok=True)
+            _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
+            done = put_back(unpacked / DATABASE, database, force=force)
+            kept = [done.kept] if done.kept else []
+            if (old := _move_in(unpacked, runs)) is not None:
+                kept.append(old)
+            secret = _put_secret(unpacked / SECRET, database, runs, kept) if found.secret else None
+        finally:
+            shutil.rmtree(unpacked, ignore_errors=True)
+    return Restored(found, done.rows, done.forgotten, secret, kept)
+
+
+def _in_the_way(reader: Reader, runs: Path) -> list[str]:
+    names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
+    return sorted(name for name in names if (runs / name).exists())
+
+
+def _move_in(unpacked: Path, runs: Path) -> Path | None:
+    """Put runs and recordings into place; the folder with what was there, if anything was."""
+    old = runs / f"{REPLACED}{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    moved = sorted((unpacked / RUNS).iterdir()) if (unpacked / RUNS).is_dir() else []
+    if (unpacked / SOUNDS).is_dir():
+        moved.append(unpacked / SOUNDS)
+    for path in moved:
+        target = runs / path.name
+        if target.exists():
+            old.mkdir(exist_ok=True)
+            target.rename(old / path.name)
+        path.rename(target)
+    return old if old.is_dir() else None
+
+
+def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
+    """Change the paths of the arena's recordings to where they will lie."""
+    before, now = str(manifest["runs"]), runs.resolve()
+    sounds: dict[str, str] = manifest["sounds"]
+
+    def there(path: str) -> str:
+        if path in sounds:
+            return str(now / sounds[path])
+        inside = before and path.startswith(before + os.sep)
+        return str(now / path[len(before) + 1 :]) if inside else path
+
+    def work(session: Any) -> None:
+        for output in session.scalars(select(Output).where(Output.audio != "")):
+            output.audio = there(output.audio)
+        for item in session.scalars(select(Item)):
+            turns = [{**turn, "audio": there(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
+            if turns != item.turns:
+                item.turns = turns
+
+    with Database(copy) as opened:
+        opened.write(work)
+
+
+def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) -> Path:
+    """The secret beside the database where that is a file, else beside the runs."""
+    url = address(database)
+    target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
+    content = file.read_bytes()
+    if target.exists():
+        if target.read_bytes() == content:
+            return target
+        old = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
+        target.rename(old)
+        kept.append(old)
+    with _private():
+        write_whole(target, content)
+    return target
+
+
+@contextlib.contextmanager
+def _private() -> Any:
+    """Files made meanwhile can be read by their owner alone."""
+    before: int = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)

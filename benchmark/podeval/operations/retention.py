@@ -1,0 +1,245 @@
+"""A budget for the recordings of runs: the oldest are removed when it is passed, results and words are kept.
+
+Removed is only what a finished run made, the longest kept first: runs that were set aside before those that the board
+shows. What battles and open listening tests play stays. The output of every item says when its audio was removed, so
+that nobody takes it for missing and no run makes it again unasked.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.errors import BadInput, PodevalError
+from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders
+from podeval.store.database import Database
+from podeval.store.files import append_line, only_one, write_json
+from podeval.store.tables import PLAYED_AFTER, Battle, Item, ListeningTest, System
+from podeval.store.tables import Output as Played
+
+VARIABLE = "PODEVAL_RUNS_GB"
+"""Gigabytes that the recordings of all runs may take; no limit where it is not set."""
+
+LOG = "retention.jsonl"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """What one run loses: the recordings of its items, by item."""
+
+    run: RunFolder
+    made: str
+    files: dict[str, list[Path]]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Retention:
+    """What is there and what has to go, in bytes; `short`: what is over the budget all the same, and `why`."""
+
+    budget: int
+    there: int
+    removals: list[Removal] = field(default_factory=list)
+    kept: dict[str, str] = field(default_factory=dict)
+    """Runs that keep recordings although the budget is passed, with the reason."""
+
+    @property
+    def freed(self) -> int:
+        """By all removals."""
+        return sum(removal.bytes for removal in self.removals)
+
+    @property
+    def short(self) -> int:
+        """Over the budget when all that can go is gone."""
+        return max(0, self.there - self.freed - self.budget)
+
+
+def budget() -> int | None:
+    """The bytes of the setting; None where there is none.
+
+    Raises:
+        BadInput: it is no number.
+    """
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return None
+    try:
+        size = float(given)
+        if not size >= 0:
+            raise ValueError
+        return int(size * 2**30)
+    except (ValueError, OverflowError):
+        raise BadInput(f"{VARIABLE} must be a number of gigabytes, such as 200, not {given!r}") from None
+
+
+def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
+    """What has to go so that the recordings of all runs fit a limit; nothing is changed.
+
+    Args:
+        runs: the folder of runs.
+        limit: bytes.
+        needed: recordings that stay whatever the limit is.
+    """
+    stay = {path.resolve() for path in needed}
+    there = [(folder, *_made(folder)) for folder in (*_set_aside(runs), *run_folders(runs))]
+    sizes = {folder.path: _bytes(_recordings(folder)) for folder, *_ in there}
+    found = Retention(limit, sum(sizes.values()))
+    over = found.there - limit
+    for folder, finished, made in sorted(there, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
+        if over <= 0:
+            break
+        name = folder.path.relative_to(runs).as_posix()
+        if not finished:
+            found.kept[name] = "it is not finished"
+            continue
+        files = {item: [path for path in paths if path.resolve() not in stay] for item, paths in _by_item(folder)}
+        files = {item: paths for item, paths in files.items() if paths}
+        size = _bytes(path for paths in files.values() for path in paths)
+        if size < sizes[folder.path]:
+            found.kept[name] = "battles or listening tests play some of it"
+        if size:
+            found.removals.append(Removal(folder, made, files, size))
+            over -= size
+    return found
+
+
+def remove(found: Retention, runs: Path, *, now: datetime | None = None) -> int:
+    """Remove what `look` found; the bytes that are free now. A run that somebody writes to is left for the next time.
+
+    Raises:
+        DiskFull: the outputs cannot be marked; what was not marked is there.
+    """
+    moment, freed = now or datetime.now(UTC), 0
+    for removal in found.removals:
+        try:
+            with only_one(removal.run.path):
+                for item, paths in removal.files.items():
+                    freed += _remove(removal.run, item, paths, moment)
+        except BadInput:
+            continue
+        name = removal.run.path.relative_to(runs).as_posix()
+        line = {"schema": 1, "at": moment.isoformat(timespec="seconds"), "run": name, "bytes": removal.bytes}
+        append_line(runs / LOG, {**line, "items": sorted(removal.files)})
+    return freed
+
+
+def needed_by(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
+    """The recordings that battles can show, or that were shown a short while ago, and those of open listening tests."""
+    moment = now or datetime.now(UTC)
+    with database.reading() as session:
+        paths = set(_of_battles(session, moment))
+        designs = list(session.scalars(select(ListeningTest.design).where(ListeningTest.closed_at.is_(None))))
+    named = {text for design in designs for text in _texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS}
+    return {Path(path) for path in paths if "://" not in path} | {runs / text for text in named if "://" not in text}
+
+
+def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
+    """Remove what is over the budget that is set, and say so in one sentence; nothing where none is set."""
+    limit = budget()
+    if limit is None:
+        return
+    found = look(runs, limit, needed_by(database, runs))
+    if found.removals:
+        freed = remove(found, runs)
+        log(f"{freed / 2**30:.3g} GB of recordings of {len(found.removals)} runs were removed: {told_short(found)}")
+    elif found.short:
+        log(told_short(found))
+
+
+def told_short(found: Retention) -> str:
+    """How the budget stands after the removals."""
+    if not found.short:
+        return f"the budget of {found.budget / 2**30:.3g} GB is kept"
+    return (
+        f"the recordings are {found.short / 2**30:.3g} GB over the budget of {found.budget / 2**30:.3g} GB, and what "
+        f"is left of them is still needed; raise {VARIABLE}, or retire systems of the arena"
+    )
+
+
+def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> int:
+    """One item's recordings: it says so first, so that a kill between leaves nothing unsaid."""
+    try:
+        output = Output.model_validate_json(run.output_path(item).read_bytes())
+    except (OSError, ValueError) as error:
+        raise PodevalError(f"{run.output_path(item)} cannot be read ({error}); its audio is kept") from None
+    if output.audio_removed is None:
+        output = output.model_copy(update={"audio_removed": moment.date().isoformat()})
+        write_json(run.output_path(item), output.model_dump())
+    freed = 0
+    for path in paths:
+        size = path.stat().st_size if path.exists() else 0
+        path.unlink(missing_ok=True)
+        freed += size
+    return freed
+
+
+def _of_battles(session: Session, now: datetime) -> Iterable[str]:
+    recent = select(Battle.output_a, Battle.output_b).where(Battle.expires_at > now - PLAYED_AFTER)
+    shown = {output for pair in session.execute(recent) for output in pair}
+    active = (
+        select(Played.id, Played.audio, Played.item)
+        .join(System, Played.system == System.id)
+        .join(Item, Played.item == Item.id)
+        .where(Played.audio != "")
+    )
+    may_be_shown = Played.active & System.active & Item.active
+    items = set()
+    for start in range(0, max(1, len(shown)), 500):
+        some = sorted(shown)[start : start + 500]
+        for _, audio, item in session.execute(active.where(or_(may_be_shown, Played.id.in_(some)))):
+            items.add(item)
+            yield audio
+    for item, turns in session.execute(select(Item.id, Item.turns)):
+        if item in items:
+            yield from (turn["audio"] for turn in turns if turn.get("audio"))
+
+
+def _texts(value: Any) -> Iterable[str]:
+    """Every text in plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
+
+
+def _set_aside(runs: Path) -> list[RunFolder]:
+    found = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
+    places = [path.parent.relative_to(runs / SUPERSEDED).parts for path in found]
+    return [RunFolder(runs / SUPERSEDED / benchmark, *rest) for benchmark, *rest in places]
+
+
+def _is_aside(runs: Path, folder: RunFolder) -> bool:
+    return folder.path.is_relative_to(runs / SUPERSEDED)
+
+
+def _made(folder: RunFolder) -> tuple[bool, str]:
+    """Whether a run was measured, and when that was."""
+    summaries = folder.summaries()
+    return bool(summaries), max((summary.created for summary in summaries), default="")
+
+
+def _by_item(folder: RunFolder) -> Iterable[tuple[str, list[Path]]]:
+    """The recordings of every item that has an output, those that a killed removal left among them."""
+    for document in sorted(folder.outputs.glob("*.json")):
+        try:
+            output = Output.model_validate_json(document.read_bytes())
+        except ValueError:
+            continue
+        names = [output.audio, *(answer.audio for answer in output.answers)]
+        paths = [folder.outputs / Path(name).name for name in names if name]
+        yield output.item, [path for path in paths if path.exists()]
+
+
+def _recordings(folder: RunFolder) -> Iterable[Path]:
+    return (path for path in folder.outputs.glob("*") if path.suffix.lower()[1:] in AUDIO_ENDINGS)
+
+
+def _bytes(paths: Iterable[Path]) -> int:
+    return sum(path.stat().st_size for path in paths)

@@ -1,0 +1,1 @@
+"""Drawing primitives of plots: SVG shapes and axes. No data of ours is known here."""

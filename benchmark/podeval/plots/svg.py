@@ -1,0 +1,162 @@
+"""What the board's pictures are drawn with: scales, marks, shapes. SVG as text, 360 units wide, for any screen.
+
+Colours are classes that a page's style fills for light and dark; what colour says, shape and words say too. Names are
+escaped: nothing of a text is read as markup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import escape
+
+from podeval.leaderboard.table import Row, standing
+from podeval.plots.axis import Axis
+
+WIDTH = 360
+SHAPES = {"ranked": "circle", "incomplete": "up", "human": "diamond", "control": "square", "reported": "down"}
+"""The shape of a mark by what stands behind it."""
+SERIES = ("circle", "square", "up", "diamond", "down", "cross")
+"""The shapes of the systems of a radar, in their order."""
+
+
+@dataclass(frozen=True)
+class Logarithmic:
+    """An axis of powers of ten, from `least` at `start` to `most` at `end`."""
+
+    least: float
+    most: float
+    start: float
+    end: float
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float) -> Logarithmic:
+        """An axis that holds all values, which are above 0."""
+        return cls(min(values) / 1.15, max(values) * 1.15, start, end)
+
+    def at(self, value: float) -> float:
+        """The coordinate of a value."""
+        share = math.log(value / self.least) / math.log(self.most / self.least)
+        return round(self.start + (self.end - self.start) * share, 1)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Coordinates and texts of round values: powers of ten, with 2 and 5 between where they are few."""
+        powers = range(math.floor(math.log10(self.least)), math.ceil(math.log10(self.most)) + 1)
+        for factors in (
+            (1,),
+            (1, 3),
+            (1, 2, 5),
+            (1, 2, 3, 4, 5, 6, 7, 8, 9),
+            (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9),
+        ):
+            found = [factor * 10.0**power for power in powers for factor in factors]
+            inside = [value for value in found if self.least <= value <= self.most]
+            if len(inside) >= 3:
+                break
+        return [(self.at(value), short(value)) for value in inside]
+
+
+@dataclass(frozen=True)
+class Days:
+    """An axis of time, from `least` at `start` to `most` at `end`, in seconds since 1970."""
+
+    least: float
+    most: float
+    start: float
+    end: float
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float) -> Days:
+        """An axis that holds all values, at least a day long."""
+        spare = max((max(values) - min(values)) * 0.03, 43_200.0)
+        return cls(min(values) - spare, max(values) + spare, start, end)
+
+    def at(self, value: float) -> float:
+        """The coordinate of a time."""
+        return round(self.start + (self.end - self.start) * (value - self.least) / (self.most - self.least), 1)
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Coordinates and dates of four times."""
+        span = self.most - self.least
+        times = [self.least + span * share for share in (0.1, 0.37, 0.63, 0.9)]
+        dates = dict.fromkeys(f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}" for time in times)
+        starts = [datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp() for date in dates]
+        return [(self.at(max(time, self.least)), date) for time, date in zip(starts, dates, strict=True)]
+
+
+def framed(title: str, height: float, content: str) -> str:
+    """A picture of a title, which screen readers say."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:g}" role="img" font-size="11">'
+        f"<title>{escape(title)}</title>{content}</svg>"
+    )
+
+
+def mark(shape: str, x: float, y: float, radius: float, named: str, title: str = "") -> str:
+    """One mark; `title` is shown to who points at it."""
+    said = f"<title>{escape(title)}</title>" if title else ""
+    r, wide = radius, 1.4 * radius
+    if shape == "circle":
+        return f'<circle class="{named}" cx="{x:g}" cy="{y:g}" r="{r:g}">{said}</circle>'
+    paths = {
+        "square": f"M{x - r:g} {y - r:g}h{2 * r:g}v{2 * r:g}h{-2 * r:g}z",
+        "up": f"M{x:g} {y - 1.3 * r:g}l{1.2 * r:g} {2.2 * r:g}h{-2.4 * r:g}z",
+        "down": f"M{x:g} {y + 1.3 * r:g}l{1.2 * r:g} {-2.2 * r:g}h{-2.4 * r:g}z",
+        "diamond": f"M{x:g} {y - wide:g}l{wide:g} {wide:g}l{-wide:g} {wide:g}l{-wide:g} {-wide:g}z",
+        "cross": f"M{x - 1.3 * r:g} {y - 0.4 * r:g}h{0.9 * r:g}v{-0.9 * r:g}h{0.8 * r:g}v{0.9 * r:g}h{0.9 * r:g}"
+        f"v{0.8 * r:g}h{-0.9 * r:g}v{0.9 * r:g}h{-0.8 * r:g}v{-0.9 * r:g}h{-0.9 * r:g}z",
+    }
+    return f'<path class="{named}" d="{paths[shape]}">{said}</path>'
+
+
+def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
+    """An axis below a picture: a line at every mark from `top` to `bottom`, its text under it, the title at the end."""
+    lines = "".join(f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>' for at, _ in axis.marks)
+    texts = "".join(
+        f'<text x="{at}" y="{bottom + 13:g}" text-anchor="middle">{escape(text)}</text>' for at, text in axis.marks
+    )
+    said = f'<text x="{axis.end:g}" y="{bottom + 28:g}" text-anchor="end">{escape(title)}</text>' if title else ""
+    return f'<g class="axis">{lines}{texts}{said}</g>'
+
+
+def upward(axis: Axis, left: float, right: float, title: str) -> str:
+    """An axis beside a picture: a line at every mark from `left` to `right`, the title above."""
+    lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
+    texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
+    said = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
+    return f'<g class="axis">{lines}{texts}{said}</g>'
+
+
+def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
+    """What the shapes mean, of those that are drawn."""
+    found, x = "", 14.0
+    for kind in kinds:
+        found += f'{mark(SHAPES[kind], x, y, 4.5, kind)}<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
+        x += 24 + sum(12 if ord(letter) > 0x2E80 else 6.2 for letter in words[kind])
+    return f"<g>{found}</g>"
+
+
+def kind_of(row: Row) -> str:
+    """Which of `SHAPES` stands for a row."""
+    if row["provenance"] == "reported":
+        return "reported"
+    if row["system_kind"] in ("control", "human"):
+        return str(row["system_kind"])
+    return "incomplete" if standing(row) in ("incomplete", "unscored") else "ranked"
+
+
+def cut(text: str, most: int) -> str:
+    """A text that is not too long for its place."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def short(value: float) -> str:
+    """`1.5 B` for a count of parameters, `0.02` for a small number."""
+    for size, letter in ((1e9, " B"), (1e6, " M")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}".replace("-", "−")

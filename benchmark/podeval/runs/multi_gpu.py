@@ -1,0 +1,131 @@
+"""One run by several processes that `accelerate launch` started, one for each GPU: each speaks its share of the items.
+
+The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They meet once,
+when the plan is written; after that the files say how far everybody is, so that no process waits in a call that could
+time out, and a group that was killed goes on where it was.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput, ModelMissing
+from podeval.runs.generate import Voicing
+from podeval.runs.run import Request, items_asked
+from podeval.runs.run_folder import RunFolder
+from podeval.systems.speech import SpeakingSystem
+
+TICK = 0.5
+"""Seconds between two looks at what the others have made."""
+
+_PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+
+
+@dataclass(frozen=True)
+class Group:
+    """This process among those that were started together; the one of rank 0 measures."""
+
+    rank: int
+    count: int
+    state: Any = field(repr=False, compare=False, default=None)
+
+    def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
+        """The items that this process speaks: every so manieth, as long ones often lie together."""
+        return items[self.rank :: self.count]
+
+    def meet(self) -> None:
+        """Wait until all processes are here, then part for good."""
+        self.state.wait_for_everyone()
+        self.state.destroy_process_group()
+
+
+def group() -> Group | None:
+    """The group that this process was started in; None where it is alone.
+
+    Takes what says so out of the environment, so that programs started from here do not think they belong to it.
+
+    Raises:
+        ModelMissing: accelerate is not installed.
+    """
+    if int(os.environ.get("WORLD_SIZE") or 1) < 2:
+        return None
+    try:
+        from accelerate import PartialState
+    except ModuleNotFoundError:
+        raise ModelMissing("runs of several processes need accelerate; run `pip install accelerate`") from None
+    _choose_device(int(os.environ.get("LOCAL_RANK") or 0))
+    # Meeting on the processor: it works with and without GPUs, and several processes may share one.
+    state = PartialState(cpu=True)
+    for variable in _PLACE:
+        os.environ.pop(variable, None)
+    return Group(state.process_index, state.num_processes, state)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """How the first process has the system speak: its own share here, the others' where they are."""
+
+    group: Group
+    voicing: Voicing = field(default_factory=Voicing)
+
+    def require(self, system: SpeakingSystem, seed: int) -> None:
+        """Refuse to start where the system cannot speak: see `SpeakingSystem.require`."""
+        self.voicing.require(system, seed)
+
+    def speak(
+        self, system: SpeakingSystem, items: tuple[Item, ...], folder: RunFolder, seed: int, done: Callable[[int], None]
+    ) -> Iterator[Item]:
+        """Speak the first share, and hand on every item as soon as its output is in the folder, whoever spoke it."""
+        self.group.meet()
+        own = self.group.share(items)
+        mine = {item.id for item in own}
+        others = [item for item in items if item.id not in mine]
+        finished = 0
+        for item in self.voicing.speak(system, own, folder, seed, lambda count: None):
+            arrived = [other for other in others if folder.output(other.id) is not None]
+            others = [other for other in others if other not in arrived]
+            for each in (item, *arrived):
+                finished += 1
+                done(finished)
+                yield each
+        while others:
+            other = next((other for other in others if folder.output(other.id) is not None), None)
+            if other is None:
+                time.sleep(TICK)
+                continue
+            others.remove(other)
+            finished += 1
+            done(finished)
+            yield other
+
+
+def speak_share(system: SpeakingSystem, request: Request, group: Group) -> None:
+    """Put this process's share of a run's outputs into its folder, which the first process has begun.
+
+    Raises:
+        BadInput: the first process's folder is not on a disk that this one sees.
+        ModelMissing: the system cannot speak here.
+    """
+    items = items_asked(request).items
+    folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
+    voicing = Voicing()
+    if any(folder.output(item.id) is None for item in items):
+        voicing.require(system, request.seed)
+    group.meet()
+    if not (folder.path / "run.json").exists():
+        raise BadInput(
+            f"{folder.path} is not there for process {group.rank}; all processes of `accelerate launch` need the same "
+            "--out, on a disk that all machines share"
+        )
+    for _ in voicing.speak(system, group.share(items), folder, request.seed, lambda count: None):
+        pass
+
+
+def _choose_device(local: int) -> None:
+    import torch
+
+    if "PODEVAL_DEVICE" not in os.environ and torch.cuda.is_available():
+        os.environ["PODEVAL_DEVICE"] = f"cuda:{local % torch.cuda.device_count()}"

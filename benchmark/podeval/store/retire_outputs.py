@@ -1,0 +1,59 @@
+"""Outputs that the arena plays no more: what listeners heard is gone, or another recording lies in its place.
+
+Their votes stay. Each is noted on the trail, by the rules and not by a person.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from podeval.audio.decode import content_hash
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.operator_settings import note
+from podeval.store.tables import Output
+
+RETIRED = "output retired"
+"""The action on the trail."""
+
+_RULES = "rules"
+
+
+def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> int:
+    """Let no battle play these any more; how many could be played until now. The session has to be a writing one."""
+    retired = 0
+    for output in session.scalars(select(Output).where(Output.id.in_(list(outputs)))):
+        if output.active or output.audio:
+            note(session, RETIRED, f"{output.system} on {output.item}", reason, _RULES, now)
+            output.active, output.audio = False, ""
+            retired += 1
+    return retired
+
+
+def retire_changed(database: Database, places: Collection[Path], reason: str, now: datetime) -> int:
+    """Retire what lay below these folders and is not there any more as it was taken in; how many outputs.
+
+    Args:
+        database: of the arena.
+        places: folders of runs.
+        reason: noted with each.
+        now: the time.
+    """
+    folders = tuple(f"{place.resolve()}/" for place in places)
+    if not folders:
+        return 0
+    with database.reading(one_state=False) as session:
+        heard = session.execute(select(Output.id, Output.audio, Output.sha256).where(Output.audio != "")).all()
+    gone = [row.id for row in heard if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
+    return database.write(lambda session: retire(session, gone, reason, now)) if gone else 0
+
+
+def _is_there(row: Any) -> bool:
+    try:
+        return content_hash(Path(row.audio)) == row.sha256 or not row.sha256
+    except BadInput:
+        return False

@@ -1,0 +1,87 @@
+"""What a submission enters: the runs it asks for, and which files of supplied outputs belong to which item."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.audio.formats.container import AUDIO_ENDINGS
+from podeval.benchmarks.benchmark import Item
+from podeval.datasets.items import items_of
+from podeval.systems.adapters.outputs import SCRIPT
+from podeval.systems.submission import Submission
+
+ENDINGS = {"voice": AUDIO_ENDINGS, "write": SCRIPT, "respond": AUDIO_ENDINGS}
+"""Kinds of files that an item's output may be, by track."""
+
+TASKS = {
+    "voice": ("text-to-speech", "podcast"),
+    "write": ("script-writer",),
+    "respond": ("speech-to-speech",),
+}
+"""Which tasks of a model do a track."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One run that a submission asks for: a split of a benchmark on a track."""
+
+    benchmark: str
+    split: str
+    track: str
+
+    @property
+    def folder(self) -> str:
+        """Where its outputs lie in a repo or folder of outputs."""
+        return f"{self.benchmark}/{self.split}"
+
+    def items(self, data: Path | None = None) -> tuple[Item, ...]:
+        """The items, in order.
+
+        Raises:
+            BadInput: they are rows of a dataset that is built first; says the command.
+        """
+        return items_of(benchmarks.get(self.benchmark), self.split, data).items
+
+
+def entries(document: Submission) -> tuple[Entry, ...]:
+    """Every split that serves a track which is entered; what is there to try things on, where there is nothing else.
+
+    Splits for listening tests are spoken on request, and not entered.
+    """
+    found = []
+    for entered in document.benchmarks:
+        splits = benchmarks.get(entered.name).splits
+        for track in entered.tracks:
+            serving = [split for split in splits if track in split.tracks and not split.for_listening]
+            whole = [split for split in serving if not split.sample and not split.trial] or serving
+            found += [Entry(entered.name, split.name, track) for split in whole]
+    return tuple(found)
+
+
+def everywhere(document: Submission) -> tuple[Entry, ...]:
+    """Every run that there may be of a submission, also in splits that were entered once and are not any more."""
+    return tuple(
+        Entry(entered.name, split.name, track)
+        for entered in document.benchmarks
+        for track in entered.tracks
+        for split in benchmarks.get(entered.name).splits
+        if track in split.tracks
+    )
+
+
+def expected(entry: Entry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+    """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
+    endings = ENDINGS[entry.track]
+    wanted = [
+        name
+        for item in items
+        for name in ([f"{item.id}/{turn.id}" for turn in item.user] if entry.track == "respond" else [item.id])
+    ]
+    return {name: tuple(f"{name}.{ending}" for ending in endings) for name in wanted}
+
+
+def place_of(entry: Entry, files: Mapping[str, int], alone: bool) -> str:
+    """The folder that an entry's outputs lie in: `<benchmark>/<split>`; for an only entry, the root will do."""
+    inside = any(name.startswith(f"{entry.folder}/") for name in files)
+    return "" if alone and not inside else f"{entry.folder}/"

@@ -1,0 +1,111 @@
+"""What submissions leave on a worker's disk, and when it goes.
+
+`<id>` holds the files of a model, what it made and the logs of its jobs, `spot-<id>` those of a spot check. Of what is
+over the logs stay; of what may be tried again everything does, for a week; of what was taken down nothing.
+"""
+
+import shutil
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import select
+
+from podeval.errors import BadInput
+from podeval.runs.run_folder import run_folders
+from podeval.store.files import only_one, writing
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.content_marks import keep_marks
+from podeval.submissions.queue import Queue
+from podeval.submissions.takedown import contents_and_marks, delete_facts
+
+KEPT = timedelta(days=7)
+"""For a retry to go on from, and for another spot check of the same."""
+
+LOGS = "logs"
+SPOT_CHECK = "spot-"
+
+_OVER = ("published", "refused", "withdrawn")
+_TRIED_AGAIN = ("failed", "cancelled")
+_LOCK, _REMOVED = ".lock", ".removed"
+
+
+def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
+    """Remove what is not needed any more; the names of the folders that lost something.
+
+    A folder that somebody works in is left, and so is what belongs to no submission of the queue. Killed in between,
+    the next call ends it.
+
+    Args:
+        queue: whose submissions.
+        work: folder of submissions at work, on this machine.
+        now: the time.
+    """
+    there = [path for path in sorted(work.glob("*")) if path.is_dir() and _inside(path, _LOCK)]
+    cleared: list[str] = []
+    if not there:
+        return cleared
+    for path in _over(queue, there, now):
+        with suppress(BadInput), only_one(path):
+            # Looked at again under the lock: it may have been queued meanwhile.
+            for unneeded, taken_down in _over(queue, [path], now).items():
+                if taken_down:
+                    _keep_marks(queue, unneeded, now)
+                if _remove(unneeded, (_LOCK,) if taken_down else (_LOCK, LOGS)):
+                    cleared.append(path.name)
+    return cleared
+
+
+def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
+    """Know again what was taken down and never reached the board, and delete what this machine's cache holds of it."""
+    contents, marks = contents_and_marks(run_folders(folder / "runs"))
+    delete_facts(contents)
+    if marks:
+        id = folder.name.removeprefix(SPOT_CHECK)
+        queue.database.write(lambda session: keep_marks(session, id, marks, "worker", now))
+
+
+def _over(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
+    """The folders of which nothing but logs is needed, and whether what is in them was taken down."""
+    ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
+    with queue.database.reading() as session:
+        columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
+        wanted = select(*columns).where(SubmissionRow.id.in_(ids.values()))
+        rows = {id: (state, since) for id, state, since in session.execute(wanted)}
+        decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_(ids.values()))))
+    known = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
+    return {
+        path: id in taken_down
+        for path, (id, state, since) in known.items()
+        if id in taken_down or _is_over(path, state, since, now)
+    }
+
+
+def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
+    if path.name.startswith(SPOT_CHECK):
+        used = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        return state != "published" or used < now - KEPT
+    return state in _OVER or (state in _TRIED_AGAIN and since < now - KEPT)
+
+
+def _remove(folder: Path, kept: Iterable[str]) -> bool:
+    """Remove what is in a folder but for some names; whether there was anything."""
+    if not _inside(folder, *kept):
+        return False
+    aside = folder / _REMOVED
+    with writing(folder):
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(exist_ok=True)
+        # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
+        # model was fetched must not outlive it.
+        for path in sorted(_inside(folder, *kept, _REMOVED), key=Path.is_dir):
+            path.rename(aside / path.name)
+        shutil.rmtree(aside, ignore_errors=True)
+    return True
+
+
+def _inside(folder: Path, *kept: str) -> list[Path]:
+    return [path for path in sorted(folder.iterdir()) if path.name not in kept]

@@ -1,0 +1,277 @@
+"""From what an untrusted process left behind to outputs of a run: files are looked at by name and kind only.
+
+Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. Of the process's own log,
+lines are taken that are well-formed, of an item that was asked for, and name plain files beside it.
+"""
+
+import contextlib
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from podeval.audio import transcode
+from podeval.audio.transcode import Bounds, Transcoded
+from podeval.benchmarks.benchmark import Item
+from podeval.errors import BadInput
+from podeval.runs.run_folder import Answer, Output, OutputTurn, RunFolder
+from podeval.submissions import sandbox
+from podeval.submissions.machine_faults import disk_use, memory_kills, open_box, require_disk, require_no_fault
+from podeval.submissions.sandbox import Box, Limits
+from podeval.systems.adapters.job import Generated
+from podeval.text.longest import MOST_BYTES
+from podeval.text.script_format import any_script
+
+LOG = "generated.jsonl"
+_LOG_MOST = 64 * 2**20
+_LINE_MOST = 2**20
+_AT_ONCE = 4 * 2**20
+"""Bytes of the log that are parsed at a time: as JSON a byte of text can become thirty in memory."""
+_LINES_MOST = 2_000
+_DETAILS_MOST = 16_384
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,250}")
+
+
+@dataclass(frozen=True)
+class Intake:
+    """Takes outputs in for one run.
+
+    Attributes:
+        folder: of the run.
+        bounds: what a recording may be.
+        trusted: whether files may be decoded without isolation.
+    """
+
+    folder: RunFolder
+    bounds: Bounds = field(default_factory=Bounds)
+    trusted: bool = False
+
+    def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
+        """New whole lines of the log in a folder, and where the next begin; there may be more at once than are read.
+
+        Raises:
+            BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
+        """
+        content, size = _content(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
+        if size > _LOG_MOST:
+            raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
+        pieces = content.split(b"\n")
+        # Before any of it is parsed; the last piece is a line that is still being written, or cut off by what is read.
+        if any(len(piece) > _LINE_MOST for piece in pieces):
+            raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
+        # A line an item is what there should be; who writes millions is not read to the end at once.
+        whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
+        return list(_parsed(whole)), start + len(whole)
+
+    def take(self, made: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
+        """Keep what was made of these items, or why there is nothing.
+
+        Args:
+            made: items with the line of each.
+            out: where the process wrote.
+            clean: a new folder for the decoded copies.
+        """
+        wanted = {name: file for item, line in made for name, file in _audio_of(item, line).items()}
+        sound = {name: file for name, file in wanted.items() if _plain(out, file)}
+        copies = self._transcoded({name: out / file for name, file in sound.items()}, clean)
+        for item, line in made:
+            self._keep(item, line, out, clean, copies)
+
+    def fail(self, item: Item, reason: str) -> None:
+        """Keep that there is nothing, by the system's fault."""
+        self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_asked(item)))
+
+    def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
+        if line.error is not None:
+            self.fail(item, line.error)
+            return
+        refused = [f"{file!r} is no plain file of its output" for file in _files(line) if not _plain(out, file)]
+        named = _audio_of(item, line)
+        refused += [why for name in named if name in copies and (why := copies[name].refused)]
+        if refused:
+            self.fail(item, refused[0])
+            return
+        script: tuple[dict[str, str], ...] = _asked(item)
+        if line.script is not None:
+            try:
+                script = tuple(any_script(_script(out / line.script)).to_json())
+            except (BadInput, UnicodeDecodeError, RecursionError) as error:
+                self.fail(item, f"its script cannot be read: {error}")
+                return
+        if not named and line.script is None:
+            self.fail(item, "it handed back neither audio nor script")
+            return
+        kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in named}
+        seconds = sum(copies[name].seconds for name in named) or None
+        audio = kept.get(item.id) if line.audio else None
+        words = {answer.turn: answer.text or "" for answer in line.answers}
+        answers = tuple(
+            Answer(audio=kept.get(f"{item.id}.{turn.id}"), words=words.get(turn.id, "")) for turn in item.user
+        )
+        self.folder.write_output(
+            Output(
+                item=item.id,
+                audio=audio,
+                duration=seconds,
+                wall_seconds=_seconds(line.wall_seconds),
+                load_seconds=_seconds(line.load_seconds),
+                turns=_turns(line, seconds),
+                script=script,
+                answers=answers if line.answers else (),
+                details=_details(line),
+            )
+        )
+
+    def _transcoded(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
+        """Every file by its name; together first, and one by one where that did not end well."""
+        if not files:
+            return {}
+        found, failure = self._box(files, clean)
+        missing = {name: file for name, file in files.items() if name not in found}
+        if len(files) == 1:
+            return found | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
+        for name, file in missing.items():
+            found |= self._transcoded({name: file}, clean)
+        return found
+
+    def _box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
+        clean.mkdir(parents=True, exist_ok=True)
+        job = clean / "job.json"
+        transcode.write_job(job, files, clean, self.bounds)
+        (clean / transcode.REPORT).unlink(missing_ok=True)
+        limits = Limits(wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64)
+        sources = sorted({file.parent for file in files.values()})
+        command = sandbox.python("podeval.audio.transcode", str(job))
+        kills = memory_kills()
+        with open_box(Box(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
+            ended = running.wait()
+        require_no_fault(ended, clean, kills)
+        found = {}
+        for line in _content(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
+            with contextlib.suppress(ValueError, TypeError):
+                one = Transcoded(**json.loads(line))
+                if one.item in files and (one.refused or _right(one, clean)):
+                    found[one.item] = one
+        if any(one.refused for one in found.values()):
+            # A file may be refused for nothing but want of room for its copy.
+            require_disk(clean, disk_use(clean))
+        return found, ended.failure
+
+
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _parsed(content: bytes) -> Iterator[Generated]:
+    """Lines that are well-formed; others count as not written."""
+    for line in content.splitlines():
+        with contextlib.suppress(ValueError, ValidationError, RecursionError):
+            yield Generated.model_validate(json.loads(line))
+
+
+def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
+    """What a plain file holds from a place on, at most so much, and its size; nothing where it is not there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return b"", 0
+    except OSError as error:
+        raise BadInput(f"its {path.name} cannot be read ({error.strerror})") from None
+    with os.fdopen(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise BadInput(f"its {path.name} is no plain file")
+        file.seek(start)
+        return file.read(max(0, most - start)), about.st_size
+
+
+def _script(path: Path) -> str:
+    """The text of a script.
+
+    Raises:
+        BadInput: it is larger than any script that is read.
+    """
+    content, size = _content(path, 0, MOST_BYTES)
+    if size > MOST_BYTES:
+        raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
+    return content.decode("utf-8")
+
+
+def is_name(name: str) -> bool:
+    """Whether an output's file may be called so: no path, nothing hidden."""
+    return _NAME.fullmatch(name) is not None
+
+
+def _plain(out: Path, name: str) -> bool:
+    """Whether a name is that of a plain file in a folder."""
+    if not is_name(name):
+        return False
+    try:
+        about = (out / name).lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
+
+
+def _files(line: Generated) -> list[str]:
+    return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
+
+
+def _audio_of(item: Item, line: Generated) -> dict[str, str]:
+    """Files of audio by the name that the copy gets."""
+    turns = {turn.id for turn in item.user}
+    answers = {f"{item.id}.{answer.turn}": answer.audio for answer in line.answers if answer.turn in turns}
+    return ({item.id: line.audio} if line.audio else {}) | answers
+
+
+def _right(one: Transcoded, clean: Path) -> bool:
+    """Whether a report is of a file that is there, in figures that can be."""
+    plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _plain(clean, str(one.file))
+    return plain and math.isfinite(one.seconds) and one.seconds > 0
+
+
+def _adopt(copy: Path, outputs: Path) -> str:
+    """Move a copy into the run's outputs, synced, as ours."""
+    outputs.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(copy, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        os.fchmod(descriptor, 0o644)
+        os.fchown(descriptor, os.geteuid(), os.getegid())
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    copy.replace(outputs / copy.name)
+    return copy.name
+
+
+def _asked(item: Item) -> tuple[dict[str, str], ...]:
+    return tuple(item.script.to_json()) if item.script is not None else ()
+
+
+def _seconds(value: float) -> float | None:
+    return value if math.isfinite(value) and 0 < value < 10**7 else None
+
+
+def _turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
+    """Times of turns; none where one of them cannot be."""
+    times = [(turn.start, turn.end) for turn in line.turns]
+    longest = (seconds or 0.0) + 1.0
+    if not all(0 <= start <= end <= longest for start, end in times):
+        return ()
+    return tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in line.turns)
+
+
+def _details(line: Generated) -> dict[str, Any]:
+    """Provenance, where it is not out of proportion."""
+    details = line.details | ({"hardware": line.hardware} if line.hardware else {})
+    try:
+        text = json.dumps(details, allow_nan=False)
+    except ValueError:
+        return {}
+    return details if len(text) <= _DETAILS_MOST else {}

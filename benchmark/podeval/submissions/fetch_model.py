@@ -1,0 +1,110 @@
+"""The files of a submission on this machine: fetched once at the pinned commit, whole, readable for its sandbox."""
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from podeval.errors import BadInput
+from podeval.store.files import write_json
+from podeval.submissions import supplied_outputs
+from podeval.submissions.folder_digest import folder_digest
+from podeval.submissions.machine_faults import MachineFault
+from podeval.submissions.rules import Refusal, Refused
+from podeval.systems.adapters import snapshot
+from podeval.systems.submission import Human, Model, Outputs, Submission
+
+_DONE = "fetched.json"
+
+
+def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: str = "") -> tuple[Path, Path | None]:
+    """Files of what is submitted, and of what it adapts; nothing is done where they are there.
+
+    Args:
+        document: of the submission.
+        pinned: what the gate let through.
+        folder: of the submission on this machine.
+        place: folder of the document, where it names files beside it.
+
+    Raises:
+        BadInput: they cannot be had; says why.
+        Refused: they are not what the gate saw.
+        MachineFault: a folder that the gate saw is not on this machine.
+    """
+    source = document.source
+    match source:
+        case Model():
+            model = _once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
+            base = pinned.get("base")
+            if not base:
+                return model, None
+            return model, _once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
+        case Outputs() | Human() if source.repo is not None:
+            return _once(folder / "model", lambda to: _fetch_outputs(source, to)), None
+        case Outputs() | Human():
+            beside = Path(place) / str(source.folder)
+            return _once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
+    raise BadInput(f"a source of kind {source.kind} has no files")
+
+
+def _once(folder: Path, get: Any) -> Path:
+    """The folder, made whole or not at all."""
+    mark = folder.with_name(f"{folder.name}-{_DONE}")
+    if not mark.exists():
+        partial = folder.with_name(f"{folder.name}.partial")
+        for leftover in (folder, partial):
+            shutil.rmtree(leftover, ignore_errors=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        get(partial)
+        _readable(partial)
+        partial.replace(folder)
+        write_json(mark, {"schema": 1})
+    return folder
+
+
+def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    from podeval.hub.retry import patiently
+
+    try:
+        patiently(
+            lambda: snapshot_download(
+                str(source.repo), repo_type="dataset", revision=source.revision, local_dir=folder, max_workers=4
+            )
+        )
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        raise BadInput(
+            f"the Hub did not hand out {source.repo} ({error.__cause__ or error}); try again later"
+        ) from None
+    shutil.rmtree(folder / ".cache", ignore_errors=True)
+    supplied_outputs.listed(folder)
+
+
+def _copy(source: Path, folder: Path, content: str) -> None:
+    """The plain files of a folder as the gate saw them; a link that came after it looked is not followed."""
+    if not source.is_dir():
+        raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
+    folder.mkdir(parents=True)
+    for name in supplied_outputs.listed(source):
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
+    if content and folder_digest(folder) != content:
+        told = f"the folder {source.name} was changed after it was submitted"
+        raise Refused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
+
+
+def _readable(folder: Path) -> None:
+    """A sandbox runs as somebody else."""
+    for place, _, names in os.walk(folder):
+        os.chmod(place, 0o755)  # noqa: S103 - holds only what is public
+        for name in names:
+            path = os.path.join(place, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                os.chmod(path, 0o644)

@@ -1,0 +1,209 @@
+"""Submissions and results on the Hub: the public record, and what a new server starts from.
+
+`requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold what a run's
+folder holds but its audio. Both are only added to (`hub.commits`), but the results of what was taken down are deleted,
+also from the repo's history.
+"""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.hub.commits import AppendOnly
+from podeval.runs.run_folder import RunFolder, run_folders
+from podeval.store.files import write_whole
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
+from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
+from podeval.submissions.queue import LEASED, Queue
+
+_ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
+_AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
+"""Figures that do not change any more in an end that nothing follows but a withdrawal."""
+
+_MOST = 200
+"""Files of one commit."""
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """The Hub's copy of a queue and of a board.
+
+    Attributes:
+        queue: whose submissions.
+        requests: where each change of state goes.
+        results: where finished runs go.
+    """
+
+    queue: Queue
+    requests: AppendOnly
+    results: AppendOnly
+
+    def push(self) -> int:
+        """Send every change of state that is not there; how many.
+
+        Raises:
+            HubUnavailable: the Hub does not answer; the next push sends it.
+        """
+        _, there = self.requests.files()
+        new: dict[str, bytes] = {}
+        for row in reversed(self.queue.all()):
+            for step in self.queue.history(row.id):
+                if (path := _path(step)) not in there:
+                    new[path] = _record(row, step)
+        for start in range(0, len(new), _MOST):
+            part = dict(list(new.items())[start : start + _MOST])
+            self.requests.add(part, f"{len(part)} changes of state")
+        return len(new)
+
+    def push_results(self, board: Path) -> int:
+        """Send every finished run of the board that is not there; how many runs.
+
+        A run is sent under its submission's name, so that a later one of the same system is another. What was taken
+        down is deleted first.
+        """
+        self.delete_taken_down()
+        sent, (_, there) = 0, self.results.files()
+        for run in run_folders(board):
+            submission = run.plan().generation.get("submission")
+            if submission is None or not run.summaries():
+                continue
+            place = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
+            files = {f"{place}/{name}": data for name, data in _files(run).items()}
+            if files.keys() <= there:
+                continue
+            self.results.add(files, f"results of {run.path.name} on {run.plan().benchmark}")
+            sent += 1
+        return sent
+
+    def delete_taken_down(self) -> int:
+        """Delete the results of every submission that was taken down, from the history too; how many files."""
+        wanted = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        with self.queue.database.reading() as session:
+            taken_down = set(session.scalars(wanted))
+        if not taken_down:
+            return 0
+        head, there = self.results.files()
+        if not head:
+            return 0
+        parts = [path.split("/") for path in there if path.startswith("results/")]
+        return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
+
+    def read_back(self) -> int:
+        """Take in the submissions that this database does not know; how many.
+
+        One that a worker held is queued: that worker's folder is not known here.
+
+        Raises:
+            BadInput: a file there is no record of a change.
+            HubUnavailable: the Hub does not answer.
+        """
+        steps: dict[str, list[str]] = defaultdict(list)
+        commit, there = self.requests.files()
+        for path in there:
+            if path.startswith("requests/") and path.count("/") == 2:
+                steps[path.split("/")[1]].append(path)
+        known = {row.id for row in self.queue.all()}
+        taken = 0
+        for id, paths in sorted(steps.items()):
+            if id not in known:
+                records = [_read(self.requests.read(path, commit), path) for path in sorted(paths)]
+                taken += self.queue.database.write(partial(_take_in, records))
+        return taken
+
+    def read_back_results(self, board: Path) -> int:
+        """Put the newest results of each system into the board's folder, where it has none; how many files."""
+        newest: dict[tuple[str, ...], str] = {}
+        order = {row.id: row.number for row in self.queue.all(states=("published",))}
+        commit, there = self.results.files()
+        files = [path.split("/") for path in sorted(there) if path.startswith("results/")]
+        for _, benchmark, split, system, submission, *_rest in (parts for parts in files if len(parts) >= 6):
+            place = (benchmark, split, system)
+            if submission in order and order[submission] >= order.get(newest.get(place, ""), 0):
+                newest[place] = submission
+        written = 0
+        for parts in files:
+            where, name = tuple(parts[1:4]), parts[5:]
+            if len(parts) < 6 or newest.get(where) != parts[4] or not all(map(_plain, (*where, *name))):
+                continue
+            target = board.joinpath(*where, *name)
+            if not target.exists():
+                write_whole(target, self.results.read("/".join(parts), commit))
+                written += 1
+        return written
+
+
+def _plain(name: str) -> bool:
+    return name not in ("", ".", "..") and not name.startswith(".") and "\\" not in name and "\x00" not in name
+
+
+def _path(step: SubmissionHistory) -> str:
+    return f"requests/{step.submission}/{step.step:04d}-{step.after}.json"
+
+
+def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
+    """A change as JSON; the same whenever it is made."""
+    change = {name: _text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
+    kept = {name: _text(getattr(row, name)) for name in _ALWAYS}
+    kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
+    if step.after in ("published", "refused"):
+        kept |= {name: getattr(row, name) for name in _AT_THE_END}
+    record = {"schema": 1, "step": step.step, "change": change, "submission": kept}
+    return (json.dumps(record, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value
+
+
+def _files(run: RunFolder) -> dict[str, bytes]:
+    """What is kept of a run: everything but its audio."""
+    kept = {path for path in run.path.rglob("*") if path.suffix in (".json", ".jsonl") and path.name[0] != "."}
+    return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in sorted(kept)}
+
+
+def _read(content: bytes, path: str) -> dict[str, Any]:
+    try:
+        record = json.loads(content)
+        datetime.fromisoformat(record["change"]["at"])
+        str(record["submission"]["id"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{path} is no record of a change ({error}); take it out of the repo") from None
+    found: dict[str, Any] = record
+    return found
+
+
+def _take_in(records: list[dict[str, Any]], session: Session) -> int:
+    """A submission with its history; nothing where it came meanwhile, or a step is missing."""
+    last = records[-1]
+    kept = {key: value for record in records for key, value in record["submission"].items()}
+    if session.get(SubmissionRow, kept["id"]) is not None:
+        return 0
+    if [record["step"] for record in records] != list(range(1, len(records) + 1)):
+        return 0
+    now, state = datetime.now(UTC), last["change"]["after"]
+    names = [name for name in (*_ALWAYS, *_AT_THE_END, "pinned") if name in kept and name != "submitted_at"]
+    row = SubmissionRow(**{name: kept[name] for name in names})
+    row.number = (session.scalar(select(func.max(SubmissionRow.number))) or 0) + 1
+    row.submitted_at = datetime.fromisoformat(kept["submitted_at"])
+    row.state, row.reason, row.attempt = state, last["change"]["reason"], last["change"]["attempt"]
+    row.state_at, row.not_before = datetime.fromisoformat(last["change"]["at"]), now
+    session.add(row)
+    session.flush()
+    for record in records:
+        change = {**record["change"], "at": datetime.fromisoformat(record["change"]["at"])}
+        session.add(SubmissionHistory(submission=row.id, step=record["step"], **change))
+    if state in LEASED:
+        row.state, row.reason = "queued", "restored from the Hub; its worker is not known here"
+        step = SubmissionHistory(submission=row.id, step=len(records) + 1, before=state, after="queued")
+        step.attempt, step.made_by, step.reason, step.at = row.attempt, "mirror", row.reason, now
+        row.state_at = now
+        session.add(step)
+    return 1

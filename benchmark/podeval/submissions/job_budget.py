@@ -1,0 +1,199 @@
+"""What jobs on the Hub cost, all of them together: set aside before a job starts, settled when it has ended.
+
+The figures are in the database, so that a restarted worker, or another one, knows what was spent and which job is
+still running.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.errors import PodevalError
+from podeval.runs.hf_jobs import HfJobs
+from podeval.store.database import Database
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
+from podeval.store.submission_tables import HubJob
+from podeval.submissions.benchmark_entries import entries
+from podeval.systems.submission import Model, Submission
+
+if TYPE_CHECKING:
+    from huggingface_hub import JobInfo
+    from sqlalchemy import Select
+
+Clock = Callable[[], datetime]
+
+EMPTIED = "TAKEN DOWN"
+"""Stage of a job whose results were deleted, as its submission was taken down."""
+
+_IN_ORDER = select(HubJob).order_by(HubJob.asked_at, HubJob.submission, HubJob.run, HubJob.round)
+
+
+class BudgetSpent(PodevalError):
+    """A job could cost more than is left; nothing was started. It is no fault of the submission."""
+
+
+class TooExpensive(PodevalError):
+    """One job could cost more than the whole budget; nothing was started."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """All jobs of a database, and the budget that they must not exceed together.
+
+    Attributes:
+        database: of the queue.
+        budget: US dollars, of all jobs that were ever started from this database.
+        clock: what time it is.
+    """
+
+    database: Database
+    budget: float
+    clock: Clock = lambda: datetime.now(UTC)
+
+    def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
+        """Set aside what the next round of a run costs at most; the round that is open already, where one is.
+
+        Raises:
+            TooExpensive: it could cost more than the budget.
+            BudgetSpent: it could cost more than is left of it.
+        """
+        cost, now = jobs.at_most(per_minute), self.clock()
+        about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
+        if cost > self.budget:
+            told = "take a cheaper machine or fewer minutes, or raise the budget"
+            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {told}")
+
+        def take(session: Session) -> HubJob:
+            rounds = list(session.scalars(_rounds(submission, run)))
+            if rounds and rounds[-1].ended_at is None:
+                return rounds[-1]
+            gone = _committed(session)
+            if gone + cost > self.budget:
+                told = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
+                raise BudgetSpent(f"{about}, and {told}")
+            row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
+            row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
+            row.minutes, row.attempts, row.per_minute = jobs.minutes, jobs.attempts, per_minute
+            row.reserved, row.asked_at = cost, now
+            session.add(row)
+            session.flush()
+            return row
+
+        return self.database.write(take)
+
+    def started(self, row: HubJob, job: str) -> None:
+        """Keep which job it became."""
+        self._change(row, job=job, stage="RUNNING")
+
+    def ended(self, row: HubJob, info: "JobInfo | None") -> None:
+        """Settle a round: what it cost by the time the Hub says it ran; None where it was never started."""
+        spent = 0.0 if info is None else cost_of(row, info)
+        stage, message = (
+            ("NEVER STARTED", "")
+            if info is None
+            else (str(getattr(info.status.stage, "value", info.status.stage)), info.status.message or "")
+        )
+        self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
+
+    def gone(self, row: HubJob) -> None:
+        """Settle a round whose job nobody knows any more: at what was set aside for it."""
+        self._change(row, stage="GONE", spent=row.reserved, ended_at=self.clock())
+
+    def rounds(self, submission: str, run: str) -> list[HubJob]:
+        """Rounds of a run, in order."""
+        return self._read(_rounds(submission, run))
+
+    def of(self, submission: str) -> list[HubJob]:
+        """All jobs of a submission, in order."""
+        return self._read(_IN_ORDER.where(HubJob.submission == submission))
+
+    def all(self) -> list[HubJob]:
+        """All jobs of all submissions, in order."""
+        return self._read(_IN_ORDER)
+
+    def under_way(self) -> list[HubJob]:
+        """Jobs that have not been settled."""
+        return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
+
+    def taken_down(self, namespace: str) -> list[str]:
+        """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
+        decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        wanted = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        under_way = {row.submission for row in self.under_way()}
+        return sorted({row.submission for row in self._read(select(HubJob).where(*wanted))} - under_way)
+
+    def emptied(self, submission: str) -> None:
+        """Keep that nothing is left of what its jobs made, nor of what they printed last."""
+        for row in self.of(submission):
+            self._change(row, stage=EMPTIED, message="")
+
+    def committed(self) -> float:
+        """US dollars that are spent, or set aside for what is running."""
+        with self.database.reading() as session:
+            return _committed(session)
+
+    def _read(self, wanted: Any) -> list[HubJob]:
+        with self.database.reading() as session:
+            found: Sequence[HubJob] = session.scalars(wanted).all()
+            session.expunge_all()
+            return list(found)
+
+    def _change(self, row: HubJob, **values: Any) -> None:
+        def change(session: Session) -> None:
+            kept = session.get_one(HubJob, (row.submission, row.run, row.round))
+            for name, value in values.items():
+                setattr(kept, name, value)
+
+        self.database.write(change)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a submission costs at most, where no job falls.
+
+    Attributes:
+        runs: each a job.
+        each: US dollars of one.
+    """
+
+    runs: tuple[str, ...]
+    each: float
+
+    @property
+    def total(self) -> float:
+        """US dollars of all."""
+        return self.each * len(self.runs)
+
+
+def estimate(document: Submission, jobs: HfJobs) -> Estimate:
+    """What a submission costs at most at the Hub's present prices; nothing where its source is no model.
+
+    Raises:
+        BadInput: there is no such machine.
+        HubUnavailable: the Hub does not answer.
+    """
+    if not isinstance(document.source, Model):
+        return Estimate((), 0.0)
+    return Estimate(tuple(entry.folder for entry in entries(document)), jobs.at_most(jobs.per_minute()))
+
+
+def cost_of(row: HubJob, info: "JobInfo") -> float:
+    """US dollars that a job which ended has cost: by its running time; what was set aside, where that is not told."""
+    ran = info.durations.running_secs if info.durations else None
+    # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.
+    if ran is None or row.attempts > 1:
+        return row.reserved
+    return min(row.reserved, row.per_minute * ran / 60)
+
+
+def _rounds(submission: str, run: str) -> "Select[HubJob]":
+    wanted = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
+    return wanted.order_by(HubJob.round)
+
+
+def _committed(session: Session) -> float:
+    return float(session.scalar(select(func.sum(func.coalesce(HubJob.spent, HubJob.reserved)))) or 0.0)

@@ -1,0 +1,77 @@
+"""What a model is asked for each item of a run, as the adapters read it: a folder that a sandbox can be shown."""
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from podeval.benchmarks.benchmark import Item
+from podeval.submissions.benchmark_entries import Entry
+from podeval.systems.adapters.job import Ask, Job, Reference, Said, UserTurn
+
+PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
+"""Settings of generation by benchmark, as the papers have them; of others, the model's own."""
+
+ITEMS = "items.jsonl"
+
+
+def preset_of(entry: Entry) -> str:
+    """The settings under which a benchmark has its systems generate."""
+    return PRESETS.get(entry.benchmark, "default")
+
+
+def write_asks(entry: Entry, items: Iterable[Item], folder: Path) -> Path:
+    """Write what is asked, with the recordings that belong to it; the file of items."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
+    file = folder / ITEMS
+    file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return file
+
+
+def write_job(path: Path, job: Job) -> Path:
+    """Write a job as the program that generates reads it."""
+    path.write_text(job.model_dump_json(exclude_none=True), encoding="utf-8")
+    return path
+
+
+def ask_of(entry: Entry, item: Item, folder: Path) -> Ask:
+    """One item as a task for a model."""
+    match entry.track:
+        case "voice" if item.script is not None:
+            said = tuple(Said(**asdict(turn)) for turn in item.script.turns)
+            return Ask(id=item.id, language=item.language, script=said, voices=_voices(item, folder))
+        case "write":
+            return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
+    turns = tuple(
+        UserTurn(id=turn.id, words=turn.words, audio=_beside(turn.audio, f"{item.id}.{turn.id}", folder))
+        for turn in item.user
+    )
+    return Ask(id=item.id, language=item.language, user=turns)
+
+
+def prompt_of(item: Item) -> str:
+    """What a script writer is told: the item's own instruction with its sources; else a plain request on its topic."""
+    if item.instruction:
+        return "\n\n".join([item.instruction, *item.sources])
+    asked = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
+    return f"{asked}\nGive each turn a line of its own that starts with the speaker's name and a colon."
+
+
+def _voices(item: Item, folder: Path) -> dict[str, Reference]:
+    """The reference voice of each speaker; recordings are put beside the items, each once."""
+    found = {}
+    for speaker, voice in item.reference_voices.items():
+        copy = folder / f"{voice.id}{Path(voice.file).suffix}"
+        if not copy.exists():
+            shutil.copyfile(voice.recording(), copy)
+        found[speaker] = Reference(audio=copy.name, text=voice.words)
+    return found
+
+
+def _beside(audio: str | None, name: str, folder: Path) -> str | None:
+    if audio is None:
+        return None
+    copy = f"{name}{Path(audio).suffix}"
+    shutil.copyfile(audio, folder / copy)
+    return copy

@@ -1,0 +1,204 @@
+"""Faults of the machine that works on submissions, told apart from those of what was submitted.
+
+A `MachineFault` is one that this process saw itself: its submission goes back to the queue and is never given up for
+it. What a program in a box says of the machine cannot be trusted as far, and counts as an attempt (`OursFailed`).
+"""
+
+import contextlib
+import errno
+import itertools
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from podeval import benchmarks
+from podeval.errors import ModelMissing, PodevalError
+from podeval.metrics import catalogue
+from podeval.models import registry
+from podeval.store.database import StoreUnusable
+from podeval.store.files import DiskFull
+from podeval.submissions import sandbox
+from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.sandbox import Box, Ended, NoIsolation, Running
+
+LEAST_FREE = 512 * 2**20
+"""Bytes of the disk below which no box works, as the sandbox has it."""
+
+_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOMEM, errno.EAGAIN}
+    | {errno.EMFILE, errno.ENFILE, errno.ENODEV, errno.ESTALE}
+)
+_KILLED = (-9, 128 + 9)
+
+
+class MachineFault(PodevalError):
+    """This machine cannot do what was submitted; says what its operator can do.
+
+    Attributes:
+        everything: whether it can do nothing else either.
+    """
+
+    def __init__(self, sentence: str, *, everything: bool = False) -> None:
+        self.everything = everything
+        super().__init__(sentence)
+
+
+class OursFailed(PodevalError):
+    """Something was not made by a fault that is not the system's, as the program in its box says."""
+
+
+def machine_fault(error: BaseException) -> MachineFault | None:
+    """An error as a fault of this machine; None where it is none."""
+    match error:
+        case MachineFault():
+            return error
+        case NoIsolation() | ModelMissing():
+            return MachineFault(str(error))
+        case DiskFull() | StoreUnusable():
+            return MachineFault(str(error), everything=True)
+        case MemoryError():
+            return MachineFault("this machine ran out of memory; end other programs, or give it more", everything=True)
+        case OSError() if error.errno in _ERRORS:
+            about = f" ({error.filename})" if error.filename else ""
+            return MachineFault(f"this machine refuses: {error.strerror}{about}", everything=True)
+        case PodevalError() if isinstance(error.__cause__, OSError) and error.__cause__.errno in _ERRORS:
+            return MachineFault(str(error), everything=True)
+    return None
+
+
+def require_isolation(what: str) -> None:
+    """Refuse where there is no box.
+
+    Args:
+        what: is not done without one, as a clause.
+
+    Raises:
+        MachineFault: says what is missing.
+    """
+    if (why := sandbox.missing()) is not None:
+        raise MachineFault(f"{what} without isolation: {why}")
+
+
+def require_disk(folder: Path, held: int = 0) -> None:
+    """Refuse where a disk has too little room for any box, by no fault of what is in this one.
+
+    Args:
+        folder: on the disk.
+        held: bytes of it that the box itself holds.
+
+    Raises:
+        MachineFault: says how little is left.
+    """
+    free = shutil.disk_usage(folder).free
+    if free < LEAST_FREE and held < LEAST_FREE:
+        raise MachineFault(
+            f"the disk of the work folder is full: {free // 2**20} MiB are left, {LEAST_FREE // 2**20} MiB are the "
+            "least; free some space",
+            everything=True,
+        )
+
+
+def require_no_fault(ended: Ended, folder: Path, kills_before: int) -> None:
+    """Ask the machine before anything in a box is blamed for how it ended.
+
+    Args:
+        ended: how.
+        folder: that the box wrote to.
+        kills_before: `memory_kills()` before it was started.
+
+    Raises:
+        MachineFault: the disk is full without it, or boxes do not work here any more.
+        OursFailed: the machine ran out of memory.
+    """
+    if ended.failure is None:
+        return
+    require_disk(folder, disk_use(folder))
+    if ended.log.startswith("bwrap: "):
+        # Asked anew: what worked when the worker started need not work now.
+        tried = getattr(sandbox.missing, "__wrapped__", sandbox.missing)
+        if (why := tried()) is not None:
+            raise MachineFault(f"boxes do not open any more: {why}")
+        raise OursFailed(f"its box did not open ({ended.log.splitlines()[0][:200]})")
+    killed = ended.stopped is None and ended.code in _KILLED and memory_kills() > kills_before
+    if killed or "the machine's memory" in (ended.stopped or ""):
+        raise OursFailed("the machine ran out of memory while it ran; end other programs, or lower --memory")
+
+
+def disk_use(folder: Path) -> int:
+    """Bytes of the files below a folder, links not followed; of very many, those of the first."""
+    size = 0
+    for place, _, names in itertools.islice(os.walk(folder), 10_000):
+        for name in names:
+            with contextlib.suppress(OSError):
+                size += os.lstat(os.path.join(place, name)).st_blocks * 512
+    return size
+
+
+@contextlib.contextmanager
+def open_box(box: Box) -> Iterator[Running]:
+    """A box at work; when the block ends, everything in it is dead.
+
+    Raises:
+        MachineFault: it cannot be started here.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            running = held.enter_context(sandbox.opened(box))
+        except OSError as error:
+            raise MachineFault(f"no box can be opened on this machine ({error})", everything=True) from error
+        yield running
+
+
+def memory_kills() -> int:
+    """How many processes this machine's kernel has killed for want of memory; 0 where it does not tell."""
+    try:
+        lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def require_weights(entry: Entry, profile: str) -> None:
+    """Refuse to measure where none of the models is installed that a run's metrics need; some may be missing.
+
+    Raises:
+        MachineFault: with the command that helps.
+    """
+    uses = benchmarks.get(entry.benchmark).metrics(entry.track, entry.split)
+    jobs = {job for use in uses for job in catalogue.get(use.name).jobs(use.parameters)}
+    missing = [card.missing() for card in registry.cards(profile, sorted(jobs))]
+    if missing and all(missing):
+        raise MachineFault(f"nothing can be measured here: {missing[0]}")
+
+
+class Rests:
+    """Submissions that a worker gave back because of its machine: it leaves them alone, longer each time.
+
+    Another worker may take them at once, and so may this one once it was started anew.
+
+    Args:
+        first, longest: seconds of the first rest and of the longest.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, first: float = 60.0, longest: float = 3_600.0, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._first, self._longest, self._clock = first, longest, clock
+        self._until: dict[str, tuple[float, float]] = {}
+
+    def begin(self, id: str) -> None:
+        """Leave one alone, twice as long as the last time."""
+        _, last = self._until.get(id, (0.0, 0.0))
+        seconds = min(self._longest, 2 * last or self._first)
+        self._until[id] = (self._clock() + seconds, seconds)
+
+    def end(self, id: str) -> None:
+        """Take it as any other again."""
+        self._until.pop(id, None)
+
+    def now(self) -> list[str]:
+        """What is left alone at the moment."""
+        return [id for id, (until, _) in self._until.items() if until > self._clock()]

@@ -1,0 +1,195 @@
+"""Results of a submission proposed to its model's own repo, where its submitter asked for that; each form once.
+
+What is to be proposed is written down with the publication, and done after it: a worker that is killed in between, or
+a Hub that is down, leaves it waiting for the next one. Pull requests are found again by their title, so that none is
+opened twice.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.hub import eval_results
+from podeval.hub.eval_results import Figure
+from podeval.hub.retry import HubUnavailable
+from podeval.runs.run_folder import RunFolder, Summary
+from podeval.store.submission_tables import HubProposal, SubmissionRow
+from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.queue import Queue
+from podeval.systems.submission import Model, Submission
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from sqlalchemy import ColumnElement
+
+FORMS = ("eval_results", "model_index")
+ADDRESS = "https://huggingface.co/spaces/podeval/leaderboard"
+"""Of the board, where `PODEVAL_BOARD_URL` names no other."""
+
+_APART = timedelta(minutes=10)
+"""Between two tries of the same; who tries it has it for so long."""
+
+
+def forms_of(document: Submission) -> tuple[str, ...]:
+    """In which forms a submitter asked for results to be proposed."""
+    source = document.source
+    return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
+
+
+def figures_of(row: SubmissionRow, board: Path) -> list[Figure]:
+    """The main value of every dimension that a published submission is complete on."""
+    document = Submission.model_validate(row.document)
+    found: list[Figure] = []
+    for entry in everywhere(document):
+        run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
+        if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
+            continue
+        for summary in run.summaries():
+            if summary.profile == row.profile:
+                found += _figures(summary)
+    return found
+
+
+def _figures(summary: Summary) -> Iterator[Figure]:
+    plan = summary.plan
+    benchmark = benchmarks.get(plan.benchmark)
+    path, _, revision = plan.dataset.partition("@")
+    commit = revision if len(revision) == 40 and set(revision) <= set("0123456789abcdef") else None
+    for dimension in benchmark.dimensions:
+        if plan.track not in dimension.tracks:
+            continue
+        metric, _, key = dimension.main.partition(".")
+        for whole in summary.metrics:
+            value = whole.keys.get(key) if (whole.metric, whole.slice, whole.rankable) == (metric, "", True) else None
+            if value is None:
+                continue
+            note = f"{summary.profile} profile, protocol {whole.protocol}, {whole.scored} items"
+            if value.low is not None and value.high is not None:
+                note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
+            task = eval_results.task_of(plan.split, dimension.name)
+            about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
+            yield Figure(*about, note=note, revision=commit)
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """What is to be proposed, and what was.
+
+    Attributes:
+        queue: of the submissions.
+        board: folder of runs that are shown.
+        api: the Hub's client, with a token that may open pull requests.
+        clock: what time it is.
+    """
+
+    queue: Queue
+    board: Path
+    api: "HfApi | None" = None
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+
+    def ask(self, id: str, forms: Sequence[str]) -> None:
+        """Write down that results are to be proposed; what was proposed already stays as it is."""
+        at = self.clock() - _APART
+
+        def add(session: Session) -> None:
+            for form in forms:
+                if session.get(HubProposal, (id, form)) is None:
+                    session.add(HubProposal(submission=id, form=form, state="waiting", at=at))
+
+        if forms:
+            self.queue.database.write(add)
+
+    def of(self, id: str) -> list[HubProposal]:
+        """What became of a submission's proposals."""
+        return self._read(HubProposal.submission == id)
+
+    def settle_all(self) -> list[HubProposal]:
+        """Propose what waits; what the Hub did not answer to goes on waiting."""
+        for waiting in self._read(HubProposal.state == "waiting"):
+            self.settle(waiting)
+        return self._read(HubProposal.state == "waiting")
+
+    def settle(self, waiting: HubProposal) -> None:
+        """Propose one, unless somebody else is at it."""
+        if not self._take(waiting):
+            return
+        row = self.queue.get(waiting.submission)
+        document = Submission.model_validate(row.document)
+        assert isinstance(document.source, Model), "nothing else has a repo to propose to"
+        repo, address = document.source.repo, os.environ.get("PODEVAL_BOARD_URL") or ADDRESS
+        if row.state not in ("published", "measured"):
+            self._done(waiting, "refused", reason=f"the submission is {row.state}")
+            return
+        figures = figures_of(row, self.board)
+        digest = hashlib.sha256(repr(figures).encode()).hexdigest()
+        try:
+            if waiting.form == "eval_results":
+                url = eval_results.propose(repo, figures, address, api=self.api)
+            else:
+                name = repo.partition("/")[2]
+                url = eval_results.propose_model_index(repo, name, figures, address, api=self.api)
+        except HubUnavailable as error:
+            self._done(waiting, "waiting", reason=str(error))
+        except BadInput as error:
+            self._done(waiting, "refused", reason=str(error), digest=digest)
+        else:
+            self._done(waiting, "open" if url else "there", url=url or "", digest=digest)
+
+    def again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
+        """Propose now, also what was refused or not asked for at first; what came of it.
+
+        Raises:
+            BadInput: the submission is not published, its source is no model, or no form is named.
+        """
+        row = self.queue.get(id)
+        if row.state != "published":
+            raise BadInput(f"{id} is {row.state}; only published results are proposed")
+        if row.kind != "model":
+            raise BadInput(f"{id} is of kind {row.kind}; results are proposed to the repo of a model")
+        if not forms:
+            raise BadInput(f"{id} asked for no form; say --eval-results or --model-index, where its owner wants that")
+
+        def renew(session: Session) -> None:
+            refused = [HubProposal.submission == id, HubProposal.form.in_(forms), HubProposal.state != "open"]
+            session.execute(update(HubProposal).where(*refused).values(state="waiting", at=self.clock() - _APART))
+
+        self.ask(id, forms)
+        self.queue.database.write(renew)
+        for waiting in self.of(id):
+            if waiting.state == "waiting":
+                self.settle(waiting)
+        return self.of(id)
+
+    def _take(self, waiting: HubProposal) -> bool:
+        now = self.clock()
+        free = [*_same(waiting), HubProposal.state == "waiting", HubProposal.at <= now - _APART]
+
+        def take(session: Session) -> bool:
+            done = session.execute(update(HubProposal).where(*free).values(at=now))
+            return bool(done.rowcount)  # type: ignore[attr-defined]
+
+        return self.queue.database.write(take)
+
+    def _done(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
+        values = {"state": state, "url": url, "reason": reason[:2_000], "digest": digest, "at": self.clock()}
+        self.queue.database.write(lambda s: s.execute(update(HubProposal).where(*_same(waiting)).values(values)))
+
+    def _read(self, wanted: "ColumnElement[bool]") -> list[HubProposal]:
+        with self.queue.database.reading() as session:
+            ordered = select(HubProposal).where(wanted).order_by(HubProposal.submission, HubProposal.form)
+            found = list(session.scalars(ordered))
+            session.expunge_all()
+        return found
+
+
+def _same(waiting: HubProposal) -> "list[ColumnElement[bool]]":
+    return [HubProposal.submission == waiting.submission, HubProposal.form == waiting.form]

@@ -1,0 +1,118 @@
+"""Who may queue how much, and what counts as the same submission; decided in the transaction that takes it down."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
+from podeval.store.submission_tables import SubmissionRow
+from podeval.submissions.folder_digest import folder_digest
+from podeval.submissions.rules import Refusal, Refused
+
+OPEN = ("received", "checked", "queued", "running", "measured")
+"""States of a submission that is under way."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an operator can set about the queue.
+
+    Attributes:
+        lease_seconds: a worker that says nothing for so long is taken for dead.
+        failures_allowed: claims in a row that end without a finished item, before it is given up.
+        pause_seconds: before it is tried again after one, doubled with each.
+        open_per_owner: submissions of one owner under way.
+        day_per_owner: submissions of one owner in 24 hours.
+        most_waiting: submissions of all owners under way.
+    """
+
+    lease_seconds: float = 120.0
+    failures_allowed: int = 3
+    pause_seconds: float = 30.0
+    open_per_owner: int = 5
+    day_per_owner: int = 10
+    most_waiting: int = 500
+
+
+def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
+    """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called.
+
+    A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
+    or the system, and changed ones are another submission.
+
+    Args:
+        document: valid, as plain data.
+        profile: whose models measure it.
+        place: folder of the document, where it names a folder beside it.
+    """
+    source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
+    content = _content(source, place)
+    if content:
+        source |= {"folder": None, "content": content}
+    elif not source.get("repo"):
+        source["system"] = document["system"]["id"]
+    parts = [source, sorted(json.dumps(entry, sort_keys=True) for entry in document["benchmarks"]), profile]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _content(source: Mapping[str, Any], place: str) -> str:
+    """The digest of a supplied folder; empty where there is none, or none that the gate lets through."""
+    if not place or not source.get("folder"):
+        return ""
+    try:
+        return folder_digest(Path(place) / source["folder"])
+    except (Refused, OSError):
+        return ""
+
+
+def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
+    """Refuse what is there already, what operators took down, and a system id that is someone else's or busy.
+
+    Raises:
+        Refused: by the rule `duplicate`.
+    """
+    there = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
+    if (other := session.scalars(there.where(SubmissionRow.digest == mark)).first()) is not None:
+        again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
+        raise Refused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
+    gone = (
+        select(OperatorAction.reason)
+        .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
+        .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
+    )
+    if (reason := session.scalars(gone.limit(1)).first()) is not None:
+        told = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
+        raise Refused(Refusal("duplicate", told))
+    named = there.where(SubmissionRow.system == system)
+    if (other := session.scalars(named.where(SubmissionRow.owner != owner)).first()) is not None:
+        raise Refused(Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id"))
+    if (other := session.scalars(named.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
+        told = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
+        raise Refused(Refusal("duplicate", told))
+
+
+def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
+    """Refuse what is over a quota.
+
+    Raises:
+        Refused: by the rule `quota`.
+    """
+    count = select(func.count()).select_from(SubmissionRow)
+    under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
+    own = count.where(SubmissionRow.owner == owner)
+    busy = session.scalar(own.where(SubmissionRow.state.in_(OPEN))) or 0
+    day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
+    recent = session.scalar(own.where(day)) or 0
+    if busy >= policy.open_per_owner:
+        raise Refused(Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one"))
+    if recent >= policy.day_per_owner:
+        raise Refused(Refusal("quota", f"{owner} submitted {recent} times in 24 hours; try again tomorrow"))
+    if under_way >= policy.most_waiting:
+        raise Refused(Refusal("quota", f"{under_way} submissions are waiting; try again when there are fewer"))

@@ -1,0 +1,100 @@
+"""Untrusted programs in a box: no network, no secrets, one writable folder, bounds on everything they can use up.
+
+Isolation is bubblewrap's (new namespaces, a bare file system, no privileges, a user of its own) and that of a filter of
+system calls; limits of a process are prlimit's, memory is bounded by a cgroup where one can be made. What none of them
+bounds (memory without one, output of all processes together, time, the host's disk) is watched from outside. The box
+dies with the thread that opened it, however that ends.
+"""
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Iterator
+from functools import cache
+
+from podeval.submissions.sandbox import cgroup, command, seccomp
+from podeval.submissions.sandbox.box import Box, Ended, Limits, NoIsolation
+from podeval.submissions.sandbox.running import TICK, Running
+
+__all__ = [
+    "ADVICE",
+    "TICK",
+    "Box",
+    "Ended",
+    "Limits",
+    "NoIsolation",
+    "Running",
+    "memory_bound",
+    "missing",
+    "opened",
+    "python",
+    "require",
+    "run",
+    "system_calls",
+]
+
+ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux host that allows namespaces"
+
+
+@cache
+def missing() -> str | None:
+    """Why nothing can be isolated here; None where it can. Found by trying once."""
+    absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
+    if absent:
+        return f"{', '.join(absent)} not found; {ADVICE}"
+    if unknown := seccomp.missing():
+        return unknown
+    failure = command.trial()
+    return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
+
+
+def require() -> None:
+    """Refuse where nothing can be isolated.
+
+    Raises:
+        NoIsolation: says what is missing.
+    """
+    if (why := missing()) is not None:
+        raise NoIsolation(
+            f"untrusted models are not run without isolation: {why}; or, for models you trust, say --trust-models"
+        )
+
+
+def memory_bound() -> str:
+    """By what the memory of a box is bounded here, as a clause."""
+    if (place := cgroup.where()) is not None:
+        return f"by a memory cgroup of its own (version {place.interface.version}, below {place.own})"
+    return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
+
+
+def system_calls() -> str:
+    """What the filter of system calls is here, as a clause."""
+    return seccomp.missing() or f"{seccomp.count()} are refused or restricted"
+
+
+def python(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module with this Python, without what a folder or the user would add to it."""
+    return [sys.executable, "-P", "-s", "-m", module, *arguments]
+
+
+def run(box: Box) -> Ended:
+    """Run to the end."""
+    with opened(box) as running:
+        return running.wait()
+
+
+@contextlib.contextmanager
+def opened(box: Box) -> Iterator[Running]:
+    """Start it; when the block ends, everything in it is dead.
+
+    Raises:
+        NoIsolation: it is not trusted, and nothing can be isolated here.
+    """
+    if not box.trusted:
+        require()
+    running = Running(box)
+    try:
+        yield running
+    finally:
+        running.stop("it was not needed any more")
+        running.wait()

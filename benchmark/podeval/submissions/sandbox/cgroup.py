@@ -1,0 +1,286 @@
+"""Memory cgroups, by hand: a group of its own for a box, whose memory the kernel bounds whatever holds it.
+
+A group can be made where this process may write to the tree of groups: as root in a container or a virtual machine, or
+in a service or scope that systemd delegates (`Delegate=yes`). Nowhere is a group of somebody else's changed. Both
+versions of the interface are spoken, as machines with the first are still about.
+"""
+
+import contextlib
+import os
+import secrets
+import signal
+import time
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from podeval.submissions.sandbox.box import Limits
+from podeval.submissions.sandbox.processes import alive
+
+_NAME, _OPENER = "podeval-", "podeval-worker"
+_OVERHEAD = 64 * 2**20
+"""What the kernel may use for a box (tables, stacks, buffers) beyond the memory it is given."""
+_ENTER = 'echo 0 > "$0/cgroup.procs" && exec "$@"'
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The names of one version's files, and of its counters in `memory.stat`."""
+
+    version: int
+    limit: str
+    usage: str
+    swap: str
+    events: str
+    counters: tuple[str, ...]
+    cache: tuple[str, ...]
+
+
+V1 = Interface(
+    1,
+    "memory.limit_in_bytes",
+    "memory.usage_in_bytes",
+    "memory.memsw.limit_in_bytes",
+    "memory.oom_control",
+    ("total_rss", "total_shmem"),
+    ("total_inactive_file", "total_active_file"),
+)
+V2 = Interface(
+    2,
+    "memory.max",
+    "memory.current",
+    "memory.swap.max",
+    "memory.events",
+    ("anon", "shmem"),
+    ("inactive_file", "active_file"),
+)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Where this process is in the tree of groups that bounds memory.
+
+    Attributes:
+        interface: how its files are called.
+        top: the highest group that can be seen.
+        own: the group of this process.
+    """
+
+    interface: Interface
+    top: Path
+    own: Path
+
+
+class Group:
+    """The group of one box."""
+
+    def __init__(self, folder: Path, interface: Interface) -> None:
+        self.folder, self._interface = folder, interface
+
+    @property
+    def enter(self) -> list[str]:
+        """What a command begins with to run in the group, and all that it starts with it."""
+        return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
+
+    @property
+    def used(self) -> int:
+        """Bytes of memory in it that the kernel cannot give to others: no file's copy that lies on a disk."""
+        return sum(_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
+
+    @property
+    def overrun(self) -> bool:
+        """Whether the kernel killed something in it because it wanted more than it may have."""
+        return _numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
+
+    def bound(self, limits: Limits) -> None:
+        """Set what it may use.
+
+        Raises:
+            OSError: this process may not.
+        """
+        most = str(limits.memory_bytes + _OVERHEAD)
+        (self.folder / self._interface.limit).write_text(most)
+        swap = self.folder / self._interface.swap
+        if swap.exists():
+            swap.write_text(most if self._interface is V1 else "0")
+        if self._interface is V2:
+            (self.folder / "memory.oom.group").write_text("1")
+            if (self.folder / "pids.max").exists():
+                # bubblewrap's own two and the shell that enters are processes of the group too.
+                (self.folder / "pids.max").write_text(str(limits.processes + 4))
+
+    def close(self) -> None:
+        """Kill whatever is left in it, and remove it."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            try:
+                self.folder.rmdir()
+            except FileNotFoundError:
+                return
+            except OSError:
+                self._kill()
+                time.sleep(0.01)
+            else:
+                return
+
+    def _kill(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for pid in (self.folder / "cgroup.procs").read_text(encoding="ascii").split():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def opened(limits: Limits) -> Group | None:
+    """A new group for a box; None where none can be made."""
+    place = where()
+    with contextlib.suppress(OSError):
+        return None if place is None else _made(place, limits)
+    return None
+
+
+@cache
+def where() -> Tree | None:
+    """The group below which this process can make groups that bound memory, as `own`; None where it cannot.
+
+    Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
+    """
+    if (tree := _here()) is None:
+        return None
+    for place in _candidates(tree):
+        with contextlib.suppress(OSError):
+            at = Tree(tree.interface, tree.top, place)
+            _made(at, Limits()).close()
+            return at
+    return None
+
+
+def room() -> tuple[int, int] | None:
+    """Bytes of memory that the groups above this process allow, and how many of them are left; None where all."""
+    if (tree := _here()) is None:
+        return None
+    rooms = []
+    for folder in (tree.own, *tree.own.parents):
+        with contextlib.suppress(OSError, ValueError):
+            limit = int((folder / tree.interface.limit).read_text(encoding="ascii"))
+            usage = int((folder / tree.interface.usage).read_text(encoding="ascii"))
+            counters = _numbers(folder / "memory.stat")
+            cached = sum(counters.get(name, 0) for name in tree.interface.cache)
+            rooms.append((limit, limit - usage + cached))
+        if folder == tree.top:
+            break
+    return min(rooms, key=lambda each: each[1], default=None)
+
+
+def _made(place: Tree, limits: Limits) -> Group:
+    _sweep(place.own)
+    folder = place.own / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
+    folder.mkdir()
+    group = Group(folder, place.interface)
+    try:
+        group.bound(limits)
+    except OSError:
+        group.close()
+        raise
+    return group
+
+
+def _sweep(place: Path) -> None:
+    """Remove groups of processes that were killed before they could; a group with anything in it stays."""
+    for folder in place.glob(f"{_NAME}[0-9]*-*"):
+        if not alive(int(folder.name.split("-")[1])):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _candidates(tree: Tree) -> list[Path]:
+    """Groups below which one may be made, the nearest first; of version 2, whose rules are strict, also the one above.
+
+    With version 2 a group that bounds what is below it holds no processes, the top one excepted.
+    """
+    if tree.interface is V1 or "memory" in _words(tree.own / "cgroup.subtree_control"):
+        return [tree.own]
+    above = tree.own.parent
+    if "memory" in _words(above / "cgroup.subtree_control") and (tree.own.name == _OPENER or _delegated(tree, above)):
+        return [above]
+    return [tree.own] if _delegated(tree, tree.own) and _emptied(tree.own) else []
+
+
+def _delegated(tree: Tree, folder: Path) -> bool:
+    """Whether a group is this process's to divide: systemd says so, it is the user's, or all that a container sees."""
+    if folder == tree.top:
+        return folder == tree.own
+    with contextlib.suppress(OSError):
+        if os.geteuid() != 0:
+            return folder.stat().st_uid == os.geteuid()
+        return os.getxattr(folder, "trusted.delegate") == b"1"
+    return False
+
+
+def _emptied(own: Path) -> bool:
+    """Move this process out of a group that is its alone, so that the group can bound what is below it."""
+    inside = own / _OPENER
+    try:
+        if _words(own / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(own / "cgroup.controllers"):
+            return False
+        inside.mkdir(exist_ok=True)
+        (inside / "cgroup.procs").write_text("0")
+    except OSError:
+        return False
+    try:
+        wanted = [f"+{name}" for name in ("memory", "pids") if name in _words(own / "cgroup.controllers")]
+        (own / "cgroup.subtree_control").write_text(" ".join(wanted))
+    except OSError:
+        with contextlib.suppress(OSError):
+            (own / "cgroup.procs").write_text("0")
+            inside.rmdir()
+        return False
+    return True
+
+
+@cache
+def _here() -> Tree | None:
+    try:
+        mounts, groups = (Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("mountinfo", "cgroup"))
+    except OSError:
+        return None
+    return _tree(mounts, groups)
+
+
+def _tree(mounts: str, groups: str) -> Tree | None:
+    """Where this process is, from what /proc says of its mounts and of its groups."""
+    paths = {}
+    for line in groups.splitlines():
+        _, controllers, path = line.split(":", 2)
+        paths[controllers] = path
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        root, mount = before.split()[3:5]
+        kind, *_, options = after.split()  # what was mounted may have no name at all
+        if kind == "cgroup" and "memory" in options.split(","):
+            own = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
+            return _placed(V1, Path(mount), root, own)
+        if kind == "cgroup2" and "memory" in _words(Path(mount) / "cgroup.controllers"):
+            return _placed(V2, Path(mount), root, paths.get(""))
+    return None
+
+
+def _placed(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
+    """A mount may show a part of the tree only; a path that leads out of it is not to be seen."""
+    inside = ".." if path is None else os.path.relpath(path, root)
+    if ".." in inside.split("/"):
+        return None
+    own = mount / inside
+    return Tree(interface, mount, own) if own.is_dir() else None
+
+
+def _words(path: Path) -> set[str]:
+    with contextlib.suppress(OSError):
+        return set(path.read_text(encoding="ascii").split())
+    return set()
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """A file of names and numbers, a pair a line."""
+    with contextlib.suppress(OSError, ValueError):
+        pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
+        return {name: int(number) for name, number in pairs}
+    return {}

@@ -1,0 +1,140 @@
+"""The command that opens a box: bubblewrap's namespaces and mounts, setpriv's user, prlimit's limits of a process."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from podeval.submissions.sandbox import seccomp
+from podeval.submissions.sandbox.box import Box, Limits
+
+PROGRAMS = ("bwrap", "prlimit", "setpriv")
+SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
+"""File systems of the box that lie in memory and can be written to, each of a fixed size."""
+
+_SYSTEM = ("/usr", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+_MERGED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+_GPU = ("nvidia*", "dri", "kfd")
+_OWN_USERS = 2_000_000_000
+"""Where the numbers of the users begin that boxes opened by root have; nobody else's files are theirs."""
+
+
+def trial() -> str | None:
+    """Open a box that does nothing; what bubblewrap says where it cannot."""
+    with seccomp.descriptor() as system_calls:
+        failure = _refusal(
+            [*namespaces(Limits(), system_calls), *_sealed(), "--", "/usr/bin/env", "true"], system_calls
+        )
+    return failure
+
+
+def isolated(box: Box, system_calls: int) -> list[str]:
+    """The command that runs a program in a box; the filter of its system calls is an open file."""
+    folder = os.fspath(box.writable.resolve())
+    seen = _seen(box)
+    # Folders that bubblewrap makes on the way to a place would be its own alone.
+    above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
+    ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
+    places = [*ways, *(part for path in seen for part in ("--ro-bind", path, path))]
+    devices = [part for path in _devices() for part in ("--dev-bind", path, path)] if box.gpu else []
+    settings = [part for name, value in environment(box).items() for part in ("--setenv", name, value)]
+    enclosed = [*namespaces(box.limits, system_calls), *devices, *places, "--bind", folder, folder, *settings]
+    # bubblewrap itself may not enter a folder that belongs to the box's user alone.
+    entered = ["env", f"--chdir={folder}"]
+    return [*enclosed, *_sealed(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
+
+
+def trusted(box: Box) -> list[str]:
+    """The command that runs a program without isolation; it dies with the thread that starts it."""
+    tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+    return [*tied, *_process_limits(box), *box.command]
+
+
+def environment(box: Box) -> dict[str, str]:
+    """All that a box finds in its environment."""
+    home = os.fspath(box.writable.resolve())
+    plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
+    offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    return plain | offline | {"PYTHONPATH": str(Path(__file__).parents[3])} | dict(box.environment)
+
+
+def namespaces(limits: Limits, system_calls: int) -> list[str]:
+    """A bare system: its own processes, no network, no privileges but to become the user it is to run as."""
+    scratch = [
+        part for place in SCRATCH for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", place)
+    ]
+    merged = [part for path in _MERGED for part in _as_it_is(Path(path))]
+    system = [part for path in _SYSTEM if os.path.exists(path) for part in ("--ro-bind", path, path)]
+    apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    life = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(system_calls)]
+    bare = [*system, *merged, "--proc", "/proc", "--dev", "/dev", *scratch]
+    return ["bwrap", *apart, *life, *_privileges(), *bare]
+
+
+def _privileges() -> list[str]:
+    if os.geteuid() == 0:
+        return ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+    return ["--unshare-user", *(["--disable-userns"] if _can_disable_namespaces() else [])]
+
+
+@cache
+def _can_disable_namespaces() -> bool:
+    """Whether bubblewrap can forbid namespaces inside a user's box; the filter does so in any case."""
+    options = ["--unshare-user", "--disable-userns", "--ro-bind", "/", "/", "--proc", "/proc"]
+    return _refusal(["bwrap", *options, "--", "/usr/bin/env", "true"]) is None
+
+
+def _refusal(command: list[str], *descriptors: int) -> str | None:
+    """What a command says where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, pass_fds=descriptors)
+    return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
+
+
+def _sealed() -> list[str]:
+    """What bubblewrap had to write to while it made the box is in memory, and of no fixed size."""
+    return ["--remount-ro", "/dev", "--remount-ro", "/"]
+
+
+def _as_it_is(path: Path) -> list[str]:
+    if path.is_symlink():
+        return ["--symlink", os.readlink(path), str(path)]
+    return ["--ro-bind", str(path), str(path)] if path.is_dir() else []
+
+
+def _seen(box: Box) -> list[str]:
+    """This Python, podeval, and what the box was given; a folder before what lies in it."""
+    own = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
+    paths = {os.path.realpath(path) for path in (*own, *box.readable)} | {os.path.abspath(path) for path in own}
+    inside = [path for path in paths if not path.startswith(("/usr/", *(f"{place}/" for place in _MERGED)))]
+    return sorted(path for path in inside if os.path.exists(path))
+
+
+def _own_user(writable: Path) -> list[str]:
+    """Root opens boxes under a user of their own, which the writable folder then belongs to."""
+    plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
+    if os.geteuid() != 0:
+        return ["setpriv", "--no-new-privs", "--"]
+    number = _OWN_USERS + secrets.randbelow(100_000_000)
+    for folder, folders, files in os.walk(writable):
+        for name in (".", *folders, *files):
+            os.chown(os.path.join(folder, name), number, number, follow_symlinks=False)
+    return [*plain, "--reuid", str(number), "--regid", str(number), "--clear-groups", "--"]
+
+
+def _process_limits(box: Box) -> list[str]:
+    if shutil.which("prlimit") is None:
+        return []
+    limits = box.limits
+    bounds = [f"--fsize={limits.output_bytes}", "--core=0", "--nofile=4096"]
+    bounds += [f"--cpu={int(limits.wall_seconds * (os.cpu_count() or 1)) + 1}"]
+    # Without a namespace of its own, the limit counts what the whole user runs.
+    bounds += [] if box.trusted else [f"--nproc={limits.processes}"]
+    bounds += [] if box.gpu else [f"--as={limits.memory_bytes}"]
+    return ["prlimit", *bounds, "--"]
+
+
+def _devices() -> list[str]:
+    return [str(path) for pattern in _GPU for path in sorted(Path("/dev").glob(pattern))]

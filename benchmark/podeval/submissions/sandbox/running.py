@@ -1,0 +1,202 @@
+"""A box at work: started, watched from outside, killed whole."""
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+
+from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usage
+from podeval.submissions.sandbox.box import Box, Ended
+
+TICK = 0.1
+"""Seconds between two looks at what the box uses."""
+
+_LOG_BYTES = 16_384
+_FREE_DISK = 512 * 2**20
+"""Bytes of the host's disk that no box may take."""
+_FREE_MEMORY = 512 * 2**20
+"""Bytes of the host's memory that no box may take; a sixteenth, where the host has less than 8 GiB."""
+_SPARED = 4
+"""How many times as long as it takes, a costly look waits for the next one."""
+
+
+class Running:
+    """A box at work, watched by a thread."""
+
+    def __init__(self, box: Box) -> None:
+        self._limits, self._folder = box.limits, box.writable
+        self._began = time.monotonic()
+        self._stopped: str | None = None
+        self._tail = bytearray()
+        self._shared, self._disk = usage.machine().shared, 0
+        with contextlib.suppress(OSError):
+            self._disk = usage.free_disk(box.writable)
+        self._held, self._next_held = usage.Held(), 0.0
+        self._group = None if box.trusted else cgroup.opened(box.limits)
+        try:
+            self._process = self._started(box)
+        except BaseException:
+            if self._group is not None:
+                self._group.close()
+            raise
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether anything in it may still write."""
+        return self._watcher.is_alive()
+
+    def stop(self, why: str) -> None:
+        """Have it killed; the first reason counts."""
+        if self._stopped is None:
+            self._stopped = why
+
+    def wait(self, seconds: float | None = None) -> Ended:
+        """How it ended, once everything in it is dead.
+
+        Raises:
+            TimeoutError: it has not in so many seconds.
+        """
+        self._watcher.join(seconds)
+        if self._watcher.is_alive():
+            raise TimeoutError
+        return self._ended
+
+    def _started(self, box: Box) -> "subprocess.Popen[bytes]":
+        with contextlib.ExitStack() as open_files:
+            if box.trusted:
+                line, settings, inherited = command.trusted(box), command.environment(box), []
+            else:
+                inherited = [open_files.enter_context(seccomp.descriptor())]
+                enter = [] if self._group is None else self._group.enter
+                line = [*enter, *command.isolated(box, inherited[0])]
+                settings = {"PATH": os.environ.get("PATH", "/usr/bin")}
+            return subprocess.Popen(
+                line,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=settings,
+                cwd=box.writable,
+                start_new_session=True,
+                pass_fds=inherited,
+            )
+
+    def _watch(self) -> None:
+        """See it to its end, which comes at once where watching fails."""
+        pipe = self._process.stdout
+        assert pipe is not None
+        os.set_blocking(pipe.fileno(), False)
+        try:
+            wanted = self._watched(pipe.fileno())
+        except Exception as error:
+            wanted = f"watching it failed ({type(error).__name__}: {error})"
+        seconds = time.monotonic() - self._began
+        self._kill()
+        self._read(pipe.fileno())
+        wanted = wanted or self._killed_by_the_kernel() or self._left_too_much()
+        if self._group is not None:
+            self._group.close()
+        pipe.close()
+        log = bytes(self._tail).decode("utf-8", "replace")
+        self._ended = Ended(self._process.returncode, wanted, log, seconds)
+
+    def _watched(self, pipe: int) -> str | None:
+        """Why it has to be stopped; None once it has ended by itself."""
+        with selectors.DefaultSelector() as reading:
+            reading.register(pipe, selectors.EVENT_READ)
+            while self._process.poll() is None:
+                if wanted := self._stopped or self._overuse():
+                    return wanted
+                self._listen(reading, pipe)
+        return None
+
+    def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
+        """Take in what it prints until the next look, or its end."""
+        look = time.monotonic() + TICK
+        while self._process.poll() is None and (left := look - time.monotonic()) > 0:
+            if not reading.get_map():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(left)
+            elif reading.select(left):
+                if not self._read(pipe):
+                    reading.unregister(pipe)
+                time.sleep(TICK / 10)
+
+    def _read(self, pipe: int) -> bool:
+        """Whether it may print more."""
+        with contextlib.suppress(BlockingIOError):
+            printed = os.read(pipe, 65_536)
+            self._tail += printed
+            del self._tail[:-_LOG_BYTES]
+            return bool(printed)
+        return True
+
+    def _overuse(self) -> str | None:
+        """Which limit is passed, as a clause."""
+        limits = self._limits
+        if time.monotonic() - self._began > limits.wall_seconds:
+            return f"it took longer than {limits.wall_seconds:g} s"
+        return self._too_much_memory() or self._left_too_much()
+
+    def _too_much_memory(self) -> str | None:
+        """Whether it uses more than it may, as its group counts it, or as it adds up where there is no group."""
+        machine, began = usage.machine(), time.monotonic()
+        if began >= self._next_held:
+            self._held = usage.held(processes.views(self._process.pid), self._folder)
+            self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
+        if self._group is not None:
+            used = self._group.used
+        else:
+            used = usage.memory(processes.views(self._process.pid), self._held, machine.shared - self._shared)
+        if used > self._limits.memory_bytes:
+            return self._memory_clause()
+        if machine.available < min(_FREE_MEMORY, machine.total // 16):
+            return "it left too little of the machine's memory free"
+        return self._killed_by_the_kernel()
+
+    def _killed_by_the_kernel(self) -> str | None:
+        return self._memory_clause() if self._group is not None and self._group.overrun else None
+
+    def _memory_clause(self) -> str:
+        return f"it used more than {_size(self._limits.memory_bytes)} of memory"
+
+    def _left_too_much(self) -> str | None:
+        limits = self._limits
+        try:
+            size, count = usage.weight(self._folder, limits.output_files)
+            free = usage.free_disk(self._folder)
+        except OSError as error:
+            return f"its output cannot be looked at ({error.strerror})"
+        size += sum(self._held.files.values())
+        if self._held.unseen_files:
+            size = max(size, self._disk - free)
+        if count + len(self._held.files) > limits.output_files:
+            return f"it made more than {limits.output_files} files"
+        if size > limits.output_bytes:
+            return f"it wrote more than {_size(limits.output_bytes)}"
+        if free < _FREE_DISK:
+            return "it left too little of the disk free"
+        return None
+
+    def _kill(self) -> None:
+        """Kill whatever is left of it, and wait until it is gone."""
+        left = list(processes.descendants(self._process.pid))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        end = time.monotonic() + 10
+        while any(processes.alive(pid) for pid in left) and time.monotonic() < end:
+            for pid in left:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+        self._held = usage.Held()
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**30:.3g} GiB" if count >= 2**30 else f"{count / 2**20:.3g} MiB"

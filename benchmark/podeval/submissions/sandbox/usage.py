@@ -1,0 +1,199 @@
+"""What a box uses up: its folder, files that it deleted and still uses, memory, and what is left of the machine.
+
+Resident sizes do not show all memory: shared memory stays when nobody has it in its tables any more, and files may lie
+in memory. What lies there is looked for by its inodes, each counted once. Where the kernel does not let somebody
+without privileges see how large a mapped inode is, what the machine has less of since the box began takes its place.
+"""
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from podeval.submissions.sandbox import cgroup
+from podeval.submissions.sandbox.command import SCRATCH
+from podeval.submissions.sandbox.processes import resident, shared
+
+
+@dataclass
+class Held:
+    """What the processes of a box hold without a name, by inode.
+
+    Attributes:
+        files: bytes of files on the disk of its folder that were deleted, and are open or mapped.
+        segments: bytes of memory that is shared, or of files that lie in memory and have no name.
+        unseen_files: some hold files whose size cannot be seen.
+        unseen_segments: some hold shared memory whose size cannot be seen.
+    """
+
+    files: dict[int, int] = field(default_factory=dict)
+    segments: dict[int, int] = field(default_factory=dict)
+    unseen_files: bool = False
+    unseen_segments: bool = False
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The memory of a machine, in bytes: what is left for new programs, what is shared or lies in files, and all."""
+
+    available: int
+    shared: int
+    total: int
+
+
+def machine() -> Machine:
+    """The memory that is left now; what a container or a service is allowed counts as its machine's."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux: only trusted programs run here
+        return Machine(sys.maxsize, 0, 0)
+    sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines)}
+    total, available = sizes["MemTotal"], sizes.get("MemAvailable", sizes["MemFree"])
+    if (allowed := cgroup.room()) is not None:
+        total, available = min(total, allowed[0]), min(available, allowed[1])
+    return Machine(available, sizes.get("Shmem", 0), total)
+
+
+def free_disk(folder: Path) -> int:
+    """Bytes that are left of the disk of a folder."""
+    return shutil.disk_usage(folder).free
+
+
+def weight(folder: Path, most_files: int) -> tuple[int, int]:
+    """Bytes and number of everything below a folder, links not followed; looking ends after `most_files`."""
+    size = count = 0
+    folders = [os.fspath(folder)]
+    while folders and count <= most_files:
+        try:
+            entries = list(os.scandir(folders.pop()))
+        except FileNotFoundError:
+            continue
+        for entry in entries:
+            count += 1
+            with contextlib.suppress(FileNotFoundError):
+                about = entry.stat(follow_symlinks=False)
+                size += about.st_blocks * 512
+                if stat.S_ISDIR(about.st_mode):
+                    folders.append(entry.path)
+            if count > most_files:
+                break
+    return size, count
+
+
+def held(processes: Sequence[Path], folder: Path) -> Held:
+    """What processes, by their folders of /proc, hold of the disk of a folder and of memory without a name."""
+    holding, disk = Held(), folder.stat().st_dev
+    for number, process in enumerate(processes):
+        # The first two are bubblewrap's own; others may have made themselves unreadable.
+        hides = number > 1
+        try:
+            _look_at_open_files(process, disk, holding)
+        except PermissionError:
+            holding.unseen_files |= hides
+        except OSError:
+            continue  # it has ended
+        try:
+            _look_at_mappings(process, disk, os.fsencode(folder.resolve()), holding)
+        except PermissionError:
+            holding.unseen_files |= hides
+            holding.unseen_segments |= hides
+        except OSError:
+            continue
+    return holding
+
+
+def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
+    """Bytes of memory that processes use, whatever holds it.
+
+    Shared memory counts for each process that has it in its tables, and once where none has. `grown` is how much
+    more shared memory the machine has than before; it counts where the box holds some whose size cannot be seen.
+    """
+    in_tables = sum(resident(process) for process in processes)
+    in_files = sum(holding.segments.values()) + _scratch(processes)
+    if holding.unseen_segments:
+        in_files = max(in_files, grown)
+    return in_tables + max(0, in_files - sum(shared(process) for process in processes))
+
+
+def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
+    """Files that are open, and deleted; and whether some are on their way through a socket, where nobody has them."""
+    for number in os.listdir(process / "fd"):
+        with contextlib.suppress(FileNotFoundError):
+            about = os.stat(process / "fd" / number)
+            if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
+                _count(about, disk, holding)
+            elif stat.S_ISSOCK(about.st_mode) and _carries_files(process / "fdinfo" / number):
+                holding.unseen_files = True
+
+
+def _carries_files(socket: Path) -> bool:
+    lines = socket.read_text(encoding="ascii").splitlines()
+    return any(line.startswith("scm_fds:") and line.split()[1] != "0" for line in lines)
+
+
+def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
+    """Files that are mapped, and deleted, and shared memory, which is a file without a name too."""
+    lines = (process / "maps").read_bytes().splitlines()
+    looked_at = set()
+    anonymous = _anonymous_device()
+    for line in lines:
+        if not line.endswith(b"(deleted)") and anonymous not in line:
+            continue
+        place, _, _, device, inode, *name = line.split(maxsplit=5)
+        if inode == b"0" or (device, inode) in looked_at:
+            continue
+        looked_at.add((device, inode))
+        start, end = (int(part, 16) for part in place.split(b"-"))
+        try:
+            _count(os.stat(f"{process}/map_files/{start:x}-{end:x}"), disk, holding)
+        except OSError:
+            if device == anonymous.strip():
+                holding.unseen_segments |= int(inode) not in holding.segments
+            elif name and name[0].startswith(folder):
+                holding.unseen_files |= int(inode) not in holding.files
+
+
+def _count(about: os.stat_result, disk: int, holding: Held) -> None:
+    if about.st_nlink == 0 and about.st_dev == disk:
+        holding.files[about.st_ino] = about.st_blocks * 512
+    elif about.st_dev == _anonymous():
+        holding.segments[about.st_ino] = about.st_blocks * 512
+
+
+@cache
+def _anonymous() -> int:
+    """The device of memory that is shared without a name, as of memfd_create, which has no other way to be seen."""
+    descriptor = os.memfd_create("podeval")
+    try:
+        return os.fstat(descriptor).st_dev
+    finally:
+        os.close(descriptor)
+
+
+@cache
+def _anonymous_device() -> bytes:
+    """That device as a list of mappings writes it."""
+    return b" %02x:%02x " % (os.major(_anonymous()), os.minor(_anonymous()))
+
+
+def _scratch(processes: Sequence[Path]) -> int:
+    """Bytes in the file systems of a box that lie in memory, as the first process in it sees them."""
+    for process in processes:
+        sizes = [_in_use(process / "root" / place.lstrip("/"), place) for place in SCRATCH]
+        if all(size is not None for size in sizes):
+            return sum(size or 0 for size in sizes)
+    return 0
+
+
+def _in_use(place: Path, outside: str) -> int | None:
+    """Bytes in use in a file system; None where it is this process's own, as before the box is made."""
+    with contextlib.suppress(OSError):
+        if not os.path.exists(outside) or place.stat().st_dev != os.stat(outside).st_dev:
+            about = os.statvfs(place)
+            return (about.f_blocks - about.f_bfree) * about.f_frsize
+    return None

@@ -1,0 +1,76 @@
+"""The clock of a server: when the queue is swept, the gate looks again, the Hub is told. It decides nothing else.
+
+APScheduler in one process, nothing stored: after a restart everything is due again. Which submission is worked on, and
+by whom, is the queue's business alone.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from podeval.errors import BadInput, PodevalError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from podeval.store.database import Database
+
+Work = Callable[[], Any]
+
+_HOUR = 3600.0
+
+
+@contextmanager
+def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
+    """Do each piece of work every so many seconds while the block runs, never two of the same at once.
+
+    Args:
+        works: seconds and work by name.
+        log: is told what went wrong; the work is tried again at its next time.
+
+    Raises:
+        BadInput: APScheduler is not installed.
+    """
+    if not works:
+        yield
+        return
+    try:
+        from apscheduler.schedulers.background import BackgroundScheduler
+    except ModuleNotFoundError:
+        raise BadInput("the clock needs APScheduler; run `pip install 'podeval[space]'`") from None
+    # Work that takes longer than its pause is not begun twice; that is meant, and nothing to warn of.
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+    scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
+    for name, (seconds, work) in works.items():
+        scheduler.add_job(_safely(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
+    scheduler.start()
+    try:
+        yield
+    finally:
+        scheduler.shutdown(wait=True)
+
+
+def housekeeping(database: "Database", runs: Path, log: Callable[[str], None]) -> dict[str, tuple[float, Work]]:
+    """What a clock does about the disk: recordings are kept to their budget every hour, where one is set.
+
+    Raises:
+        BadInput: the budget is no number.
+    """
+    from podeval.operations import retention
+
+    if retention.budget() is None:
+        return {}
+    return {"retention": (_HOUR, lambda: retention.keep_to_budget(database, runs, log))}
+
+
+def _safely(name: str, work: Work, log: Callable[[str], None]) -> Work:
+    def tried() -> None:
+        try:
+            work()
+        except Exception as error:
+            told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+            log(f"{name}: {told}")
+
+    return tried

@@ -1,0 +1,145 @@
+"""`python -m podeval.systems.adapters.hand_over JOB.json RESULTS`: generate, and hand each finished item over at once.
+
+For containers whose results folder is object storage: only whole files are written there, each once, and none is
+appended to, renamed or locked. `files/` holds what was made, `lines/<item>.<seed>.json` the line of its log, written
+after its files; `ended.json`, last, how the generation ended. A container that is started again takes back what the
+one before it handed over, and makes the rest.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from podeval.errors import BadInput
+from podeval.systems.adapters.generate import REFUSED
+from podeval.systems.adapters.job import Generated, Job
+
+LINES, FILES, ENDED = "lines", "files", "ended.json"
+LOG = "generated.jsonl"
+TICK = 1.0
+"""Seconds between two looks at what was made."""
+
+_TAIL = 4_000
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a job file and hand over what it makes; the exit code, 0 also where the model cannot be used."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if len(given) != 2:
+            raise BadInput("usage: python -m podeval.systems.adapters.hand_over JOB.json RESULTS")
+        file, results = map(Path, given)
+        job = Job.read(file)
+    except BadInput as refusal:
+        print(refusal, file=sys.stderr)
+        return 2
+    taken_back = restore(results, job.out_folder)
+    if taken_back:
+        print(f"{taken_back} items were made before", flush=True)
+    command = [sys.executable, "-P", "-s", "-m", "podeval.systems.adapters.generate", str(file)]
+    return hand_over(command, job.out_folder, results)
+
+
+def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
+    """Run a program that generates into a folder, and copy what it finishes; the exit code.
+
+    A model or job that cannot be used ends well: to start the container again would change nothing.
+    """
+    started = time.monotonic()
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        tail = _Tail(process)
+        done = 0
+        while True:
+            alive = process.poll() is None
+            done = _copy_new(out, results, done)
+            if not alive:
+                break
+            time.sleep(TICK)
+    refused = out / REFUSED
+    refusal = json.loads(refused.read_bytes()) if process.returncode == 2 and refused.is_file() else {}
+    ended = {"code": process.returncode, "log": tail.text()}
+    ended |= {"refused": refusal.get("reason"), "cause": refusal.get("cause")}
+    _write(results / ENDED, json.dumps({**ended, "seconds": round(time.monotonic() - started, 1)}).encode())
+    return 0 if process.returncode == 2 else process.returncode
+
+
+def restore(results: Path, out: Path) -> int:
+    """Take back what an earlier start handed over; how many items."""
+    out.mkdir(parents=True, exist_ok=True)
+    lines = []
+    for path in sorted((results / LINES).glob("*.json")):
+        try:
+            line = Generated.model_validate_json(path.read_bytes())
+            for name in files_of(line):
+                shutil.copyfile(results / FILES / name, out / name)
+        except (ValidationError, OSError):
+            continue
+        lines.append(path.read_bytes().strip() + b"\n")
+    (out / LOG).write_bytes(b"".join(lines))
+    return len(lines)
+
+
+def files_of(line: Generated) -> list[str]:
+    """Names of the files that a line speaks of."""
+    return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
+
+
+def line_name(item: str, seed: int) -> str:
+    """Where the line of an item is handed over."""
+    return f"{LINES}/{item}.{seed}.json"
+
+
+def _copy_new(out: Path, results: Path, start: int) -> int:
+    """Hand over the whole lines of the log from a place on; where the next begin."""
+    log = out / LOG
+    if not log.is_file():
+        return start
+    content = log.read_bytes()[start:]
+    whole = content[: content.rfind(b"\n") + 1]
+    for raw in whole.splitlines():
+        line = Generated.model_validate_json(raw)
+        target = results / line_name(line.item, line.seed)
+        if target.exists():
+            continue
+        for name in files_of(line):
+            _write(results / FILES / name, (out / name).read_bytes())
+        _write(target, raw + b"\n")
+        print(f"{line.item}: {line.error or 'made'}"[:300], flush=True)
+    return start + len(whole)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+class _Tail:
+    """The end of what a process says on standard error, which goes on to ours."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        import threading
+
+        self._text = ""
+        self._thread = threading.Thread(target=self._read, args=(process.stderr,), daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """Its last characters."""
+        self._thread.join(10)
+        return self._text[-_TAIL:]
+
+    def _read(self, stream: Any) -> None:
+        for line in stream:
+            sys.stderr.write(line)
+            self._text = (self._text + line)[-2 * _TAIL :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""Dialogue readers: engines with several voices, whose lines are joined to one recording.
+
+A reader says each line by itself; joining cuts the silence at the edges of a line, brings all voices to one
+level, sets fixed pauses and keeps the peak under a ceiling, so that turn times are known and nobody is startled.
+"""
+
+import time
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from podeval.errors import BadInput
+from podeval.systems.speech import Samples, SpeakingSystem, Speech, SpeechFailed, SpokenTurn
+from podeval.systems.text_cleaning import short_lines, speakable
+from podeval.text.language import identify_language, read_as
+from podeval.text.script import Script
+from podeval.text.tokens import detect_language
+
+TURN_PAUSE = 0.28
+"""Seconds of silence between turns."""
+SENTENCE_PAUSE = 0.35
+"""Seconds of silence between lines of one turn."""
+SPEECH_LEVEL = -23.0
+"""RMS of each voice over its active frames, in dBFS."""
+PEAK_CEILING = -1.5
+"""Highest sample in dBFS; half a decibel of room for the true peak under −1."""
+
+_FRAME = 0.02
+_ACTIVE = 10 ** (-40 / 20)
+_EDGE = 0.03
+
+
+@dataclass(frozen=True)
+class Line:
+    """Words said by one voice in one breath, and the turn of the script they belong to (from 0)."""
+
+    turn: int
+    voice: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Sounds:
+    """The lines as an engine said them: mono samples per line, rate in Hz, cost in seconds, provenance."""
+
+    lines: Sequence[Samples]
+    rate: int
+    wall_seconds: float
+    load_seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class DialogueReader(SpeakingSystem):
+    """A system that gives each speaker of a script a voice of its own and reads line by line.
+
+    Attributes:
+        longest_line: turns are split in sentences of at most so many characters; None reads turns whole.
+    """
+
+    longest_line: ClassVar[int | None] = None
+
+    def lines(self, script: Script) -> tuple[Line, ...]:
+        """What is to be said by which voice; the n-th speaker of the script has the n-th voice.
+
+        Raises:
+            BadInput: too many speakers, a language it does not read, or nothing speakable.
+        """
+        self._check(script)
+        voice = {speaker: number for number, speaker in enumerate(script.speakers)}
+        lines = tuple(
+            Line(number, voice[turn.speaker], text)
+            for number, turn in enumerate(script.turns)
+            if (words := speakable(turn.text))
+            for text in ([words] if self.longest_line is None else short_lines(words, self.longest_line))
+        )
+        if not lines:
+            raise BadInput(f"nothing in the script can be spoken by {self.name}: it holds no letter and no digit")
+        return lines
+
+    def speak(self, script: Script, *, seed: int = 0) -> Speech:
+        """Read a script aloud, each speaker in a voice of its own; see `SpeakingSystem.speak`."""
+        return self.read(script, self.lines(script), seed=seed)
+
+    def read(self, script: Script, lines: Sequence[Line], *, seed: int = 0) -> Speech:
+        """Read given lines of a script, whose voices need not be those of its speakers.
+
+        Raises:
+            ModelMissing: the engine is not installed.
+            SpeechFailed: the engine broke or stayed silent.
+        """
+        self.require(seed)
+        sounds = self._say(lines, detect_language(script.text), seed)
+        begin = time.perf_counter()
+        samples, turns = join(script, lines, sounds.lines, sounds.rate)
+        if not turns:
+            raise SpeechFailed(f"{self.name} brought back only silence for a script of {len(script.turns)} turns")
+        spoken = {line.turn for line in lines}
+        return Speech(
+            samples=samples,
+            rate=sounds.rate,
+            turns=turns,
+            wall_seconds=sounds.wall_seconds + time.perf_counter() - begin,
+            load_seconds=sounds.load_seconds,
+            details={
+                **sounds.details,
+                "seed": seed,
+                "unspoken_turns": [number for number in range(len(script.turns)) if number not in spoken],
+            },
+        )
+
+    @abstractmethod
+    def _say(self, lines: Sequence[Line], language: str, seed: int) -> Sounds:
+        """Say every line with its voice."""
+
+    def _check(self, script: Script) -> None:
+        asked, had = len(script.speakers), len(self.voices)
+        if asked > had:
+            raise BadInput(
+                f"{self.name} has {had} voices, the script asks for {asked} "
+                f"({', '.join(script.speakers)[:200]}); take a system with more voices"
+            )
+        language = read_as(script.text) or detect_language(script.text)
+        if language not in self.languages:
+            named = identify_language(script.text).words if language == "other" else language
+            raise BadInput(
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {named}; "
+                f"take a system that reads {'it' if language == 'other' else language}"
+            )
+
+    @staticmethod
+    def assembly() -> dict[str, float]:
+        """How lines become a recording, for `generation`."""
+        return {
+            "turn_pause": TURN_PAUSE,
+            "sentence_pause": SENTENCE_PAUSE,
+            "speech_level": SPEECH_LEVEL,
+            "peak_ceiling": PEAK_CEILING,
+        }
+
+
+def join(
+    script: Script, lines: Sequence[Line], sounds: Sequence[Samples], rate: int
+) -> tuple[Samples, tuple[SpokenTurn, ...]]:
+    """One recording of all lines, shape (frames, 1), and when each turn of the script is spoken in it.
+
+    Lines that hold no sound are left out; with none at all the recording is empty.
+    """
+    cut = [cut_silence(sound, rate) for sound in sounds]
+    gains = _gains(lines, cut, rate)
+    pieces: list[Samples] = []
+    spans: dict[int, tuple[int, int]] = {}
+    position = 0
+    for line, sound in zip(lines, cut, strict=True):
+        if not len(sound):
+            continue
+        if spans:
+            pause = round((SENTENCE_PAUSE if line.turn in spans else TURN_PAUSE) * rate)
+            pieces.append(np.zeros(pause, np.float32))
+            position += pause
+        pieces.append(sound * np.float32(gains[line.voice]))
+        start, _ = spans.get(line.turn, (position, position))
+        position += len(sound)
+        spans[line.turn] = (start, position)
+    samples = np.concatenate(pieces) if pieces else np.zeros(0, np.float32)
+    turns = tuple(
+        SpokenTurn(script.turns[turn].speaker, start / rate, end / rate, script.turns[turn].text)
+        for turn, (start, end) in spans.items()
+    )
+    return _under_ceiling(samples)[:, np.newaxis], turns
+
+
+def cut_silence(sound: Samples, rate: int) -> Samples:
+    """The sound between its first and last active frame, with 30 ms kept on either side; empty if all silent."""
+    levels = _frame_levels(sound, rate)
+    active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
+    if not len(active):
+        return sound[:0]
+    frame, edge = round(_FRAME * rate), round(_EDGE * rate)
+    return sound[max(0, int(active[0]) * frame - edge) : (int(active[-1]) + 1) * frame + edge]
+
+
+def _frame_levels(sound: Samples, rate: int) -> Samples:
+    """RMS of consecutive 20 ms frames; the last one may be padded with zeros."""
+    frame = round(_FRAME * rate)
+    padded = np.pad(sound, (0, -len(sound) % frame)).reshape(-1, frame)
+    return np.asarray(np.sqrt(np.mean(np.square(padded), axis=1)), np.float32)
+
+
+def _gains(lines: Sequence[Line], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
+    """Per voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    gains: dict[int, float] = {}
+    for voice in {line.voice for line in lines}:
+        own = [_frame_levels(s, rate) for line, s in zip(lines, sounds, strict=True) if line.voice == voice and len(s)]
+        if not own:
+            continue
+        levels = np.concatenate(own)
+        active = levels[levels > _ACTIVE * levels.max()]
+        gains[voice] = 10 ** (SPEECH_LEVEL / 20) / float(np.sqrt(np.mean(np.square(active, dtype=np.float64))))
+    return gains
+
+
+def _under_ceiling(samples: Samples) -> Samples:
+    ceiling = 10 ** (PEAK_CEILING / 20)
+    peak = float(np.abs(samples).max(initial=0.0))
+    return samples * np.float32(ceiling / peak) if peak > ceiling else samples

@@ -1,0 +1,133 @@
+"""Digits in Chinese texts that are compared: each number in the words that the other text has for it.
+
+A number in digits may be said in several ways: 2024 as 二零二四, 二千零二十四 or 两千零二十四, 150 as 一百五.
+It takes the way that stands in its place in the other text, if that is one of its own; else the usual one. Numbers
+in characters stay as they are: texts without digits are compared as they were, and 25 is never taken for 五十二.
+
+Percentages (50% is 百分之五十), decimals (2.5 is 二点五) and degrees are said too. Errors remain where digits stand
+for something else than numbers: times (3:05), fractions (1/2), ranges (3-5天), signs.
+"""
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz.distance import Levenshtein
+
+from podeval.text.numerals import chinese_by_digits, chinese_by_value, spoken
+from podeval.text.simplified_chinese import simplified
+
+_NUMBER = re.compile(r"(?<!\d)(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.(\d+)(?!\.?\d))?\s*([%\u2030])?", re.ASCII)
+_DEGREES = re.compile(r"\u00b0([Cc]?)")
+_PER = {"%": "百分之", "\u2030": "千分之"}
+_DIGITS = frozenset("零一二三四五六七八九")
+_NUMERALS = _DIGITS | frozenset("十百千万亿点")
+_SAME = str.maketrans("两幺〇", "二一零")
+_MOST_DIGITS = 16
+_AROUND = 8
+"""Characters on either side of a number's place where its words are looked for: readings differ in length."""
+
+
+@dataclass(frozen=True)
+class _Number:
+    """A number in digits: where it stands in the text as it is said, and how it may be said, the usual way first."""
+
+    start: int
+    readings: tuple[str, ...]
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.readings[0])
+
+
+def said_alike(one: str, other: str) -> tuple[str, str]:
+    """Both texts in simplified characters, with their numbers in words, alike where both mean the same number."""
+    first, in_first = _said(one)
+    second, in_second = _said(other)
+    if in_first:
+        first = _as_in(first, in_first, second)
+    if in_second:
+        second = _as_in(second, in_second, first)
+    return first, second
+
+
+def _said(text: str) -> tuple[str, list[_Number]]:
+    plain = simplified(_DEGREES.sub(lambda sign: "摄氏度" if sign[1] else "度", unicodedata.normalize("NFKC", text)))
+    parts: list[str] = []
+    numbers: list[_Number] = []
+    end = length = 0
+    for match in _NUMBER.finditer(plain):
+        readings = tuple(dict.fromkeys(_readings(match[1], match[2], match[3])))
+        before = plain[end : match.start()]
+        numbers.append(_Number(length + len(before), readings))
+        parts += (before, readings[0])
+        length += len(before) + len(readings[0])
+        end = match.end()
+    return "".join((*parts, plain[end:])), numbers
+
+
+def _readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
+    digits = whole.replace(",", "")
+    ways = [spoken(whole, "zh") if len(digits) <= _MOST_DIGITS else chinese_by_digits(digits)]
+    if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):
+        ways.append(chinese_by_value(int(digits)))
+    if len(digits) > 2 or digits[0] == "0" or (len(digits) == 2 and digits[1] == "0" and not sign):
+        ways.append(chinese_by_digits(digits))
+    if decimals:
+        ways = [f"{way}点{chinese_by_digits(decimals)}" for way in ways]
+    else:
+        ways += [short for way in ways if (short := _shortened(way))]
+        ways += [f"一{way}" for way in ways if way[0] == "十"]
+    for way in ways:
+        yield _PER[sign] + way if sign else way
+    if sign == "%" and digits == "100" and not decimals:
+        yield "百分之百"
+
+
+def _shortened(way: str) -> str | None:
+    """一百五 for 一百五十: the last unit is left out where it is the next below."""
+    for above, unit in ("百十", "千百", "万千"):
+        if way.endswith(unit) and way[-3:-2] == above:
+            return way[:-1]
+    return None
+
+
+def _as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
+    """The text with each number said as it is in the other text, if it is said there in a way of its own."""
+    folded, own = other.translate(_SAME), text.translate(_SAME)
+    edits = Levenshtein.opcodes(text, other)
+    starts = [edit.src_start for edit in edits]
+    parts: list[str] = []
+    end = 0
+    for number in numbers:
+        first = edits[max(0, bisect_right(starts, number.start) - 1)]
+        last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
+        begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)
+        stop = last.dest_start + min(number.end - last.src_start, last.dest_end - last.dest_start)
+        beside = (own[number.start - 1 : number.start], own[number.end : number.end + 1])
+        place = _place(number.readings, beside, folded, range(max(0, begin - _AROUND), stop + _AROUND))
+        parts += (text[end : number.start], number.readings[0] if place is None else other[place])
+        end = number.end
+    return "".join((*parts, text[end:]))
+
+
+def _place(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
+    """Where one of the readings stands whole: beside it are no numerals but those that are beside the number too.
+
+    A number that is said digit by digit may go on, as a telephone number with hyphens does.
+    """
+    for reading in readings:
+        wanted = reading.translate(_SAME)
+        digit_by_digit = len(wanted) > 2 and _DIGITS.issuperset(wanted)
+        at = text.find(wanted, span.start, span.stop)
+        while at >= 0:
+            end = at + len(wanted)
+            if all(
+                around == own or around not in _NUMERALS or (digit_by_digit and around in _DIGITS)
+                for around, own in zip((text[at - 1 : at] if at else "", text[end : end + 1]), beside, strict=True)
+            ):
+                return slice(at, end)
+            at = text.find(wanted, at + 1, span.stop)
+    return None

@@ -1,0 +1,375 @@
+"""The board as its template needs it: what is chosen, what could be, every number, in the reader's language."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote
+
+from links import system_address
+from markupsafe import Markup
+
+from podeval import benchmarks
+from podeval.errors import BadInput
+from podeval.leaderboard import pictures, table
+from podeval.leaderboard.columns import ARROWS, Column, dimension_title
+from podeval.leaderboard.runs_folder import RunsFolder
+from podeval.leaderboard.system_info import NOT_STATED
+from podeval.leaderboard.table_index import Index, Key
+from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, Settled, View, settle
+
+FIRST = 100
+"""Rows shown unless all are asked for."""
+
+FEW = 12
+"""Systems whose reasons stand open below the table."""
+
+FEW_DRAWS = 20
+"""Independent draws below which intervals of strongly skewed values are too narrow, and a reader is told."""
+
+ALIKE = re.compile(r"(\d+) of \1")
+"""What stands in a cell where all items have one value."""
+
+Choice = tuple[str, str, int | None]
+Missing = tuple[str, str, str]
+"""A name for links, a system, and why something of it was not scored."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """The texts of one language, with what they call dimensions, columns and groups."""
+
+    texts: Mapping[str, Any]
+    language: str
+
+    def __getitem__(self, name: str) -> Any:
+        return self.texts[name]
+
+    def dimension(self, name: str) -> str:
+        """`speech.quality` as a reader says it."""
+        return str(self.texts["dimensions"].get(name, dimension_title(name)))
+
+    def column(self, column: Column) -> str:
+        """Name and direction of a column, with its unit."""
+        title = self.texts["metrics"].get(column.id, column.title)
+        return f"{title}{ARROWS[column.better]}" + (f" ({column.unit})" if column.unit else "")
+
+    def title(self, column: Column) -> str:
+        """The name of a column alone."""
+        return str(self.texts["metrics"].get(column.id, column.title))
+
+    def group(self, slice_: str) -> str:
+        """The group of `scenario=news`, in words."""
+        group = slice_.partition("=")[2]
+        return str(self.texts["groups"].get(group, group.replace("_", " ")))
+
+    def breakdown(self, name: str) -> str:
+        """What a breakdown is called."""
+        return str(self.texts["breakdowns"].get(name, name.replace("_", " ")))
+
+    def slice(self, name: str) -> str:
+        """`Scenario: news`, or all items."""
+        return f"{self.breakdown(name.partition('=')[0])}: {self.group(name)}" if name else str(self.texts["all_items"])
+
+    def fact(self, fact: str, value: str) -> str:
+        """One value of a fact."""
+        if value == NOT_STATED:
+            return str(self.texts["not_stated"])
+        known = {"openness": "openness", "size": "sizes", "language": "groups"}.get(fact)
+        return str(self.texts[known].get(value, value)) if known else value
+
+
+def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
+    """Everything the template says of a view.
+
+    Args:
+        wish: the view that an address asks for.
+        index: the board.
+        folder: where results of single items are, for their distribution.
+        words: the page's texts in one language.
+        base: the address of the site.
+    """
+    settled = settle(wish, index)
+    view = settled.view
+    order = table.order(settled)
+    first = order if view.rows == "all" else order[:FIRST]
+    drawn = pictures.draw(
+        settled, order, folder, words.texts["plot"] | {"breakdowns": words["breakdowns"]}, words.title
+    )
+    status = words["status"].format(len(settled.keys), settled.total)
+    if len(first) < len(order):
+        status += " · " + words["first_of"].format(FIRST)
+    choices, (body, missing) = settled.choices, _body(settled, first, words)
+    reset = replace(view, openness=(), size=(), licence=(), language=(), provenance=(), q="", controls=True, judge="")
+    return SimpleNamespace(
+        view=view,
+        boards=[(_board(label), value) for label, value in choices.boards],
+        profiles=[(words["profiles"].get(value, value), value) for _, value in choices.profiles],
+        dimensions=[(_dimension(value, words), value) for _, value in choices.dimensions],
+        slices=_slices([value for _, value in choices.slices], words),
+        judges=[(words["any_judge"], ""), *choices.judges],
+        facts=_facts(settled, words),
+        provenances=[(words["provenances"].get(value, value), value, None) for _, value in choices.provenances],
+        protocols=[(text, value, None) for text, value in choices.protocols],
+        chosen_protocols=view.protocols,
+        columns=_columns(choices.columns, words),
+        filters=len(_chips(settled, words)),
+        chips=_chips(settled, words),
+        reset=address(reset),
+        instead=_instead(settled, wish, words),
+        status=status,
+        where=words["where"].format(_place(settled, words), words["profiles"].get(view.profile, view.profile)),
+        heads=_heads(settled, words),
+        body=body,
+        missing=missing,
+        footing=_footing(settled, first, words),
+        few=len(missing) <= FEW,
+        more=_more(settled, len(order), words),
+        link=settled.link(),
+        address=f"{base}?{settled.link()}",
+        plots=[(words[f"plot_{name}"], address(replace(view, plot=name)), name == view.plot) for name in PLOTS],
+        plotted=[] if view.plot == "radar" else [(words.column(c), c.id) for c in settled.columns],
+        picture=drawn.picture and replace(drawn.picture, svg=Markup(drawn.picture.svg)),
+        no_picture=drawn.why_not,
+        contents=_contents(settled),
+        **_cited(view.board.partition("/")[0]),
+    )
+
+
+def _instead(settled: Settled, wish: View, words: Words) -> list[str]:
+    """A sentence for each thing that was asked for and is not here."""
+    view = settled.view
+    now = {
+        "board": _board(settled.title),
+        "profile": words["profiles"].get(view.profile, view.profile),
+        "dimension": _dimension(view.dimension, words),
+        "slice": words.slice(view.slice),
+    }
+    titles = {"board": "benchmark", "dimension": "view", "slice": "of_items"}
+    return [
+        words["instead"].format(what=words[titles.get(name, name)], asked=asked[:80], shown=now[name])
+        for name, asked in settled.instead_of(wish).items()
+    ]
+
+
+def address(view: View) -> str:
+    """The address of a view on this site."""
+    return f"/?{view.to_query()}"
+
+
+def _dimension(name: str, words: Words) -> str:
+    return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
+
+
+def _place(settled: Settled, words: Words) -> str:
+    return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
+
+
+def _board(name: str) -> str:
+    """`real_pod · voice` as `Real-Pod · voice`."""
+    benchmark, _, split = name.partition(" · ")
+    try:
+        title = benchmarks.get(benchmark).title
+    except BadInput:
+        title = benchmark
+    return f"{title} · {split}" if split else title
+
+
+def _slices(names: Sequence[str], words: Words) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Slices by their breakdown, all items before them."""
+    grouped: dict[str, list[tuple[str, str]]] = {}
+    for name in names:
+        breakdown = name.partition("=")[0]
+        grouped.setdefault(words.breakdown(breakdown) if name else "", []).append(
+            (words.group(name) if name else str(words["all_items"]), name)
+        )
+    return list(grouped.items())
+
+
+def _facts(settled: Settled, words: Words) -> list[SimpleNamespace]:
+    return [
+        SimpleNamespace(
+            name=name,
+            title=words["facts"][name],
+            choices=[(words.fact(name, value), value, number) for value, number in settled.choices.facts[name]],
+            chosen=getattr(settled.view, name),
+        )
+        for name in FACTS
+        if len(settled.choices.facts[name]) > 1
+    ]
+
+
+def _columns(columns: Iterable[Column], words: Words) -> list[SimpleNamespace]:
+    grouped: dict[str, list[Choice]] = {}
+    for column in columns:
+        grouped.setdefault(words.dimension(column.dimension), []).append((words.column(column), column.id, None))
+    return [SimpleNamespace(title=title, choices=choices) for title, choices in grouped.items()]
+
+
+def _chips(settled: Settled, words: Words) -> list[tuple[str, str]]:
+    """The filters in use, each with the address of the view without it."""
+    view = settled.view
+    found = [
+        (f"{words['facts'][name]}: {words.fact(name, value)}", _without(view, name, value))
+        for name in FACTS
+        for value in getattr(view, name)
+    ]
+    found += [
+        (str(words["provenances"].get(value, value)), _without(view, "provenance", value)) for value in view.provenance
+    ]
+    if view.q:
+        found.append((f"“{view.q}”", address(replace(view, q=""))))
+    if not view.controls:
+        found.append((str(words["hide_controls"]), address(replace(view, controls=True))))
+    if view.judge:
+        found.append((f"{words['judge']}: {view.judge}", address(replace(view, judge=""))))
+    return found
+
+
+def _without(view: View, name: str, value: str) -> str:
+    rest: Any = tuple(other for other in getattr(view, name) if other != value)
+    return address(replace(view, **{name: rest}))
+
+
+def _heads(settled: Settled, words: Words) -> list[SimpleNamespace]:
+    view = settled.view
+    heads = [_head("system", words["system"], "name", view, "")]
+    heads += [_head(c.id, words.column(c), "number", view, settled.protocols[c.metric]) for c in settled.columns]
+    for key in ("scored", "provenance_of"):
+        heads.append(SimpleNamespace(id=key, text=words[key], kind="", address="", sorted="", mark="", about=""))
+    return heads
+
+
+def _head(name: str, text: str, kind: str, view: View, about: str) -> SimpleNamespace:
+    """A column's head, which sorts best first, and worst first when it does already."""
+    best, worst = view.sort == name, view.sort == f"-{name}"
+    return SimpleNamespace(
+        id=name,
+        text=text,
+        kind=kind,
+        address=address(replace(view, sort=f"-{name}" if best else name)),
+        sorted="descending" if best else "ascending" if worst else "",
+        mark=" ▼" if best else " ▲" if worst else "",
+        about=about,
+    )
+
+
+def _footing(settled: Settled, keys: Sequence[Key], words: Words) -> str:
+    """How many independent draws the shown ranks rest on, and what so few mean; empty where nothing is ranked."""
+    behind = table.clusters_behind(table.lines(settled, keys))
+    if behind is None:
+        return ""
+    fewest, most = behind
+    counted = str(most) if fewest == most else f"{fewest}–{most}"
+    few = " " + str(words["footing_few"]) if fewest < FEW_DRAWS else ""
+    return str(words["footing"]).format(counted) + few
+
+
+def _body(settled: Settled, keys: Sequence[Key], words: Words) -> tuple[Markup, list[Missing]]:
+    """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
+    view, lines = settled.view, table.lines(settled, keys)
+    ids = [column.id for column in settled.columns]
+    written: list[dict[Key, str]] = [settled.sheet.kept(("cells in", words.language, name), dict) for name in ids]
+    ends: dict[Key, str] = settled.sheet.recent(("ends in", words.language, *ids), dict)
+    whys: dict[Key, str] = settled.sheet.recent(("whys in", words.language, *ids), dict)
+    unpinned = address(replace(view, pins=()))
+    rows, missing = [], []
+    for key, line in zip(keys, lines, strict=True):
+        for column, cell in zip(written, line.cells, strict=True):
+            if key not in column:
+                column[key] = _cell(cell, words)
+        id = f"why-{'-'.join(key).replace(' ', '-')}"
+        if key not in ends:
+            whys[key] = table.reasons_text(line.rows, words["causes"])
+            ends[key] = _end(line, id if whys[key] else "", words)
+        if whys[key]:
+            missing.append((id, line.name, whys[key]))
+        rows.append(f"{_name(line, view, unpinned, words)}{''.join([column[key] for column in written])}{ends[key]}")
+    return Markup("".join(rows)), missing
+
+
+def _name(line: table.Line, view: View, unpinned: str, words: Words) -> str:
+    """The beginning of a row: whose it is, the way to its page, and the mark that keeps it on top."""
+    pinned = line.system in view.pins
+    kind = f' <small class="quiet">({escape(words["kinds"][line.kind])})</small>' if line.kind in words["kinds"] else ""
+    name = line.name.removesuffix(f" ({line.kind})")
+    pins = [pin for pin in view.pins if pin != line.system] if pinned else [*view.pins, line.system]
+    where = f"{unpinned}&pins={quote(','.join(pins), safe=',')}" if pins else unpinned
+    pin = escape(str(words["unpin" if pinned else "pin"]).format(name))
+    page = system_address(line.system, f"{view.board}/{view.profile}")
+    return (
+        f'<tr{" class=pinned" if pinned else ""}><th scope="row">'
+        f'<a class="pin" data-view id="pin-{escape(line.system)}" href="{escape(where)}" '
+        f'aria-label="{pin}" title="{pin}">{"★" if pinned else "☆"}</a> '
+        f'<a href="{escape(page)}">{escape(name)}</a>{kind}</th>'
+    )
+
+
+def _end(line: table.Line, why: str, words: Words) -> str:
+    """The end of a row: how much was scored, with a link to why not more was, and by whom it was run."""
+    provenance = words["provenances"].get(line.provenance, line.provenance)
+    if verdict := next((row["spot_check"] for row in line.rows if row["spot_check"]), ""):
+        # Of supplied outputs, some were made again with the model they are said to be of.
+        provenance += f" · {words['spot_check']}: {words['spot_checks'].get(verdict, verdict)}"
+    about = escape(str(words["reasons"]))
+    counted = f'<a href="#{escape(why)}" title="{about}">{line.counted}</a>' if why else line.counted
+    return f'<td class="n">{counted}</td><td>{escape(provenance)}</td></tr>'
+
+
+def _cell(cell: table.Cell, words: Words) -> str:
+    if cell.value is None:
+        number = cell.number.replace("unscored", words["unscored"])
+        return f'<td class="n quiet">{escape(number)}</td>'
+    alike = ALIKE.fullmatch(cell.interval)
+    interval = words["alike"].format(alike[1]) if alike else cell.interval
+    interval = f" <small>{escape(interval)}</small>" if interval else ""
+    standing = cell.standing
+    if standing and not standing.startswith("#"):
+        said = escape(words["standings"].get(standing, standing))
+        return f'<td class="n">{escape(cell.number)}{interval}<b class="off">{said}</b></td>'
+    # An empty rank keeps the values of a column one below the other.
+    rank = f"<b>{standing}</b>" if standing or interval else ""
+    return f'<td class="n">{escape(cell.number)}{interval}{rank}</td>'
+
+
+def _more(settled: Settled, number: int, words: Words) -> tuple[str, str] | None:
+    if number <= FIRST:
+        return None
+    if settled.view.rows == "all":
+        return str(words["fewer"]).format(FIRST), address(replace(settled.view, rows=""))
+    return str(words["more"]).format(number), address(replace(settled.view, rows="all"))
+
+
+def _contents(settled: Settled) -> list[tuple[str, str, str]]:
+    """Metric, protocol and its content, of every metric that has a column."""
+    found = {}
+    for column in settled.columns:
+        if rows := settled.sheet.rows(column.id):
+            content = str(next(iter(rows.values()))["protocol_json"])
+            found[column.metric] = (column.metric, settled.protocols[column.metric], _shared(content))
+    return list(found.values())
+
+
+def _shared(content: str) -> str:
+    """A protocol's content without what a paper says of one figure alone."""
+    try:
+        known = json.loads(content)
+    except ValueError:
+        return content
+    own = {"printed", "value", "spread", "count", "note"}
+    if not isinstance(known, dict) or "paper" not in known or not own & known.keys():
+        return content
+    return json.dumps({name: said for name, said in known.items() if name not in own}, ensure_ascii=False)
+
+
+def _cited(benchmark: str) -> dict[str, str]:
+    try:
+        known = benchmarks.get(benchmark)
+    except BadInput:
+        return {"citation": "", "about": "", "paper": ""}
+    return {"citation": known.citation, "about": known.description, "paper": known.paper}

@@ -1,0 +1,73 @@
+"""What the player of recordings is given: addresses of sounds and peaks, who says what when, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from podeval.leaderboard.compare_sound import parts
+from podeval.leaderboard.runs_folder import RunsFolder, Turn
+
+
+@dataclass(frozen=True)
+class Given:
+    """One side of a player: a system, what it is called, and the path of its output."""
+
+    system: str
+    title: str
+    output: str
+
+
+def deck(
+    folder: RunsFolder,
+    sides: Sequence[Given],
+    where: str,
+    item: str,
+    texts: Mapping[str, Any],
+    part: int = 0,
+    level: bool = False,
+) -> dict[str, Any]:
+    """The player of one item, of one system or of two.
+
+    Args:
+        folder: of runs.
+        sides: one or two.
+        where: `benchmark/split/profile`.
+        item: its id.
+        texts: of the page `compare`.
+        part: which sound of the outputs; the nearest there is.
+        level: whether two are brought to one loudness.
+    """
+    listed = [parts(folder, side.output) for side in sides]
+    count = max(map(len, listed))
+    part = min(max(part, 0), count - 1)
+    shown = []
+    for name, side, own in zip("ab", sides, listed, strict=False):
+        asked: dict[str, Any] = {"system": side.system, "where": where, "item": item, "part": part}
+        if level:
+            asked["beside"] = next((other.system for other in sides if other is not side), "")
+        heard = own[part] if part < len(own) else None
+        playable = bool(heard and heard.audio)
+        shown.append(
+            {
+                "name": name,
+                "title": side.title,
+                "audio": f"/compare/audio?{urlencode(asked)}" if playable else "",
+                "peaks": f"/compare/peaks?{urlencode(asked)}" if playable else "",
+                "problem": str(texts["problems"][heard.why]).format(heard.told) if heard and heard.why else "",
+                "turns": [_turn(turn) for turn in heard.turns] if heard else [],
+            }
+        )
+    first = next((side["name"] for side in shown if side["audio"]), "")
+    return {"sides": shown, "first": first, "parts": count, "part": part}
+
+
+def told(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
+    """The same for the player's script."""
+    return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {"speaker": turn.speaker, "start": turn.start, "end": turn.end, "text": turn.text}

@@ -1,0 +1,277 @@
+"""What holds for every request before any page sees it.
+
+Whatever changes something is a POST of JSON, to a page that takes something in, with the header `X-Podeval`, which no
+page of another site can send: it would have to ask first, and is told no. Why and against whom: docs/security.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import gradio_routes
+from auth import is_loopback
+from limits import parse
+from rate_limit import Pace
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_BODY = 256 * 1024
+BODY_SECONDS = 20.0
+"""From the head of a request to the last byte of its body."""
+
+STRICT = (
+    "default-src 'self'; img-src 'self' data:; media-src 'self' blob:; object-src 'none'; base-uri 'self'; "
+    "form-action 'self'"
+)
+
+FRAME = f"frame-ancestors 'self'{' https://huggingface.co' if os.environ.get('SPACE_ID') else ''}"
+"""The Hub shows a Space within its own page."""
+_PROGRAMS = "/mcp"
+"""Read-only, for programs that are no browsers; with what lies below it."""
+
+_FORWARDED = ("forwarded", "via", "x-real-ip")
+_FORWARDED_BEGIN = ("x-forwarded-", "cf-")
+
+
+class Guard:
+    """The gate of the site.
+
+    Args:
+        app: what is behind it.
+        own: how the paths begin of which some take something in.
+        local: whether who comes is the one person of this machine, without having proven it.
+        measures: whether visitors may upload what is measured for them.
+        hosts: further names under which a local site is reached.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        own: tuple[str, ...] = (),
+        local: bool = False,
+        measures: bool = False,
+        hosts: Iterable[str] = (),
+    ) -> None:
+        self._app = app
+        self._own = own
+        self._local = local
+        self._measures = measures
+        self._pace = Pace()
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                # Nothing of this site speaks it.
+                await send({"type": "websocket.close", "code": 1000})
+                return
+            await self._app(scope, receive, send)
+            return
+        path, headers = scope["path"], Headers(scope=scope)
+        most, seconds, policy = _terms(path)
+        dressed = _Dressed(send, policy)
+        refused = self._refusal(scope, path, headers, most)
+        if refused is not None:
+            await refused(scope, receive, dressed)
+            return
+        await self._app(scope, _Bounded(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
+
+    def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
+        """Why a request goes no further; None where it does."""
+        if self._local and (why := self._not_local(scope, headers)):
+            return _no(421, why)
+        method, program = scope["method"], _is_program(path)
+        if program and (origin := headers.get("origin")) and _host(urlsplit(origin).netloc) != _host(headers["host"]):
+            return _no(403, "a page of another site does not read here")
+        if method == "DELETE" and program:
+            return None
+        if method not in ("GET", "HEAD", "POST"):
+            return _no(405, f"{method} is not understood here")
+        gradio = gradio_routes.concerns(path)
+        if method != "POST":
+            return None
+        if path.startswith(gradio_routes.UPLOAD) and (no_upload := self._no_upload(scope)):
+            return no_upload
+        if not program and not gradio and not path.startswith(self._own):
+            return _no(403, "the site takes nothing in here")
+        if path.startswith("/sign-out"):
+            # A form without a script: it cannot set a header.
+            return None if _same_site(headers) else RedirectResponse("/", status_code=303)
+        if headers.get("sec-fetch-site") == "cross-site" or (
+            not program and not gradio and headers.get("x-podeval") != "1"
+        ):
+            return _no(403, "this request did not come from a page of podeval")
+        length = headers.get("content-length", "")
+        if "transfer-encoding" in headers or not (length.isascii() and length.isdigit() and len(length) < 10):
+            return _no(413, _at_most(most))
+        return _no(413, _at_most(most)) if int(length) > most else None
+
+    def _no_upload(self, scope: Scope) -> Response | None:
+        if not self._measures:
+            return _no(403, "this board does not measure for visitors")
+        if self._pace.wait(parse(gradio_routes.UPLOAD_RATE), origin_of(HTTPConnection(scope))):
+            return _no(429, "that was too fast; try again in a minute")
+        if gradio_routes.is_full():
+            return _no(503, "too much lies here already; try again in an hour")
+        return None
+
+    def _not_local(self, scope: Scope, headers: Headers) -> str:
+        """Why a request is not of this machine's person: another site's name that leads here, or a proxy before us."""
+        named = _host(headers.get("host", ""))
+        if named in self._hosts:
+            return ""
+        forwarded = any(name in _FORWARDED or name.startswith(_FORWARDED_BEGIN) for name in headers)
+        # Programs say where they come from too, and are told more fitly that no page of elsewhere reads here.
+        page = not _is_program(scope["path"])
+        if forwarded or (page and _from_a_page_elsewhere(headers)):
+            return f"a proxy stands before this board, which takes everybody for its operator; {_SIGN_IN}"
+        client = scope.get("client")
+        # A page of elsewhere whose name was turned to this machine still says its own name.
+        if client and _is_address(client[0]) and not is_loopback(named):
+            return f"this board is not known as {named[:80]!r}; open it as localhost, or {_SIGN_IN}"
+        return ""
+
+
+class _Dressed:
+    """Sends an answer with the headers that every answer has."""
+
+    def __init__(self, send: Send, policy: str) -> None:
+        self._send = send
+        self._policy = policy
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.setdefault("X-Content-Type-Options", "nosniff")
+            headers.setdefault("Referrer-Policy", "same-origin")
+            headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+            headers.setdefault("Content-Security-Policy", f"{self._policy}; {FRAME}")
+        await self._send(message)
+
+
+class _Bounded:
+    """Receives a body, as far as it is neither larger nor slower than it may be."""
+
+    def __init__(self, receive: Receive, most: int, seconds: float) -> None:
+        self._receive = receive
+        self._left = most
+        self._seconds = seconds
+        self._end: float | None = None
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        clock = asyncio.get_running_loop().time
+        self._end = clock() + self._seconds if self._end is None else self._end
+        try:
+            message = await asyncio.wait_for(self._receive(), self._end - clock())
+        except TimeoutError:
+            message = {"type": "http.disconnect"}
+        if message["type"] == "http.request":
+            self._left -= len(message.get("body", b""))
+            self._whole = not message.get("more_body", False)
+            if self._left < 0:
+                message = {"type": "http.disconnect"}
+        self._whole = self._whole or message["type"] == "http.disconnect"
+        return message
+
+
+_SIGN_IN = "have people sign in (docs/operating.md), or name it in PODEVAL_HOSTS where it is only you"
+
+
+def own_hosts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """Names under which the one person of this machine reaches it through something else, by `PODEVAL_HOSTS`."""
+    return frozenset(
+        name.strip().casefold() for name in environment.get("PODEVAL_HOSTS", "").split(",") if name.strip()
+    )
+
+
+def origin_of(request: HTTPConnection) -> str:
+    """The network address of who sent a request; what a proxy says counts where one is trusted."""
+    proxies = os.environ.get("PODEVAL_TRUSTED_PROXY") or os.environ.get("SPACE_ID")
+    forwarded = forwarded_for(request.headers, proxies) if proxies else ""
+    return address_block(forwarded or (request.client.host if request.client else ""))
+
+
+def address_block(address: str) -> str:
+    """What counts as one sender: an address, or the 64 bits of an IPv6 address that one customer has to himself."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address[:64]
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.ip_network((found, 64), strict=False))
+    return str(found)
+
+
+def forwarded_for(headers: Any, hops: str) -> str:
+    """The address that the proxy saw, in a chain that its senders may have begun with what they liked.
+
+    Args:
+        headers: of the request; every line of the name counts, in order.
+        hops: how many proxies of ours stand before us; what is no number means one.
+    """
+    chain = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
+    number = int(hops) if hops.isascii() and hops.isdigit() and 0 < int(hops) < 10 else 1
+    return chain[-number] if len(chain) >= number else ""
+
+
+def _terms(path: str) -> tuple[int, float, str]:
+    """What holds for a path: the most bytes it may be sent, the seconds that may take, and its content policy."""
+    if gradio_routes.concerns(path):
+        return gradio_routes.largest(path), gradio_routes.UPLOAD_SECONDS, gradio_routes.policy(path)
+    return LARGEST_BODY, BODY_SECONDS, STRICT
+
+
+def _is_program(path: str) -> bool:
+    return path == _PROGRAMS or path.startswith(f"{_PROGRAMS}/")
+
+
+def _at_most(most: int) -> str:
+    return f"send at most {most // 1024} kB, and say how much"
+
+
+def _no(status: int, sentence: str) -> Response:
+    return JSONResponse({"error": sentence}, status)
+
+
+def _host(header: str) -> str:
+    """The name in a `Host` header, without its port."""
+    try:
+        return (urlsplit(f"//{header}").hostname or "").casefold()
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_a_page_elsewhere(headers: Headers) -> bool:
+    """Whether one of our pages, as a browser says, has another name than this machine: a silent proxy stands between.
+
+    A link on another site leads here too; of that a browser says so, as this machine's pages count as safe.
+    """
+    if headers.get("sec-fetch-site") in ("cross-site", "none"):
+        return False
+    pages = (headers.get("origin"), headers.get("referer"))
+    return any(page and not is_loopback(_host(urlsplit(page).netloc)) for page in pages)
+
+
+def _same_site(headers: Headers) -> bool:
+    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")

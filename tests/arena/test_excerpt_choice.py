@@ -1,0 +1,92 @@
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podeval.arena.excerpt_choice import Length, choose, heard_share
+
+
+def even_turns(count: int, seconds: float) -> Length:
+    return Length(count * seconds, [(k * seconds, (k + 1) * seconds) for k in range(count)])
+
+
+def test_short_outputs_are_heard_whole() -> None:
+    found = choose(Length(60.0), Length(12.0), seed=1)
+    assert (found.a, found.b, found.rule) == ((0.0, 60.0), (0.0, 12.0), "whole")
+
+
+def test_equally_many_turns_are_compared_over_the_same_turns() -> None:
+    """Ten turns of 12 s against ten of 18 s: three of the longer fit into 60 s."""
+    for seed in range(30):
+        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed)
+        assert found.rule == "same turns"
+        assert found.last_turn - found.first_turn == 2
+        assert found.a == (12.0 * found.first_turn, 12.0 * (found.first_turn + 3))
+        assert found.b == (18.0 * found.first_turn, 18.0 * (found.first_turn + 3))
+
+
+def test_every_part_is_heard_the_end_as_well() -> None:
+    heard = Counter()
+    for seed in range(400):
+        found = choose(even_turns(10, 12.0), even_turns(10, 18.0), seed=seed)
+        heard.update(range(found.first_turn, found.last_turn + 1))
+    assert set(heard) >= set(range(9))
+    assert heard[0] > 30
+
+
+def test_a_turn_longer_than_an_excerpt_is_cut_on_both_sides() -> None:
+    found = choose(even_turns(2, 300.0), even_turns(2, 200.0), seed=3)
+    assert found.first_turn == found.last_turn
+    assert found.a[1] - found.a[0] == found.b[1] - found.b[0] == 60.0
+
+
+def test_otherwise_the_same_position_is_compared() -> None:
+    for seed in range(30):
+        found = choose(Length(660.0), Length(3060.0), seed=seed)
+        assert found.rule == "same position"
+        assert found.a[0] / 600.0 == pytest.approx(found.b[0] / 3000.0)
+        assert found.a[1] - found.a[0] == pytest.approx(60.0)
+
+
+def test_an_excerpt_begins_with_a_turn_that_begins_just_before() -> None:
+    turns = [(0.0, 100.0), (100.0, 110.0), (110.0, 300.0)]
+    starts = {choose(Length(300.0, turns), Length(300.0), seed=seed).a[0] for seed in range(200)}
+    assert {0.0, 110.0} <= starts
+    assert not any(110.0 < start <= 125.0 for start in starts)
+
+
+lengths = st.builds(
+    lambda cuts, end: Length(end, list(zip([0.0, *sorted(cuts)], [*sorted(cuts), end], strict=True))),
+    st.lists(st.floats(0.0, 100.0), max_size=8),
+    st.floats(100.0, 4000.0),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(lengths, lengths, st.integers(0, 2**53), st.floats(1.0, 120.0))
+def test_excerpts_lie_inside_and_are_not_too_long_and_sides_do_not_matter(
+    a: Length, b: Length, seed: int, seconds: float
+) -> None:
+    found, other = choose(a, b, seed=seed, seconds=seconds), choose(b, a, seed=seed, seconds=seconds)
+    assert (found.a, found.b) == (other.b, other.a)
+    for span, length in ((found.a, a), (found.b, b)):
+        assert 0.0 <= span[0] <= span[1] <= length.seconds
+        assert span[1] - span[0] <= max(seconds, 0.0) + 1e-6 or found.rule == "whole"
+    assert found.document()["rule"] == found.rule
+
+
+@pytest.mark.parametrize(
+    ("played", "share"),
+    [
+        ([], 0.0),
+        ([(0, 10)], 1.0),
+        ([(0, 5), (0, 5), (4, 5)], 0.5),
+        ([(8, 10), (0, 2)], 0.4),
+        ([(-5, 3), (9, 99)], 0.4),
+        ([(3, 3)], 0.0),
+    ],
+)
+def test_what_was_played_counts_once(played: list[tuple[float, float]], share: float) -> None:
+    assert heard_share(played, (0.0, 10.0)) == pytest.approx(share)
+    assert heard_share([], (4.0, 4.0)) == 1.0

@@ -1,0 +1,138 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sqlalchemy import select
+
+from podeval.arena.export import export, import_files, read_file
+from podeval.arena.vote_records import to_line
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.store.tables import ListeningAnswer, ListeningRating, ListeningSession, ListeningTest, Vote
+
+Make = Callable[..., Any]
+OPERATOR = "operator-quilliam-thorogood"
+"""Nothing that is random or compressed has these letters by chance."""
+
+
+def filled(small_arena: Make) -> Any:
+    small = small_arena(systems=6, gold_share=0.5, gold_after=3)
+    for number in range(10):
+        small.vote(
+            f"voter{number % 2}", ("a", "b", "tie", "both_bad", "skip")[number % 5], comment=f"why\u2028not {number}"
+        )
+    small.arena.exclude("ballot-000002", "a test", OPERATOR)
+    return small
+
+
+@pytest.mark.parametrize(
+    ("database_place", "format"),
+    [
+        *(("sqlite", "parquet"), ("postgresql", "jsonl")),
+        *(pytest.param(*pair, marks=pytest.mark.long) for pair in (("sqlite", "jsonl"), ("postgresql", "parquet"))),
+    ],
+    indirect=["database_place"],
+)
+def test_what_is_exported_can_be_taken_in(small_arena: Make, tmp_path: Path, format: str) -> None:
+    small = filled(small_arena)
+    assert export(small.database, tmp_path / "out", format, comments=True)["votes"] == 10
+    with Database(tmp_path / "other.db") as other:
+        done = import_files(other, tmp_path / "out")
+        assert (done.votes, done.standings, done.known) == (10, 1, 0)
+        again = import_files(other, tmp_path / "out")
+        assert (again.votes, again.standings, again.known) == (0, 0, 11)
+        export(other, tmp_path / "again", format, comments=True)
+    one, two = ([json.loads(to_line(r)) for r in read_file(tmp_path / d / f"votes.{format}")] for d in ("out", "again"))
+    assert one == two
+    assert one[0]["comment"] == "why\u2028not 0"
+
+
+def test_a_public_export_holds_no_comment(small_arena: Make, tmp_path: Path) -> None:
+    small = filled(small_arena)
+    export(small.database, tmp_path / "out", "parquet")
+    table = pd.read_parquet(tmp_path / "out" / "votes.parquet")
+    assert set(table["comment"]) == {""}
+    assert not {"origin", "identity"} & set(table.columns)
+    assert table["recorded_at"].dt.tz is not None
+    assert (table["standing"] == "excluded").sum() == 1
+    standings = tmp_path / "out" / "standings.parquet"
+    assert [OPERATOR in to_line(record) for record in read_file(standings)] == [False]
+    assert OPERATOR.encode() not in standings.read_bytes()
+
+
+def test_ratings_and_answers_of_listening_tests_are_exported(small_arena: Make, tmp_path: Path) -> None:
+    small, now = small_arena(), datetime.now(UTC)
+    with small.database.writing() as session:
+        session.add(
+            ListeningTest(id="t", name="naturalness", kind="mushra", design={}, digest="d" * 64, created_at=now)
+        )
+        session.flush()
+        session.add(
+            ListeningSession(id="s", test="t", listener="p1", place=0, pages=[], seed=1, started_at=now, seen_at=now)
+        )
+        session.flush()
+        session.add(ListeningRating(session="s", page="1", stimulus="s0", value=81.0, saved_at=now))
+        session.add(
+            ListeningAnswer(session="s", page="1", question="speakers", choice="2", reason="two voices", saved_at=now)
+        )
+    counts = export(small.database, tmp_path, "jsonl")
+    assert (counts["ratings"], counts["answers"]) == (1, 1)
+    rating = json.loads((tmp_path / "ratings.jsonl").read_text())
+    assert (rating["test"], rating["listener"], rating["stimulus"], rating["value"]) == (
+        "naturalness",
+        "p1",
+        "s0",
+        81.0,
+    )
+    assert json.loads((tmp_path / "answers.jsonl").read_text())["reason"] == ""
+    assert "origin" not in rating
+
+
+def test_an_import_is_all_or_nothing(small_arena: Make, tmp_path: Path) -> None:
+    small = filled(small_arena)
+    export(small.database, tmp_path / "out", "jsonl")
+    file = tmp_path / "out" / "votes.jsonl"
+    lines = file.read_text().split("\n")
+    lines[5] = lines[5].replace('"outcome": "', '"outcome": "x')
+    file.write_text("\n".join(lines))
+    with Database(tmp_path / "other.db") as other:
+        with pytest.raises(BadInput, match=r"votes\.jsonl, row 6: outcome"):
+            import_files(other, tmp_path / "out")
+        with other.reading() as session:
+            assert session.scalars(select(Vote)).all() == []
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"PAR1nonsense", b"[1]\n", b"{}\n", b"{"])
+@pytest.mark.parametrize("name", ["votes.parquet", "votes.jsonl"])
+@pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
+def test_a_file_that_is_no_export_is_refused(small_arena: Make, tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match="votes"):
+        import_files(small_arena().database, tmp_path / name)
+    with pytest.raises(BadInput, match="name a"):
+        import_files(small_arena().database, tmp_path / "absent")
+
+
+def test_a_table_without_rows_has_the_columns_of_one_with_rows(small_arena: Make, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    small = small_arena()
+    export(small.database, tmp_path / "none")
+    small.vote("alice", comment="clear")
+    small.arena.exclude("ballot-000001", "a test", "ada")
+    small.arena.erase(pseudonym=small.arena.voter("bob"))
+    export(small.database, tmp_path / "some")
+    for name in ("votes", "standings", "erasures"):
+        none, some = (pq.read_schema(tmp_path / which / f"{name}.parquet") for which in ("none", "some"))
+        assert none.names == some.names
+        types = dict(zip(some.names, some.types, strict=True))
+        known = {column for column in some.names if str(types[column]) != "null"}
+        assert [c for c in known if str(none.field(c).type)[:9] != str(types[c])[:9]] == [], "of the same kinds"
+    for name in ("ratings", "answers"):
+        assert {"test", "listener", "page", "saved_at"} < set(
+            pq.read_schema(tmp_path / "none" / f"{name}.parquet").names
+        )

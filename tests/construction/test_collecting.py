@@ -1,0 +1,114 @@
+"""Recordings become texts: poor ones are dropped, the others transcribed by speaker, proofread by people, taken in."""
+
+import csv
+import io
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval.construction import collecting
+from podeval.construction.collecting import passages
+from podeval.construction.programs import Program
+from podeval.errors import BadInput
+from podeval.text.dialogue_segments import Segment
+
+ENHANCER = (
+    "import sys, soundfile as s; x, r = s.read(sys.argv[1], dtype='float32'); s.write(sys.argv[2], x * 0.5, r, 'FLOAT')"
+)
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def segment(speaker: str, start: float, words: int) -> Segment:
+    return Segment(speaker, start, start + 1, " ".join(["word"] * words))
+
+
+def test_passages_are_whole_segments_within_the_lengths() -> None:
+    said = [segment("B", n, 40) for n in range(3)] + [segment("A", 3, 40), segment("B", 4, 30)]
+    first, second = passages(said, "en", (60, 100))
+    assert [(t.speaker, len(t.text.split())) for t in first.turns] == [("Speaker1", 80)]
+    assert [(t.speaker, len(t.text.split())) for t in second.turns] == [("Speaker1", 40), ("Speaker2", 40)]
+    assert (first.start, first.end, second.start, second.end) == (0, 2, 2, 4)
+    # The last 30 words are fewer than 60.
+    assert sum(len(t.text.split()) for p in (first, second) for t in p.turns) == 160
+
+
+def test_a_program_of_ones_own_reads_and_writes_files(tmp_path: Path) -> None:
+    samples = np.random.default_rng(0).normal(0, 0.1, (8000, 2)).astype(np.float32)
+    script = tmp_path / "half.py"
+    script.write_text(ENHANCER, encoding="utf-8")
+    made = Program(f"{sys.executable} {script} {{input}} {{output}}", "enhancer").run(samples, 8000)
+    np.testing.assert_allclose(made, samples / 2, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("enhance {input}", r"has no \{output\}; write where the files go"),
+        ("no-such-program {input} {output}", "no-such-program could not be run"),
+        (f"{sys.executable} -c 'raise SystemExit(\"not today\")' {{input}} {{output}}", "exit code 1: not today"),
+        (f"{sys.executable} -c pass {{input}} {{output}}", "wrote nothing that can be used"),
+    ],
+)
+def test_a_program_that_fails_is_a_sentence(command: str, sentence: str) -> None:
+    with pytest.raises(BadInput, match=sentence):
+        Program(command, "enhancer").run(np.zeros(800, np.float32), 8000)
+
+
+@pytest.mark.models
+def test_real_recordings_end_up_as_cases(
+    tmp_path: Path, shared_data: Path, podeval: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clean dialogue in two voices and a far-field meeting: DNSMOS keeps the first only."""
+    shows, into = tmp_path / "shows", tmp_path / "mine"
+    shows.mkdir()
+    # A quarter of a minute is enough to hear both voices, and to hear that the other is far from the microphone.
+    # In the meeting's first ten seconds voice activity hears nobody.
+    for name, start, end in (("dialogue_kokoro.flac", 0, 16), ("ami_trn00.flac", 10, 20)):
+        samples, rate = soundfile.read(shared_data / "samples" / name)
+        soundfile.write(shows / name, samples[start * rate : end * rate], rate)
+    soundfile.write(shows / "silence.wav", np.zeros(32000), 16000)
+    (shows / "broken.wav").write_bytes(b"RIFF____WAVEfmt ")
+    arguments = ("lfs_bench", "collect", shows, "--into", into, "--lengths", 10, 500, "--least", 3.2)
+    done = podeval(*arguments)
+    assert "no enhancer is given" in done.output
+    assert "collected: 1 recordings kept, 3 dropped, of 4" in done.output
+    found = {row["id"]: row for row in rows(into / "collected.jsonl")}
+    assert re.fullmatch(r"DNSMOS ovrl [12]\.\d\d is below 3\.2", found["ami_trn00"]["reason"])
+    assert found["dialogue_kokoro"]["dnsmos"] > 3.2
+    (passage,) = found["dialogue_kokoro"]["passages"]
+    assert {turn["speaker"] for turn in passage["turns"]} == {"Speaker1", "Speaker2"}
+    script = json.loads((shared_data / "samples" / "dialogue_script.json").read_text(encoding="utf-8"))
+    said = set(re.findall(r"[a-z']+", json.dumps(script).lower()))
+    heard = re.findall(r"[a-z']+", " ".join(turn["text"] for turn in passage["turns"]).lower())
+    assert len(heard) > 25
+    assert np.mean([word in said for word in heard]) > 0.9
+    assert "silen" in found["silence"]["reason"]
+    assert found["broken"]["reason"]
+
+    # Nothing is heard twice.
+    monkeypatch.setattr(collecting, "_heard", None)
+    podeval(*arguments)
+    done = podeval("lfs_bench", "proofread", "--into", into, code=1)
+    assert "proofread: 0 kept, 1 waiting" in done.output
+    table = into / "transcripts.csv"
+    lines = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"), newline="")))
+    corrected = "[Speaker1] What was really said.\n[Speaker2] Indeed."
+    lines[0] |= {"keep": "yes", "scenario (edit)": "interview", "text (edit)": corrected}
+    with table.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.DictWriter(file, lines[0].keys())
+        writer.writeheader()
+        writer.writerows(lines)
+    podeval("lfs_bench", "proofread", "--into", into)
+    (case,) = rows(into / "taken.jsonl")
+    assert (case["id"], case["scene"], case["language"]) == ("dialogue_kokoro-001", "interview", "english")
+    assert [turn["text"] for turn in case["content"]] == ["What was really said.", "Indeed."]
+    assert {left["id"] for left in rows(into / "left_out.jsonl")} == {"ami_trn00", "silence", "broken"}

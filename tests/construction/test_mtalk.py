@@ -1,0 +1,241 @@
+"""MTalk-Bench constructed: tagged by two and a third, recorded, checked in three rounds, mixed, built."""
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+pytest.importorskip("datasets")
+
+from podeval.construction.mtalk_sound import places_of, sounded, sounds_of, voices_of
+from podeval.construction.mtalk_tagging import wrong_with
+from podeval.datasets import catalogue
+from podeval.datasets.build import build
+from podeval.datasets.verify import stored_rows, verify
+from podeval.errors import BadInput
+
+RATE = 24_000
+TURNS = ["My parcel should have come on Monday. Where is it?", "Oh, the neighbour has it, thank you."]
+
+
+def rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def edit(path: Path, **cells: dict[str, str]) -> None:
+    """Fill in cells by the id or tag of a row; `all` for every other."""
+    lines = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline="")))
+    key = next(iter(lines[0]))
+    with path.open("w", encoding="utf-8-sig", newline="") as file:
+        table = csv.DictWriter(file, lines[0].keys())
+        table.writeheader()
+        table.writerows(
+            line | cells.get(line[key].replace("-", "_").replace(" ", "_"), cells.get("all", {})) for line in lines
+        )
+
+
+def speech(path: Path, seed: int = 0, seconds: float = 1.5) -> None:
+    """A file of noise in syllables: what matters here is that there is something."""
+    time = np.arange(int(seconds * 16_000)) / 16_000
+    noise = np.random.default_rng(seed).normal(0, 0.1, time.size) * (np.sin(2 * np.pi * 3 * time) > -0.5)
+    soundfile.write(path, noise, 16_000)
+
+
+@pytest.fixture
+def dialogues(tmp_path: Path) -> Path:
+    path = tmp_path / "dialogues.json"
+    variants = {"amb": {"arena_prompt": "Which answer deals better with the sounds?"}}
+    path.write_text(json.dumps([{"number": "9-1", "turns": TURNS, "variants": variants}]), encoding="utf-8")
+    return path
+
+
+def test_from_dialogues_to_a_built_dataset(tmp_path: Path, dialogues: Path, model: Any, podeval: Any) -> None:
+    into, judge = tmp_path / "mine", ("--judge", model.name)
+    asked = list[str]()
+
+    def annotator(question: str) -> Any:
+        asked.append(question)
+        tag = "phone ringing" if len(asked) == 1 else "dog barking"
+        return {"turns": [TURNS[0], f"Oh, ({tag}) {TURNS[1][4:]}"]}
+
+    model.answers.append(annotator)
+    podeval("mtalk_bench", "take", dialogues, "--into", into)
+    done = podeval("mtalk_bench", "tag", "ambient", "--into", into, *judge)
+    assert "tagged: 1 dialogues, both annotators alike in 0" in done.output
+    # A third annotator may change tags, not words.
+    wrong = "\n".join([TURNS[0], "(phone ringing) No, thank you."])
+    edit(into / "tags-amb.csv", all={"keep": "yes", "tagged (edit)": wrong})
+    done = podeval("mtalk_bench", "script", "--into", into, code=1)
+    assert "the words of turn 2 are not those of the dialogue" in done.output
+    right = "\n".join([f"(cafe chatter) {TURNS[0]}", "Oh, the neighbour has it, (phone ringing) thank you."])
+    edit(into / "tags-amb.csv", all={"keep": "yes", "tagged (edit)": right})
+    done = podeval("mtalk_bench", "script", "--into", into)
+    assert "to record: 4 turns of 2 dialogues" in done.output
+    assert "sounds: 2 tags to fill in" in done.output
+
+    done = podeval("mtalk_bench", "check", "--into", into, code=1)
+    assert "sem-9-1-1 waits: no recording of it lies in" in done.output
+    recordings = into / "recordings"
+    for number, name in enumerate(("sem-9-1-1", "sem-9-1-2", "amb-9-1-1", "amb-9-1-2")):
+        speech(recordings / f"{name}.wav", number)
+    podeval("mtalk_bench", "check", "--into", into, code=1)
+    edit(into / "round-1.csv", all={"keep": "yes"}, sem_9_1_2={"keep": "no", "fault (edit)": "words"})
+    done = podeval("mtalk_bench", "check", "--into", into, code=1)
+    assert "round 1: 4 heard, 1 refused (1 words)" in done.output
+    assert "sem-9-1-2 waits: refused in round 1 (words); record it again" in done.output
+    assert not (into / "round-2.csv").exists()
+    speech(recordings / "sem-9-1-2.wav", 77)
+    podeval("mtalk_bench", "check", "--into", into, code=1)
+    edit(into / "round-2.csv", all={"keep": "yes"})
+    done = podeval("mtalk_bench", "check", "--into", into)
+    assert "round 2: 1 heard, 0 refused" in done.output
+    assert "checked: 4 of 4 turns accepted" in done.output
+
+    done = podeval("mtalk_bench", "finish", "--into", into, code=1)
+    assert "sounds.csv does not say what 'cafe chatter' sounds like" in done.output
+    speech(into / "cafe.wav", 5, 0.4)
+    speech(into / "phone.wav", 6, 0.3)
+    edit(
+        into / "sounds.csv",
+        cafe_chatter={"kind": "background", "file": "cafe.wav", "snr_db": "12"},
+        phone_ringing={"kind": "event", "file": "phone.wav", "snr_db": "3"},
+    )
+    podeval("mtalk_bench", "finish", "--into", into)
+    mixed = {one["id"]: one["sounds"] for one in rows(into / "audio.jsonl")}
+    assert mixed["amb-9-1-1"] == ["cafe chatter: background, 12 dB, cafe.wav"]
+    assert mixed["amb-9-1-2"] == ["phone ringing: event, 3 dB, phone.wav"]
+    assert mixed["sem-9-1-1"] == []
+
+    build("mtalk_bench", tmp_path / "built", source=str(into / "finished"), cache=tmp_path / "cache")
+    assert list(verify(tmp_path / "built")) == []
+    (file,) = (tmp_path / "built" / "turns").glob("*.parquet")
+    found = {row["id"]: dict(row) for row in stored_rows(catalogue.get("mtalk_bench"), "turns", [file])}
+    assert list(found) == ["semantic-9-1-1", "semantic-9-1-2", "ambient-9-1-1", "ambient-9-1-2"]
+    last = found["ambient-9-1-2"]
+    assert (last["words"], last["tags"]) == (TURNS[1], ["phone ringing"])
+    assert last["arena_prompt"] == "Which answer deals better with the sounds?"
+    assert found["semantic-9-1-1"]["arena_prompt"] == ""
+    samples, rate = soundfile.read(io.BytesIO(last["audio"]["bytes"]))
+    assert (rate, samples.ndim, len(samples)) == (RATE, 1, int(1.5 * RATE))
+
+
+def test_a_turn_refused_three_times_leaves_with_its_dialogue(tmp_path: Path, dialogues: Path, podeval: Any) -> None:
+    into = tmp_path / "mine"
+    podeval("mtalk_bench", "take", dialogues, "--into", into)
+    podeval("mtalk_bench", "script", "--into", into)
+    speech(into / "recordings" / "sem-9-1-1.wav", 0)
+    for number in (1, 2, 3):
+        speech(into / "recordings" / "sem-9-1-2.wav", number)
+        podeval("mtalk_bench", "check", "--into", into, code=1)
+        refused = {"keep": "no", "fault (edit)": "expression"}
+        # It may be recorded anew before anybody reads the verdict.
+        edit(into / f"round-{number}.csv", all={"keep": "yes"}, sem_9_1_2=refused)
+    done = podeval("mtalk_bench", "check", "--into", into)
+    assert "round 3: 1 heard, 1 refused (1 expression)" in done.output
+    (left,) = rows(into / "left_out.jsonl")
+    assert left["id"] == "sem-9-1"
+    assert left["reason"] == "sem-9-1-2 was refused in 3 rounds: expression, expression, expression"
+    with pytest.raises(BadInput, match="no dialogue is whole yet"):
+        raise podeval("mtalk_bench", "finish", "--into", into, code=None).exception
+
+
+def test_a_verdict_does_not_hold_for_another_recording(tmp_path: Path, dialogues: Path, podeval: Any) -> None:
+    into = tmp_path / "mine"
+    podeval("mtalk_bench", "take", dialogues, "--into", into)
+    podeval("mtalk_bench", "script", "--into", into)
+    for number in (1, 2):
+        speech(into / "recordings" / f"sem-9-1-{number}.wav", number)
+    podeval("mtalk_bench", "check", "--into", into, code=1)
+    edit(into / "round-1.csv", all={"keep": "yes"})
+    podeval("mtalk_bench", "check", "--into", into)
+    speech(into / "recordings" / "sem-9-1-1.wav", 9)
+    done = podeval("mtalk_bench", "check", "--into", into, code=1)
+    assert "checked: 1 of 2 turns accepted" in done.output
+    assert "sem-9-1-1 waits: due in round 1" in done.output
+
+
+def test_a_machine_says_what_it_hears_to_be_wrong(tmp_path: Path, dialogues: Path, podeval: Any) -> None:
+    into = tmp_path / "mine"
+    podeval("mtalk_bench", "take", dialogues, "--into", into)
+    podeval("mtalk_bench", "script", "--into", into)
+    soundfile.write(into / "recordings" / "sem-9-1-1.wav", np.zeros(16_000), 16_000)
+    speech(into / "recordings" / "sem-9-1-2.wav")
+    podeval("mtalk_bench", "check", "--into", into, code=1)
+    table = (into / "round-1.csv").read_text(encoding="utf-8-sig")
+    found = {line["id"]: line["heard by machine"] for line in csv.DictReader(io.StringIO(table))}
+    assert "silen" in found["sem-9-1-1"]
+    assert found["sem-9-1-2"] == ""
+
+
+@pytest.mark.parametrize(
+    ("tagged", "wrong"),
+    [
+        (["(calm) One two.", "Three."], None),
+        (["One (sighs) two.", "(softly) Three."], None),
+        (["One two.", "Three."], "no turn has a tag"),
+        (["(calm) One two."], "there are 2 turns, 1 came"),
+        (["(calm) One too.", "Three."], "the words of turn 1 are not those of the dialogue"),
+        (["(so very calm that it is hard to say) One two.", "Three."], "longer than five words"),
+    ],
+)
+def test_tags_may_not_change_words(tagged: list[str], wrong: str | None) -> None:
+    found = wrong_with(["One two.", "Three."], tagged)
+    assert (found is None) if wrong is None else wrong in str(found)
+
+
+def test_an_event_sounds_where_its_tag_stands() -> None:
+    assert places_of("(a) one two") == [("a", 0.0)]
+    (tag, share) = places_of("one two three (bang) four")[0]
+    assert (tag, share) == ("bang", pytest.approx(13 / 18))
+    assert [tag for tag, _ in places_of("one (a) two (b) three (a)")] == ["a", "b", "a"]
+    assert places_of("one (a) two (b) three (a)")[2][1] == 1.0
+
+
+def test_voices_are_converted_by_ones_own_program(tmp_path: Path) -> None:
+    converter = tmp_path / "converter.py"
+    converter.write_text(
+        "import sys, soundfile as s; x, r = s.read(sys.argv[1], dtype='float32'); v, _ = s.read(sys.argv[2]); "
+        "s.write(sys.argv[3], x * abs(v).max(), r, 'FLOAT')",
+        encoding="utf-8",
+    )
+    soundfile.write(tmp_path / "child.wav", [0.0, 0.25, -0.1], 16_000, subtype="FLOAT")
+    profile = (
+        f"child:\n  command: {sys.executable} {converter} {{input}} {{reference}} {{output}}\n  reference: child.wav\n"
+    )
+    (tmp_path / "voices.yaml").write_text(profile, encoding="utf-8")
+    voices = voices_of(tmp_path / "voices.yaml")
+    speech(tmp_path / "said.wav")
+    plain, _ = sounded("t", "words", tmp_path / "said.wav", None, {})
+    made, facts = sounded("t", "words", tmp_path / "said.wav", ("child", voices["child"]), {})
+    np.testing.assert_allclose(made, plain * 0.25, atol=1e-6)
+    assert facts.voice == "child"
+
+
+def test_a_mix_beyond_full_scale_is_turned_down_as_a_whole(tmp_path: Path) -> None:
+    speech(tmp_path / "said.wav")
+    speech(tmp_path / "loud.wav", 3)
+    (tmp_path / "sounds.csv").write_text("tag,kind,file,snr_db\nstorm,background,loud.wav,-20\n", encoding="utf-8")
+    made, facts = sounded("t", "(storm) words", tmp_path / "said.wav", None, sounds_of(tmp_path / "sounds.csv"))
+    assert np.abs(made).max() == pytest.approx(0.99, abs=1e-3)
+    assert facts.turned_down_db > 6
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("storm,thunder,x.wav,10", "kind is 'thunder'; write background, event, none"),
+        ("storm,event,x.wav,10", "there is no sound"),
+        ("storm,none,,loud", "snr_db is 'loud'"),
+        ("storm,none,,99", "a ratio of 99 dB cannot be meant"),
+    ],
+)
+def test_a_table_of_sounds_that_cannot_be_used_is_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    (tmp_path / "sounds.csv").write_text(f"tag,kind,file,snr_db\n{line}\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=sentence):
+        sounds_of(tmp_path / "sounds.csv")

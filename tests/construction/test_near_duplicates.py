@@ -1,0 +1,55 @@
+"""No two rows that stay are alike, the earliest stays, and blocks make no difference."""
+
+import numpy as np
+import pytest
+
+from podeval.construction import near_duplicates as module
+from podeval.construction.near_duplicates import near_duplicates
+from podeval.errors import BadInput
+
+
+def one_by_one(embeddings: np.ndarray, threshold: float) -> list[tuple[int, int]]:
+    """The same by the definition, a pair at a time."""
+    units = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+    kept: list[int] = []
+    found = []
+    for row in range(len(units)):
+        cosines = [float(units[row] @ units[other]) for other in kept]
+        if cosines and max(cosines) >= threshold:
+            found.append((row, kept[int(np.argmax(cosines))]))
+        else:
+            kept.append(row)
+    return found
+
+
+@pytest.mark.parametrize("block", [1, 7, 512])
+def test_it_is_the_definition_whatever_the_blocks(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", block)
+    draws = np.random.default_rng(3)
+    centres = draws.normal(size=(12, 8))
+    rows = centres[draws.integers(0, 12, 150)] + draws.normal(scale=0.35, size=(150, 8))
+    found = near_duplicates(rows, 0.8)
+    assert [(d.row, d.of) for d in found] == one_by_one(rows, 0.8)
+    assert 20 < len(found) < 140
+    stay = np.delete(rows, [d.row for d in found], axis=0)
+    units = stay / np.linalg.norm(stay, axis=1, keepdims=True)
+    assert (units @ units.T - 2 * np.eye(len(units))).max() < 0.8
+    assert all(d.cosine >= 0.8 for d in found)
+
+
+def test_what_goes_takes_nothing_with_it() -> None:
+    """B is alike A and C alike B, but C is not alike A: B goes, C stays."""
+    at = np.radians([0, 30, 60])
+    (found,) = near_duplicates(np.stack([np.cos(at), np.sin(at)], axis=1), 0.8)
+    assert (found.row, found.of, round(found.cosine, 3)) == (1, 0, 0.866)
+
+
+def test_equal_rows_are_alike_at_a_threshold_of_one() -> None:
+    row = np.random.default_rng(0).normal(size=384).astype(np.float32)
+    assert [d.row for d in near_duplicates(np.stack([row, 3 * row]), 1.0)] == [1]
+
+
+def test_a_row_without_direction_is_refused() -> None:
+    with pytest.raises(BadInput, match="row 2 has no direction"):
+        near_duplicates(np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert near_duplicates(np.empty((0, 3))) == []

@@ -1,0 +1,28 @@
+"""Words and tags of a transcript."""
+
+import pytest
+
+from podeval.datasets.mtalk_turns import prompt_key, words_and_tags
+
+
+@pytest.mark.parametrize(
+    ("transcript", "words", "tags"),
+    [
+        ("Hello there.", "Hello there.", []),
+        ("(sigh) Hello", "Hello", ["sigh"]),
+        ("Hello (sighs).", "Hello.", ["sighs"]),
+        ("One ( loud ) two", "One two", ["loud"]),
+        ("One(loud)two", "One two", ["loud"]),
+        ("（叹气） Well（a man: yes）?", "Well?", ["叹气", "a man: yes"]),
+        ("(rain) (thunder)", "", ["rain", "thunder"]),
+        ("an open (bracket", "an open (bracket", []),
+        ("", "", []),
+    ],
+)
+def test_tags_are_split_off_the_words(transcript: str, words: str, tags: list[str]) -> None:
+    assert words_and_tags(transcript) == (words, tags)
+
+
+def test_a_prompt_is_known_however_its_white_space_is_set() -> None:
+    assert prompt_key("Judge  both\r\n\nmodels. ") == prompt_key("Judge both models.")
+    assert prompt_key("Judge both models.") != prompt_key("Judge both model.")

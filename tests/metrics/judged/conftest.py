@@ -1,0 +1,109 @@
+"""A judge for tests: the scripted server of tests/judges, which is told by prompt and inputs what to answer."""
+
+import importlib.util
+import json
+import re
+import string
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podeval.judges.prompt import Prompt
+from podeval.metrics.judge_use import Bench
+from podeval.metrics.prompts import prompts
+
+_MATERIAL = re.compile(r"\nBEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2\n", re.DOTALL)
+
+
+def _server_module() -> Any:
+    if "scripted_server" not in sys.modules:
+        path = Path(__file__).parents[2] / "judges" / "scripted_server.py"
+        spec = importlib.util.spec_from_file_location("scripted_server", path)
+        assert spec
+        assert spec.loader
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["scripted_server"] = module
+        spec.loader.exec_module(module)
+    return sys.modules["scripted_server"]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the judge was asked, read back from the wire."""
+
+    prompt: str
+    inputs: dict[str, str]
+    clips: int
+    body: dict[str, Any]
+
+    @property
+    def tries_before(self) -> int:
+        return sum(message["role"] == "assistant" for message in self.body["messages"])
+
+    @property
+    def told(self) -> str:
+        """The last thing it was told."""
+        content = self.body["messages"][-1]["content"]
+        return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def read_back(body: dict[str, Any]) -> Question:
+    content = body["messages"][1]["content"]
+    parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    text = "".join(part.get("text", "") for part in parts)
+    system = body["messages"][0]["content"]
+    (name,) = (
+        prompt.name for prompt in prompts() if text.startswith(opening(prompt)) and system.startswith(prompt.system)
+    )
+    inputs = {name: value for name, _, value in _MATERIAL.findall(text)}
+    return Question(name, inputs, sum(part["type"] != "text" for part in parts), body)
+
+
+def opening(prompt: Prompt) -> str:
+    return next(iter(string.Formatter().parse(prompt.template)))[0]
+
+
+@dataclass
+class ScriptedJudge:
+    """A judge whose answers a test gives, and what it was asked."""
+
+    bench: Bench
+    questions: list[Question] = field(default_factory=list)
+
+
+@pytest.fixture
+def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., ScriptedJudge]]:
+    """Start a judge that answers by `answer(question)`, data or text as it is; `hears` is for its YAML file."""
+    monkeypatch.delenv("PODEVAL_JUDGE_KEY", raising=False)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    module = _server_module()
+    running: list[Any] = []
+
+    def start(answer: Callable[[Question], Any], *, hears: bool | None = None) -> ScriptedJudge:
+        made = ScriptedJudge(Bench())
+
+        def script(call: Any) -> Any:
+            question = read_back(call.body)
+            made.questions.append(question)
+            said = answer(question)
+            return module.Answer(said if isinstance(said, str) else json.dumps(said, ensure_ascii=False))
+
+        server = module.ScriptedServer(script).__enter__()
+        running.append(server)
+        name = f"scripted@{server.url}"
+        if hears is not None:
+            file = tmp_path / f"judge-{len(running)}.yaml"
+            file.write_text(
+                f"backend: endpoint\nmodel: scripted\nendpoint: {server.url}\nhears: {str(hears).lower()}\n", "utf-8"
+            )
+            name = str(file)
+        made.bench = Bench(name, tmp_path / f"records-{len(running)}")
+        return made
+
+    yield start
+    for server in running:
+        server.__exit__(None, None, None)

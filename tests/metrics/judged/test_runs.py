@@ -1,0 +1,147 @@
+"""Judged metrics in a run: in the benchmark's order, one judge at work for all items, and no item stops another."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from podeval import benchmarks
+from podeval.benchmarks.benchmark import Benchmark, Item, UserTurn
+from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.score import Result, Score, Unscored
+from podeval.runs import measure
+from podeval.runs.executor import InProcess
+from podeval.runs.run_folder import Answer, Output, Plan, RunFolder
+
+MTALK = benchmarks.get("mtalk_bench")
+OPENED: list[str] = []
+
+
+@dataclass(frozen=True)
+class Counting(Bench):
+    """A bench that notes when a judge takes its seat to work."""
+
+    def judging(self, asks: Any, parameters: Mapping[str, Any]) -> Any:
+        OPENED.append(self.judge)
+        return super().judging(asks, parameters)
+
+
+def item(number: int, dimension: str = "semantic") -> Item:
+    turn = UserTurn(id=f"{number}-1", words=f"How far is it to town {number}?", criteria=("It names a distance.",))
+    return Item(
+        id=str(number), topic="travel", language="en", voices=1, user=(turn,), properties={"dimension": dimension}
+    )
+
+
+def measured(
+    folder: Path,
+    items: list[Item],
+    bench: Bench,
+    benchmark: Benchmark = MTALK,
+    answers: Sequence[Answer] = (),
+) -> dict[tuple[str, str], Result]:
+    """What a run of answers in words leaves behind, by item and metric."""
+    run = RunFolder(folder, benchmark.name, "sample", "guide")
+    run.begin(
+        Plan(
+            benchmark=benchmark.name,
+            split="sample",
+            dataset="none",
+            track="respond",
+            system="guide",
+            system_title="The Guide",
+            system_kind="model",
+            generation={},
+            seed=0,
+        )
+    )
+    for one, answer in zip(items, answers or [Answer(words="It is two miles.")] * len(items), strict=True):
+        run.write_output(Output(item=one.id, answers=(answer,)))
+    measure.measure(run, "embedded", benchmark, items, InProcess(), lambda _: None, {}, bench)
+    names = {one: content["metric"] for one, content in run.protocols("embedded").items()}
+    return {(name, names[protocol]): result for (name, protocol), result in run.results("embedded").items()}
+
+
+def answered(question: Any) -> Any:
+    if "criteria" not in question.inputs:
+        return {"clauses": [{"text": question.inputs["answer"], "essential": True}]}
+    ids = [line.partition(":")[0] for line in question.inputs["criteria"].splitlines()]
+    return {"verdicts": [{"criterion": name, "reason": "r", "met": 1} for name in ids]}
+
+
+def test_a_judge_is_seated_once_a_metric_however_many_the_items(
+    judge: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "_JUDGED_AT_ONCE", 2)
+    OPENED.clear()
+    made = judge(answered).bench
+    found = measured(tmp_path, [item(number) for number in range(5)], Counting(made.judge, made.records))
+    assert len(found) == 10
+    assert all(isinstance(result, Score) for result in found.values()), found
+    assert len(OPENED) == 2
+
+
+@pytest.mark.parametrize("seeds", ["01", pytest.param("23", marks=pytest.mark.long)])
+def test_lines_stand_in_the_order_of_the_benchmark_in_every_process(tmp_path: Path, seeds: str) -> None:
+    """Sets of the metrics' names are in one order with the seed 0, in the other with 1."""
+    for seed in seeds:
+        program = f"import test_runs; from pathlib import Path; test_runs.alone(Path({str(tmp_path / seed)!r}))"
+        env = os.environ | {
+            "PYTHONHASHSEED": seed,
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+        }
+        subprocess.run([sys.executable, "-c", program], check=True, env=env)
+        lines = (tmp_path / seed / "mtalk_bench/sample/guide/embedded/results.jsonl").read_text().splitlines()
+        names = json.loads((tmp_path / seed / "mtalk_bench/sample/guide/embedded/protocols.json").read_text())
+        order = [names[json.loads(line)["protocol"]]["metric"] for line in lines]
+        assert order == ["rubric", "rubric", "content_density", "content_density"]
+
+
+def alone(folder: Path) -> None:
+    """A run of two items without a judge, in a process of its own."""
+    measured(folder, [item(1), item(2)], NOBODY)
+
+
+def test_an_item_whose_task_cannot_be_read_is_unscored_with_the_reason_and_stops_no_other(
+    judge: Callable[..., Any], tmp_path: Path
+) -> None:
+    found = measured(tmp_path, [item(1), item(2, "sideways"), item(3)], judge(answered).bench)
+    for name in "rubric", "content_density":
+        assert isinstance(found["1", name], Score)
+        assert isinstance(found["3", name], Score)
+        refused = found["2", name]
+        assert isinstance(refused, Unscored)
+        assert refused.cause == "ours"
+        assert "the dimension is one of semantic, paralinguistic, ambient, not 'sideways'" in refused.reason
+
+
+def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Callable[..., Any], tmp_path: Path) -> None:
+    heard = MTALK.model_dump()
+    heard["dimensions"][0]["metrics"][0]["parameters"] = {"modality": "audio"}
+    sound = tmp_path / "user.wav"
+    soundfile.write(sound, np.full(16_000, 0.1), 16_000)
+    answers = [Answer(audio=f"{number}-1.wav", words="It is two miles.") for number in (1, 2)]
+    items = [spoken(item(1), sound), item(2)]
+    for answer in answers:
+        path = tmp_path / f"mtalk_bench/sample/guide/outputs/{answer.audio}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        soundfile.write(path, np.full(16_000, 0.1), 16_000)
+    made = judge(answered, hears=True).bench
+    found = measured(tmp_path, items, made, Benchmark.model_validate(heard), answers)
+    assert isinstance(found["1", "rubric"], Score), found["1", "rubric"]
+    refused = found["2", "rubric"]
+    assert isinstance(refused, Unscored)
+    assert refused.reason == "judging failed: 2, turn 1: user_audio is missing, which a judge of audio has to hear"
+
+
+def spoken(one: Item, sound: Path) -> Item:
+    """The same with its user heard."""
+    return one.model_copy(update={"user": tuple(turn.model_copy(update={"audio": str(sound)}) for turn in one.user)})

@@ -1,0 +1,114 @@
+"""Workers woken by procrastinate, on a real PostgreSQL."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from podeval.errors import BadInput
+from podeval.store.database import Database
+from podeval.submissions.procrastinate_worker import Dispatch
+from podeval.submissions.queue import Queue
+from podeval.submissions.quotas import Policy
+
+pytest.importorskip("procrastinate")
+
+
+@pytest.fixture
+def queue(request: pytest.FixtureRequest) -> Iterator[Queue]:
+    import psycopg
+
+    address = request.getfixturevalue("postgresql")
+    name = f"test_{os.urandom(6).hex()}"
+    with psycopg.connect(f"{address}/postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+    with Database(f"{address}/{name}") as database:
+        yield Queue(database, Policy())
+
+
+def worked_off(dispatch: Dispatch, worker: Any) -> None:
+    """In a thread of its own: procrastinate begins a loop, and a browser of other tests may have left one running."""
+    with ThreadPoolExecutor(1) as alone:
+        alone.submit(procrastinate_worker.work, worker, wait=False).result()
+
+
+def test_every_submission_that_waits_is_announced_once_and_done_once(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    rows = [tiny.enqueue(queue, name, owner=name) for name in ("one", "two")]
+    procrastinate_worker = Dispatch(queue)
+    assert procrastinate_worker.announce() == 2
+    assert procrastinate_worker.announce() == 0
+    worked_off(Dispatch(queue), tiny.worker(queue, tmp_path))
+    assert [queue.get(row.id).state for row in rows] == ["published", "published"]
+    assert [queue.get(row.id).attempt for row in rows] == [1, 1]
+    assert procrastinate_worker.announce() == 0
+
+
+def test_a_job_without_a_submission_harms_nothing_and_a_lost_job_is_made_again(
+    tiny: ModuleType, queue: Queue, tmp_path: Path
+) -> None:
+    row = tiny.enqueue(queue, "one")
+    procrastinate_worker = Dispatch(queue)
+    procrastinate_worker.announce()
+    queue.cancel(row.id, "alice")
+    worked_off(procrastinate_worker, tiny.worker(queue, tmp_path))
+    assert queue.get(row.id).state == "cancelled"
+    queue.retry(row.id, "alice")
+    assert procrastinate_worker.announce() == 1
+
+
+def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server that is gone for three tries, and then there: what procrastinate's own listener dies of."""
+    import asyncio
+    import contextlib
+
+    import procrastinate
+    from procrastinate.exceptions import ConnectorException
+
+    from podeval.submissions import procrastinate_worker
+
+    monkeypatch.setattr(procrastinate_worker, "LISTEN_AGAIN_SECONDS", 0.0)
+    tries: list[str] = []
+
+    @contextlib.asynccontextmanager
+    async def connection(self: Any) -> Any:
+        tries.append("connect")
+        if len(tries) < 4:
+            raise ConnectorException("connection refused\nIs the server running?")
+        yield None
+
+    async def listen(self: Any, on_notification: Any, channels: Any) -> None:
+        tries.append("listen")
+        if tries.count("listen") == 1:
+            raise ConnectorException("connection refused\nIs the server running?")
+        await asyncio.sleep(0)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(procrastinate.PsycopgConnector, "_get_standalone_connection", connection)
+    monkeypatch.setattr(procrastinate.PsycopgConnector, "listen_notify", listen)
+
+    async def heard() -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await procrastinate_worker._listening_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
+
+    with ThreadPoolExecutor(1) as alone, caplog.at_level("WARNING", logger="podeval.submissions"):
+        alone.submit(asyncio.run, heard()).result()
+    assert tries == ["listen", "connect", "connect", "connect", "listen"]
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines == [
+        "PostgreSQL does not answer (connection refused Is the server running?); the worker looks by itself meanwhile",
+        "PostgreSQL answers again; the worker is woken as before",
+    ]
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_sqlite_needs_no_dispatcher(tmp_path: Path) -> None:
+    with Database(tmp_path / "x.db") as database, pytest.raises(BadInput, match="workers look by themselves"):
+        Dispatch(Queue(database))

@@ -1,0 +1,30 @@
+import threading
+import time
+
+from podeval.errors import BadInput
+from podeval.submissions.scheduler import ticking
+
+
+def test_work_is_done_again_and_again_never_twice_at_once_and_errors_do_not_stop_it() -> None:
+    told: list[str] = []
+    done, busy, most = threading.Event(), threading.Semaphore(1), [0]
+
+    def slow() -> None:
+        assert busy.acquire(blocking=False), "two at once"
+        time.sleep(0.15)
+        most[0] += 1
+        busy.release()
+
+    def broken() -> None:
+        if len(told) == 2:
+            done.set()
+        raise BadInput("the Hub is down")
+
+    with ticking({"slow": (0.05, slow), "sync": (0.05, broken)}, told.append):
+        assert done.wait(10)
+        time.sleep(0.5)
+    count = most[0]
+    assert count >= 2
+    assert told[:2] == ["sync: the Hub is down"] * 2
+    time.sleep(0.2)
+    assert most[0] == count, "nothing goes on after the block"
