@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, JSONResponse, Response
-from thread_limits import Turns
+from thread_limits import ThreadPool
 
 from podeval.analysis.playback import Playback
-from podeval.arena.battle_audio import Sounds
+from podeval.arena.battle_audio import BattleAudio
 
 if TYPE_CHECKING:
     from website import Site
@@ -45,8 +45,8 @@ def picture(peaks: list[float]) -> Response:
 def router(site: Site) -> APIRouter:
     """The routes of the arena's sounds."""
     routes = APIRouter(include_in_schema=False)
-    sounds = Sounds(site.services.arena, Playback.default())
-    in_turn = Turns(AT_ONCE)
+    sounds = BattleAudio(site.services.arena, Playback.default())
+    in_turn = ThreadPool(AT_ONCE)
 
     @routes.api_route("/audio/{name}", methods=["GET", "HEAD"])
     @in_turn

@@ -21,7 +21,7 @@ from podeval.leaderboard.columns import ARROWS, Column, dimension_title
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import NOT_STATED
 from podeval.leaderboard.table_index import Index, Key
-from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, Settled, View, settle
+from podeval.leaderboard.view import EVERYTHING, FACTS, OVERVIEW, PLOTS, BoardView, ResolvedView, settle
 
 FIRST = 100
 """Rows shown unless all are asked for."""
@@ -84,7 +84,7 @@ class Words:
         return str(self.texts[known].get(value, value)) if known else value
 
 
-def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
+def shown(wish: BoardView, index: Index, folder: RunsFolder, words: Words, base: str) -> SimpleNamespace:
     """Everything the template says of a view.
 
     Args:
@@ -141,7 +141,7 @@ def shown(wish: View, index: Index, folder: RunsFolder, words: Words, base: str)
     )
 
 
-def _instead(settled: Settled, wish: View, words: Words) -> list[str]:
+def _instead(settled: ResolvedView, wish: BoardView, words: Words) -> list[str]:
     """A sentence for each thing that was asked for and is not here."""
     view = settled.view
     now = {
@@ -157,7 +157,7 @@ def _instead(settled: Settled, wish: View, words: Words) -> list[str]:
     ]
 
 
-def address(view: View) -> str:
+def address(view: BoardView) -> str:
     """The address of a view on this site."""
     return f"/?{view.to_query()}"
 
@@ -166,7 +166,7 @@ def _dimension(name: str, words: Words) -> str:
     return str(words[name]) if name in (OVERVIEW, EVERYTHING) else words.dimension(name)
 
 
-def _place(settled: Settled, words: Words) -> str:
+def _place(settled: ResolvedView, words: Words) -> str:
     return " · ".join([_board(settled.title), *([words.slice(settled.view.slice)] if settled.view.slice else [])])
 
 
@@ -191,7 +191,7 @@ def _slices(names: Sequence[str], words: Words) -> list[tuple[str, list[tuple[st
     return list(grouped.items())
 
 
-def _facts(settled: Settled, words: Words) -> list[SimpleNamespace]:
+def _facts(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
     return [
         SimpleNamespace(
             name=name,
@@ -211,7 +211,7 @@ def _columns(columns: Iterable[Column], words: Words) -> list[SimpleNamespace]:
     return [SimpleNamespace(title=title, choices=choices) for title, choices in grouped.items()]
 
 
-def _chips(settled: Settled, words: Words) -> list[tuple[str, str]]:
+def _chips(settled: ResolvedView, words: Words) -> list[tuple[str, str]]:
     """The filters in use, each with the address of the view without it."""
     view = settled.view
     found = [
@@ -231,12 +231,12 @@ def _chips(settled: Settled, words: Words) -> list[tuple[str, str]]:
     return found
 
 
-def _without(view: View, name: str, value: str) -> str:
+def _without(view: BoardView, name: str, value: str) -> str:
     rest: Any = tuple(other for other in getattr(view, name) if other != value)
     return address(replace(view, **{name: rest}))
 
 
-def _heads(settled: Settled, words: Words) -> list[SimpleNamespace]:
+def _heads(settled: ResolvedView, words: Words) -> list[SimpleNamespace]:
     view = settled.view
     heads = [_head("system", words["system"], "name", view, "")]
     heads += [_head(c.id, words.column(c), "number", view, settled.protocols[c.metric]) for c in settled.columns]
@@ -245,7 +245,7 @@ def _heads(settled: Settled, words: Words) -> list[SimpleNamespace]:
     return heads
 
 
-def _head(name: str, text: str, kind: str, view: View, about: str) -> SimpleNamespace:
+def _head(name: str, text: str, kind: str, view: BoardView, about: str) -> SimpleNamespace:
     """A column's head, which sorts best first, and worst first when it does already."""
     best, worst = view.sort == name, view.sort == f"-{name}"
     return SimpleNamespace(
@@ -259,7 +259,7 @@ def _head(name: str, text: str, kind: str, view: View, about: str) -> SimpleName
     )
 
 
-def _footing(settled: Settled, keys: Sequence[Key], words: Words) -> str:
+def _footing(settled: ResolvedView, keys: Sequence[Key], words: Words) -> str:
     """How many independent draws the shown ranks rest on, and what so few mean; empty where nothing is ranked."""
     behind = table.clusters_behind(table.lines(settled, keys))
     if behind is None:
@@ -270,7 +270,7 @@ def _footing(settled: Settled, keys: Sequence[Key], words: Words) -> str:
     return str(words["footing"]).format(counted) + few
 
 
-def _body(settled: Settled, keys: Sequence[Key], words: Words) -> tuple[Markup, list[Missing]]:
+def _body(settled: ResolvedView, keys: Sequence[Key], words: Words) -> tuple[Markup, list[Missing]]:
     """The rows of the table, and what of them was not scored; what all readers of a language share is written once."""
     view, lines = settled.view, table.lines(settled, keys)
     ids = [column.id for column in settled.columns]
@@ -293,7 +293,7 @@ def _body(settled: Settled, keys: Sequence[Key], words: Words) -> tuple[Markup, 
     return Markup("".join(rows)), missing
 
 
-def _name(line: table.Line, view: View, unpinned: str, words: Words) -> str:
+def _name(line: table.TableRow, view: BoardView, unpinned: str, words: Words) -> str:
     """The beginning of a row: whose it is, the way to its page, and the mark that keeps it on top."""
     pinned = line.system in view.pins
     kind = f' <small class="quiet">({escape(words["kinds"][line.kind])})</small>' if line.kind in words["kinds"] else ""
@@ -310,7 +310,7 @@ def _name(line: table.Line, view: View, unpinned: str, words: Words) -> str:
     )
 
 
-def _end(line: table.Line, why: str, words: Words) -> str:
+def _end(line: table.TableRow, why: str, words: Words) -> str:
     """The end of a row: how much was scored, with a link to why not more was, and by whom it was run."""
     provenance = words["provenances"].get(line.provenance, line.provenance)
     if verdict := next((row["spot_check"] for row in line.rows if row["spot_check"]), ""):
@@ -337,7 +337,7 @@ def _cell(cell: table.Cell, words: Words) -> str:
     return f'<td class="n">{escape(cell.number)}{interval}{rank}</td>'
 
 
-def _more(settled: Settled, number: int, words: Words) -> tuple[str, str] | None:
+def _more(settled: ResolvedView, number: int, words: Words) -> tuple[str, str] | None:
     if number <= FIRST:
         return None
     if settled.view.rows == "all":
@@ -345,7 +345,7 @@ def _more(settled: Settled, number: int, words: Words) -> tuple[str, str] | None
     return str(words["more"]).format(number), address(replace(settled.view, rows="all"))
 
 
-def _contents(settled: Settled) -> list[tuple[str, str, str]]:
+def _contents(settled: ResolvedView) -> list[tuple[str, str, str]]:
     """Metric, protocol and its content, of every metric that has a column."""
     found = {}
     for column in settled.columns:

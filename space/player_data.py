@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from podeval.leaderboard.compare_sound import parts
-from podeval.leaderboard.runs_folder import RunsFolder, Turn
+from podeval.leaderboard.runs_folder import PlayableTurn, RunsFolder
 
 
 @dataclass(frozen=True)
-class Given:
+class PlayerSide:
     """One side of a player: a system, what it is called, and the path of its output."""
 
     system: str
@@ -22,7 +22,7 @@ class Given:
 
 def deck(
     folder: RunsFolder,
-    sides: Sequence[Given],
+    sides: Sequence[PlayerSide],
     where: str,
     item: str,
     texts: Mapping[str, Any],
@@ -69,5 +69,5 @@ def told(deck: dict[str, Any] | None, texts: dict[str, Any]) -> dict[str, Any]:
     return {"texts": texts["script"], **({"sides": deck["sides"], "heard": deck["first"]} if deck else {})}
 
 
-def _turn(turn: Turn) -> dict[str, Any]:
+def _turn(turn: PlayableTurn) -> dict[str, Any]:
     return {"speaker": turn.speaker, "start": turn.start, "end": turn.end, "text": turn.text}

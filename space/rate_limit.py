@@ -17,7 +17,7 @@ _SWEEP = 60.0
 """Seconds between two looks for those who are gone."""
 
 
-class Pace:
+class RateLimit:
     """A moving window for each name; used by any number of threads.
 
     Args:

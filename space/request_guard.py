@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import gradio_routes
 from auth import is_loopback
 from limits import parse
-from rate_limit import Pace
+from rate_limit import RateLimit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -63,7 +63,7 @@ class Guard:
         self._own = own
         self._local = local
         self._measures = measures
-        self._pace = Pace()
+        self._pace = RateLimit()
         self._hosts = frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,12 +77,12 @@ class Guard:
             return
         path, headers = scope["path"], Headers(scope=scope)
         most, seconds, policy = _terms(path)
-        dressed = _Dressed(send, policy)
+        dressed = SecurityHeaders(send, policy)
         refused = self._refusal(scope, path, headers, most)
         if refused is not None:
             await refused(scope, receive, dressed)
             return
-        await self._app(scope, _Bounded(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
+        await self._app(scope, BodyLimit(receive, most, seconds) if scope["method"] == "POST" else receive, dressed)
 
     def _refusal(self, scope: Scope, path: str, headers: Headers, most: int) -> Response | None:
         """Why a request goes no further; None where it does."""
@@ -140,7 +140,7 @@ class Guard:
         return ""
 
 
-class _Dressed:
+class SecurityHeaders:
     """Sends an answer with the headers that every answer has."""
 
     def __init__(self, send: Send, policy: str) -> None:
@@ -157,7 +157,7 @@ class _Dressed:
         await self._send(message)
 
 
-class _Bounded:
+class BodyLimit:
     """Receives a body, as far as it is neither larger nor slower than it may be."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:

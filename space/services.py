@@ -9,7 +9,7 @@ from pathlib import Path
 
 from podeval.moderation import Moderation
 
-from podeval.arena import Arena, Settings
+from podeval.arena import Arena, ArenaSettings
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput
@@ -20,7 +20,7 @@ from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
-from podeval.submissions.service import Desk
+from podeval.submissions.service import SubmissionService
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -56,7 +56,7 @@ class Services:
     arena: Arena
     listening: Listening
     closed: str | None = None
-    desk: Desk | None = None
+    desk: SubmissionService | None = None
     decisions: Moderation | None = None
     only_votes: str | None = None
 
@@ -66,11 +66,11 @@ class Services:
             return operator_settings.frozen(session)
 
 
-def open_desk(database: Database, runs: Path, closed: str | None = None) -> Desk:
+def open_desk(database: Database, runs: Path, closed: str | None = None) -> SubmissionService:
     """Takes submissions of strangers in: outputs come from the Hub only, which is asked without anybody's token."""
     from huggingface_hub import HfApi
 
-    return Desk(Queue(database), Gate(api=HfApi(token=False), local=False), closed or "", runs)
+    return SubmissionService(Queue(database), Gate(api=HfApi(token=False), local=False), closed or "", runs)
 
 
 def _bucket(database: Database) -> VoteObjects | None:
@@ -113,7 +113,7 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     except BadInput:
         opened.close()
         raise
-    arena = Arena(opened, Settings(), objects=objects)
+    arena = Arena(opened, ArenaSettings(), objects=objects)
     shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
     desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)

@@ -13,7 +13,7 @@ _NOT_HERE = ("kind", "folder")
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """One field.
 
     Attributes:
@@ -38,7 +38,7 @@ def kinds() -> dict[str, str]:
     return {"model": "Model", "outputs": "Outputs", "human": "Human"}
 
 
-def fields(block: str, path: str, texts: dict[str, Any]) -> list[Field]:
+def fields(block: str, path: str, texts: dict[str, Any]) -> list[FormField]:
     """The fields of a block of the schema, those of the blocks in it after its own.
 
     Args:
@@ -63,7 +63,7 @@ def fields(block: str, path: str, texts: dict[str, Any]) -> list[Field]:
         parent = path.rpartition(".")[2]
         named = texts["fields"].get(f"{parent}.{name}") or texts["fields"].get(name) or declared["title"]
         choices = tuple(about.get("enum", ()))
-        found.append(Field(place, named, asked, _looks(about, pattern), required, choices))
+        found.append(FormField(place, named, asked, _looks(about, pattern), required, choices))
     return found + nested
 
 

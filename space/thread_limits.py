@@ -19,7 +19,7 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 
-class Turns:
+class ThreadPool:
     """So many threads; more work than that waits.
 
     Args:
@@ -43,7 +43,7 @@ class Full(Exception):
     """More is waiting than can be done soon."""
 
 
-class Queue:
+class WaitingRoom:
     """How much may wait or be at work at once, of all and of each; used by one thread, that of the server.
 
     Args:

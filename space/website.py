@@ -37,12 +37,12 @@ from gradio_routes import measures
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from limits import parse
 from not_found import Lost
-from rate_limit import Pace
+from rate_limit import RateLimit
 from request_guard import Guard, origin_of, own_hosts
 from services import Services
 
 from podeval import __version__
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput, PodevalError
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
@@ -126,7 +126,7 @@ class Site:
         self._templates = _Templates(
             loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, auto_reload=False
         )
-        self._pace = Pace()
+        self._pace = RateLimit()
 
     def person(self, request: Request) -> Person | None:
         """Who sent a request, if that is proven."""
@@ -140,7 +140,7 @@ class Site:
             Refused: nothing is taken here at present.
         """
         if self.services.closed:
-            raise Refused(refusal.CLOSED, self.services.closed)
+            raise ArenaRefused(refusal.CLOSED, self.services.closed)
         person = self.person(request)
         if person is None:
             raise NotSignedIn
@@ -308,8 +308,8 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
     async def hasty(request: Request, error: TooMany) -> Response:
         return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
 
-    @app.exception_handler(Refused)
-    async def refused(request: Request, error: Refused) -> Response:
+    @app.exception_handler(ArenaRefused)
+    async def refused(request: Request, error: ArenaRefused) -> Response:
         return answered(request, _STATUS.get(error.reason, 409), error.reason, str(error))
 
     @app.exception_handler(BadInput)

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from podeval.arena import Acknowledgement, Arena, Ballot, BattleView, Settings
+from podeval.arena import Acknowledgement, Arena, ArenaSettings, Ballot, BattleView
 from podeval.arena.import_votes import output_id
 from podeval.store.database import Database
 from podeval.store.secret import Secret
-from podeval.store.tables import Battle, Item, Output, System
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
 
 SECRET = Secret(b"a secret of the tests, and of none else")
 
@@ -41,7 +41,7 @@ class SmallArena:
     ) -> None:
         self.database = Database(place)
         self.clock = Clock()
-        self.arena = Arena(self.database, Settings(**settings), secret=SECRET, clock=self.clock, objects=objects)
+        self.arena = Arena(self.database, ArenaSettings(**settings), secret=SECRET, clock=self.clock, objects=objects)
         self.fill(systems, items, seconds)
         self._ballots = 0
 
@@ -51,12 +51,14 @@ class SmallArena:
             for number in range(systems):
                 control = {"kind": "control"} if number == 99 else {}
                 session.merge(
-                    System(id=f"s{number}", title=f"System {number}", added_at=self.clock.now, active=True, **control)
+                    ArenaSystem(
+                        id=f"s{number}", title=f"System {number}", added_at=self.clock.now, active=True, **control
+                    )
                 )
             for number in range(items):
                 dimension = ("semantic", "ambient")[number % 2]
                 session.merge(
-                    Item(
+                    ArenaItem(
                         id=f"i{number}",
                         dimension=dimension,
                         turns=[{"text": "Why?"}],
@@ -67,7 +69,7 @@ class SmallArena:
             session.flush()
             for system in (f"s{number}" for number in range(systems)):
                 for item in (f"i{number}" for number in range(items)):
-                    session.merge(Output(
+                    session.merge(ArenaOutput(
                         id=output_id(system, item), system=system, item=item, audio=f"/{system}/{item}.wav",
                         sha256="0" * 64, seconds=seconds, loudness=-23.0, turns=[], active=True,
                         added_at=self.clock.now,
@@ -96,7 +98,7 @@ class SmallArena:
         """Which systems a battle shows; only the database knows."""
         with self.database.reading() as session:
             row = session.get_one(Battle, battle.token.partition(".")[0])
-            return tuple(session.get_one(Output, output).system for output in (row.output_a, row.output_b))
+            return tuple(session.get_one(ArenaOutput, output).system for output in (row.output_a, row.output_b))
 
     def close(self) -> None:
         self.database.close()

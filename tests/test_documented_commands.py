@@ -27,8 +27,8 @@ from typer.testing import CliRunner
 
 from podeval import benchmarks, cli
 from podeval.errors import PodevalError
-from podeval.runs.run import Request, measure_run
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run import RunRequest, measure_run
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database
 from podeval.submissions.queue import Queue
 
@@ -157,7 +157,7 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_run(runs: Path, system: str, pitch: float) -> None:
     """A run of the demo split: tones of half a second at 8 kHz, which metrics with models refuse in no time."""
     real_pod = benchmarks.get("real_pod")
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod",
         split="demo",
         dataset="",
@@ -176,7 +176,7 @@ def write_run(runs: Path, system: str, pitch: float) -> None:
             folder.write_output(Output(item=item.id, duration=0.5), tone[:, np.newaxis], 8_000)
             yield item
 
-    measure_run(plan, Request(real_pod, "demo", "voice", runs), made=made)
+    measure_run(plan, RunRequest(real_pod, "demo", "voice", runs), made=made)
 
 
 class Reader:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from podeval.submissions import sandbox
-from podeval.submissions.sandbox import Box, Ended, Limits, NoIsolation, usage
+from podeval.submissions.sandbox import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec, usage
 
 isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
-Try = Callable[..., Ended]
+Try = Callable[..., ExitInfo]
 
 
 @pytest.fixture
@@ -22,14 +22,14 @@ def attempt(tmp_path: Path) -> Try:
     """Run a program in a small box; its writable folder is `out`."""
     (tmp_path / "out").mkdir()
 
-    def run(program: str, *, readable: tuple[Path, ...] = (), **limits: float) -> Ended:
+    def run(program: str, *, readable: tuple[Path, ...] = (), **limits: float) -> ExitInfo:
         bounds = {"wall_seconds": 10, "processes": 24, "memory_bytes": 600 * 2**20, "output_bytes": 20 * 2**20}
         return sandbox.run(
-            Box(
+            SandboxSpec(
                 [sys.executable, "-c", program],
                 tmp_path / "out",
                 readable,
-                Limits(**(bounds | limits)),  # type: ignore[arg-type]
+                SandboxLimits(**(bounds | limits)),  # type: ignore[arg-type]
             )
         )
 
@@ -213,7 +213,7 @@ def test_it_is_looked_at_by_the_clock_whatever_it_prints(
     looks = []
     weight = usage.weight
     monkeypatch.setattr(usage, "weight", lambda *given: (looks.append(given), weight(*given))[1])
-    ended = sandbox.run(Box([sys.executable, "-c", program], tmp_path, trusted=True))
+    ended = sandbox.run(SandboxSpec([sys.executable, "-c", program], tmp_path, trusted=True))
     assert ended.failure is None
     assert len(looks) <= ended.seconds / sandbox.TICK + 2
 
@@ -238,7 +238,7 @@ def test_what_cannot_be_watched_is_stopped(
 ) -> None:
     monkeypatch.setattr(f"podeval.submissions.sandbox.usage.{part}", error)
     began = time.monotonic()
-    ended = sandbox.run(Box([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
+    ended = sandbox.run(SandboxSpec([sys.executable, "-c", "import time; time.sleep(30)"], tmp_path, trusted=True))
     assert (ended.code, ended.failure) == (-signal.SIGKILL, why)
     assert time.monotonic() - began < 20
 
@@ -249,9 +249,9 @@ def test_it_dies_with_the_process_that_opened_it(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from podeval.submissions.sandbox import Box, run
+from podeval.submissions.sandbox import SandboxSpec, run
 inside = "import time\\nwhile True:\\n    open('tick', 'a').write('x'); time.sleep(0.02)"
-run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
+run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
 """
     opener = subprocess.Popen([sys.executable, "-c", program])
     tick, end = tmp_path / "out/tick", time.monotonic() + 20
@@ -264,7 +264,7 @@ run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "out")!r})))
     size = tick.stat().st_size
     time.sleep(0.3)
     assert tick.stat().st_size == size
-    sandbox.run(Box([sys.executable, "-c", ""], tmp_path / "out"))  # removes the group that it left
+    sandbox.run(SandboxSpec([sys.executable, "-c", ""], tmp_path / "out"))  # removes the group that it left
 
 
 def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_to_install(
@@ -273,7 +273,7 @@ def test_without_isolation_nothing_untrusted_runs_and_the_operator_is_told_what_
     monkeypatch.setenv("PATH", str(tmp_path))
     sandbox.missing.cache_clear()
     try:
-        box = Box([sys.executable, "-c", "open('ran', 'w')"], tmp_path)
+        box = SandboxSpec([sys.executable, "-c", "open('ran', 'w')"], tmp_path)
         with pytest.raises(NoIsolation, match=r"bwrap, prlimit, setpriv not found; install bubblewrap.*--trust-models"):
             sandbox.run(box)
         assert not (tmp_path / "ran").exists()
@@ -287,7 +287,7 @@ def test_what_the_operator_trusts_runs_without_isolation_but_without_secrets_and
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     program = "import os, time; print(os.environ.get('HF_TOKEN'), flush=True); time.sleep(60)"
-    box = Box([sys.executable, "-c", program], tmp_path, limits=Limits(wall_seconds=0.5), trusted=True)
+    box = SandboxSpec([sys.executable, "-c", program], tmp_path, limits=SandboxLimits(wall_seconds=0.5), trusted=True)
     ended = sandbox.run(box)
     assert ended.stopped == "it took longer than 0.5 s"
     assert ended.log == "None\n"

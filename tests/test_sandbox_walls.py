@@ -17,10 +17,10 @@ import pytest
 
 from podeval.submissions import sandbox
 from podeval.submissions.sandbox import (
-    Box,
-    Ended,
-    Limits,
+    ExitInfo,
     NoIsolation,
+    SandboxLimits,
+    SandboxSpec,
     cgroup,
     running,
     seccomp,
@@ -30,17 +30,17 @@ from podeval.submissions.sandbox import (
 programs = runpy.run_path(str(Path(__file__).parent / "hostile_programs.py"))
 told = programs["told"]
 isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
-Attack = Callable[[str], Ended]
+Attack = Callable[[str], ExitInfo]
 
 
 @pytest.fixture
 def attack(tmp_path: Path) -> Attack:
     """Run a program in a box of 256 MiB of memory and 20 MiB of output."""
     (tmp_path / "out").mkdir()
-    limits = Limits(
+    limits = SandboxLimits(
         wall_seconds=10, processes=24, memory_bytes=256 * 2**20, output_bytes=20 * 2**20, scratch_bytes=16 * 2**20
     )
-    return lambda program: sandbox.run(Box([sys.executable, "-c", program], tmp_path / "out", (), limits))
+    return lambda program: sandbox.run(SandboxSpec([sys.executable, "-c", program], tmp_path / "out", (), limits))
 
 
 @pytest.fixture(params=["a cgroup", "a watch"])
@@ -142,9 +142,9 @@ def test_a_group_of_a_worker_that_was_killed_is_removed_by_the_next(attack: Atta
     program = f"""
 import sys
 from pathlib import Path
-from podeval.submissions.sandbox import Box, run
+from podeval.submissions.sandbox import SandboxSpec, run
 inside = "import time; open('began', 'w'); time.sleep(60)"
-run(Box([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r})))
+run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r})))
 """
     opener = subprocess.Popen([sys.executable, "-c", program])
     group, end = f"podeval-{opener.pid}-*", time.monotonic() + 20
@@ -229,7 +229,7 @@ def test_where_system_calls_cannot_be_filtered_nothing_untrusted_runs(
     sandbox.missing.cache_clear()
     try:
         with pytest.raises(NoIsolation, match="the system calls of riscv64 are not among those it can filter"):
-            sandbox.run(Box([sys.executable, "-c", "open('ran', 'w')"], tmp_path))
+            sandbox.run(SandboxSpec([sys.executable, "-c", "open('ran', 'w')"], tmp_path))
         assert not (tmp_path / "ran").exists()
     finally:
         monkeypatch.undo()

@@ -12,7 +12,7 @@ from typing import Any
 import datasets
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
-from podeval.datasets.row_rules import Row, Rule, at_least, one_of, present
+from podeval.datasets.row_rules import Row, RowRule, at_least, one_of, present
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -149,7 +149,7 @@ class LfsBench(Builder):
         )
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[Rule]:
+    def rules(cls, config: str) -> Sequence[RowRule]:
         """What every row keeps."""
         if config == VOICES:
             return [present("gender", "age_group", "corpus"), one_of("language", list(LANGUAGES.values()))]
@@ -158,7 +158,7 @@ class LfsBench(Builder):
             one_of("scenario", sorted(SCENARIOS)),
             one_of("language", list(LANGUAGES.values())),
             at_least("length", 1),
-            Rule("turns.words", _empty_turn),
+            RowRule("turns.words", _empty_turn),
         ]
 
     @classmethod

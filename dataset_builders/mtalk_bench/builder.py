@@ -13,8 +13,8 @@ from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.mtalk_turns import (
     TYPES,
+    SourceTurn,
     Taxonomy,
-    Turn,
     dialogues_of,
     turns_in_order,
     words_and_tags,
@@ -22,7 +22,7 @@ from podeval.datasets.mtalk_turns import (
 from podeval.datasets.parquet_source import parquet_table
 from podeval.datasets.row_rules import (
     Row,
-    Rule,
+    RowRule,
     at_least,
     one_of,
     present,
@@ -151,21 +151,21 @@ class MTalkBench(Builder):
         )
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[Rule]:
+    def rules(cls, config: str) -> Sequence[RowRule]:
         """What every row keeps."""
         places = [
             one_of("type", list(TYPES.values())),
             one_of("scenario", TAXONOMY.scenarios),
-            Rule("capability.fits", _foreign_capability),
+            RowRule("capability.fits", _foreign_capability),
         ]
         if config == DIALOGUES:
-            return [*places, at_least("turns", 1), Rule("turn_ids.order", _gap)]
+            return [*places, at_least("turns", 1), RowRule("turn_ids.order", _gap)]
         return [
             present("audio"),
             *places,
             at_least("turn", 1),
             _turns_in_order(),
-            Rule("texts", _not_a_text),
+            RowRule("texts", _not_a_text),
             readable_audio("audio"),
         ]
 
@@ -195,14 +195,14 @@ class MTalkBench(Builder):
         )
 
 
-def _turns(folder: Path) -> list[Turn]:
+def _turns(folder: Path) -> list[SourceTurn]:
     raw = parquet_table(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
     if others := sorted({str(row["source"]) for row in raw} - {"question"}):
         raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
     return turns_in_order(raw, TAXONOMY)
 
 
-def _turn(turn: Turn, raw: Mapping[str, Any]) -> Row:
+def _turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
     transcript = raw["transcription"]
     words, tags = transcript, list[str]()
     if isinstance(transcript, str) and turn.type != "semantic":
@@ -222,7 +222,7 @@ def _turn(turn: Turn, raw: Mapping[str, Any]) -> Row:
     }
 
 
-def _dialogue(dialogue: str, turns: Sequence[Turn]) -> Row:
+def _dialogue(dialogue: str, turns: Sequence[SourceTurn]) -> Row:
     return {
         "id": dialogue,
         "type": turns[0].type,
@@ -246,7 +246,7 @@ def _gap(row: Row) -> str | None:
     return None if list(row["turn_ids"]) == expected else f"its turns are {', '.join(row['turn_ids'])}, not 1 to n"
 
 
-def _turns_in_order() -> Rule:
+def _turns_in_order() -> RowRule:
     """Turns of a dialogue are 1, 2, … without gaps; it remembers the row before, so that each reading needs its own."""
     before: tuple[Any, Any] = (None, 0)
 
@@ -261,7 +261,7 @@ def _turns_in_order() -> Rule:
             return None
         return f"is turn {turn} of {dialogue}, where turn {expected} should be"
 
-    return Rule("turn.order", broken_by)
+    return RowRule("turn.order", broken_by)
 
 
 def _not_a_text(row: Row) -> str | None:

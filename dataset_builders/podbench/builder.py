@@ -14,7 +14,7 @@ import datasets
 from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
-from podeval.datasets.row_rules import Row, Rule, one_of
+from podeval.datasets.row_rules import Row, RowRule, one_of
 from podeval.datasets.source_files import fitting
 from podeval.errors import BadInput
 
@@ -126,15 +126,15 @@ class PodBench(Builder):
         )
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[Rule]:
+    def rules(cls, config: str) -> Sequence[RowRule]:
         """What every row keeps."""
         return [
-            *(Rule(f"{column}.text", _no_text(column)) for column in _PLAIN),
+            *(RowRule(f"{column}.text", _no_text(column)) for column in _PLAIN),
             one_of("language", LANGUAGES),
-            Rule("meta.object", _no_object),
-            Rule("sources.text", _empty_source),
-            Rule("dimensions.known", _unknown_dimension),
-            Rule("buckets", _wrong_bucket),
+            RowRule("meta.object", _no_object),
+            RowRule("sources.text", _empty_source),
+            RowRule("dimensions.known", _unknown_dimension),
+            RowRule("buckets", _wrong_bucket),
         ]
 
     @classmethod

@@ -21,7 +21,7 @@ from podeval.datasets.feeds import EpisodeLink
 from podeval.datasets.real_pod_scripts import count_words, script_rules
 from podeval.datasets.row_rules import (
     Row,
-    Rule,
+    RowRule,
     at_least,
     one_of,
     present,
@@ -222,7 +222,7 @@ class RealPod(Builder):
         )
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[Rule]:
+    def rules(cls, config: str) -> Sequence[RowRule]:
         """What every row keeps."""
         if config == EPISODES:
             return EPISODE_RULES
@@ -245,16 +245,16 @@ class RealPod(Builder):
                 *common,
                 at_least("topic_id", 1),
                 present("speakers", "turns"),
-                Rule("turns.words", _wrong_turns),
+                RowRule("turns.words", _wrong_turns),
                 *script_rules(),
             ]
         if config == DEMO:
-            return [_text("id", "topic"), *common, present("turns"), Rule("turns.words", _wrong_turns)]
+            return [_text("id", "topic"), *common, present("turns"), RowRule("turns.words", _wrong_turns)]
         return [
             _text("id", "topic", "episode_title"),
             *common,
             at_least("topic_id", 1),
-            Rule("episode_link.form", _wrong_link),
+            RowRule("episode_link.form", _wrong_link),
         ]
 
     @classmethod
@@ -364,12 +364,12 @@ def _parts(found: Any, *names: str) -> list[dict[str, Any]]:
     return [{name: one.get(name) for name in names} for one in objects]
 
 
-def _text(*columns: str) -> Rule:
+def _text(*columns: str) -> RowRule:
     def broken_by(row: Row) -> str | None:
         wrong = [name for name in columns if not isinstance(row[name], str) or not row[name].strip()]
         return f"{', '.join(wrong)} should be a text" if wrong else None
 
-    return Rule("text", broken_by)
+    return RowRule("text", broken_by)
 
 
 def _wrong_link(row: Row) -> str | None:

@@ -14,7 +14,7 @@ from podeval.moderation import Moderation
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.operations.moderation import LONGEST_REASON
 from podeval.store.operator_settings import FREEZABLE
 from podeval.submissions.public_view import public
@@ -111,7 +111,7 @@ def router(site: Site) -> APIRouter:
         if person is None:
             raise NotSignedIn
         if not person.admin:
-            raise Refused(
+            raise ArenaRefused(
                 refusal.FOREIGN, f"this page is for the operators of this board; you are signed in as {person.name}"
             )
         return person

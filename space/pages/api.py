@@ -16,7 +16,7 @@ from website import Site
 from write_probe import WriteProbe
 
 from podeval import __version__, benchmarks
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.arena.vote_table import PUBLIC_COLUMNS
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table_index import PROFILES
@@ -203,7 +203,7 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     there = sorted(known - {""})
     more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
     listed = ", ".join(there[:MOST_NAMED]) or "none"
-    raise Refused(refusal.UNKNOWN, f"there is no {column} {name[:80]!r} here; there are: {listed}{more}")
+    raise ArenaRefused(refusal.UNKNOWN, f"there is no {column} {name[:80]!r} here; there are: {listed}{more}")
 
 
 def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:

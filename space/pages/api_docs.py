@@ -14,7 +14,7 @@ METHODS = ("get", "post")
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ApiParameter:
     """What a path can be asked, or what is sent to it.
 
     Attributes:
@@ -39,7 +39,7 @@ class Operation:
     method: str
     path: str
     about: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ApiParameter, ...]
 
     @property
     def id(self) -> str:
@@ -72,13 +72,13 @@ def operations(document: dict[str, Any]) -> Iterator[Operation]:
                 yield Operation(method, path, about, (*_asked(known), *_sent(known, document)))
 
 
-def _asked(operation: dict[str, Any]) -> Iterator[Parameter]:
+def _asked(operation: dict[str, Any]) -> Iterator[ApiParameter]:
     for known in operation.get("parameters", []):
         said = known.get("description", "")
         yield _parameter(known["name"], known["in"], {**known["schema"], "description": said}, known["required"])
 
 
-def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[Parameter]:
+def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[ApiParameter]:
     content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     schema = content.get("schema", {})
     if "$ref" in schema:
@@ -87,14 +87,14 @@ def _sent(operation: dict[str, Any], document: dict[str, Any]) -> Iterator[Param
         yield _parameter(name, "body", field, name in schema.get("required", ()))
 
 
-def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> Parameter:
+def _parameter(name: str, place: str, schema: dict[str, Any], required: bool) -> ApiParameter:
     kinds = [_kind(one) for one in schema.get("anyOf", [schema])]
     told = [schema.get("description", "")]
     if "minimum" in schema:
         told.append(f"{schema['minimum']:,}–{schema['maximum']:,}" if "maximum" in schema else f"≥ {schema['minimum']}")
     if schema.get("default") not in (None, ""):
         told.append(f"= {schema['default']}")
-    return Parameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, told)))
+    return ApiParameter(name, place, " | ".join(kinds), required, "; ".join(filter(None, told)))
 
 
 def _kind(schema: dict[str, Any]) -> str:

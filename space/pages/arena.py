@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict
-from thread_limits import Turns
+from thread_limits import ThreadPool
 from website import Site, as_script_data
 
 from podeval.arena import Acknowledgement, Ballot, BattleView
@@ -56,7 +56,7 @@ def router(site: Site) -> APIRouter:
     routes.include_router(audio_routes.router(site))
     arena = site.services.arena
     rankings, personals = Rankings(arena), Personals(arena)
-    in_turn = Turns(AT_ONCE)
+    in_turn = ThreadPool(AT_ONCE)
 
     def voter(request: Request) -> str:
         person = site.require_person(request)

@@ -19,11 +19,11 @@ from starlette.routing import Match
 from starlette.types import Scope
 from website import Site
 
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard import table
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import Settled, View, settle
+from podeval.leaderboard.view import BoardView, ResolvedView, settle
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -100,13 +100,13 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _view(request: Request) -> View:
+def _view(request: Request) -> BoardView:
     """The view of an address; a form without a script says a name once for each of its values."""
     query = request.query_params
-    return View.from_query({name: ",".join(query.getlist(name)) for name in query})
+    return BoardView.from_query({name: ",".join(query.getlist(name)) for name in query})
 
 
-def _asked_for(request: Request, folder: RunsFolder) -> Settled:
+def _asked_for(request: Request, folder: RunsFolder) -> ResolvedView:
     """The view of an address, which a file has to be of: nobody would see that it is of another."""
     index = folder.index()
     if index.empty:
@@ -115,11 +115,13 @@ def _asked_for(request: Request, folder: RunsFolder) -> Settled:
     settled = settle(wish, index)
     if missed := settled.instead_of(wish):
         name, asked = next(iter(missed.items()))
-        raise Refused(refusal.UNKNOWN, f"there is no {name} {asked[:80]!r} here; the board's page shows what there is")
+        raise ArenaRefused(
+            refusal.UNKNOWN, f"there is no {name} {asked[:80]!r} here; the board's page shows what there is"
+        )
     return settled
 
 
-def _file(content: str | bytes, settled: Settled, kind: str, media: str) -> Response:
+def _file(content: str | bytes, settled: ResolvedView, kind: str, media: str) -> Response:
     view = settled.view
     parts = (settled.title, view.profile, view.dimension, view.slice)
     name = "-".join(re.sub(r"[^\w.]+", "-", part, flags=re.ASCII).strip("-") for part in parts if part)
@@ -139,7 +141,7 @@ def _warm(folder: RunsFolder) -> None:
     try:
         index = folder.index()
         if not index.empty:
-            settled = settle(View(), index)
+            settled = settle(BoardView(), index)
             table.lines(settled, table.order(settled))
     except BadInput:
         # Who comes is told.

@@ -10,18 +10,18 @@ import player_data
 from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
-from player_data import Given
-from thread_limits import Full, Queue, Turns
+from player_data import PlayerSide
+from thread_limits import Full, ThreadPool, WaitingRoom
 from website import Site, as_script_data
 
 from podeval.analysis.playback import Playback
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard.columns import Column, dimension_title
-from podeval.leaderboard.compare import Comparison, Pair, Shared, Unknown, compare, sides
+from podeval.leaderboard.compare import Pair, Shared, SystemComparison, UnknownSystem, compare, sides
 from podeval.leaderboard.compare_plot import differences
 from podeval.leaderboard.compare_sound import Recordings
 from podeval.leaderboard.report_figures import signed_text
-from podeval.leaderboard.report_scores import Reading, Shelf
+from podeval.leaderboard.report_scores import Reading, ScoreCache
 from podeval.leaderboard.table import MISSING, decimals, present, value_text
 
 AT_ONCE = 12
@@ -66,11 +66,11 @@ def router(site: Site) -> APIRouter:
             )
         try:
             found = compare(board, shelf, a, b, benchmark)
-        except Unknown as error:
-            raise Refused(refusal.UNKNOWN, str(error)) from None
+        except UnknownSystem as error:
+            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         shared = found.item(item) if item else _first_heard(found)
         if item and shared is None:
-            raise Refused(refusal.UNKNOWN, texts["no_item"])
+            raise ArenaRefused(refusal.UNKNOWN, texts["no_item"])
         column = next((c for c in found.headlines if c.id == by), None) or next(iter(found.headlines), None)
         asked = {"a": a, "b": b, "benchmark": found.where, "by": column.id if column else "", "level": int(level)}
 
@@ -78,7 +78,7 @@ def router(site: Site) -> APIRouter:
             return f"/compare?{urlencode({name: value for name, value in (asked | changed).items() if value})}"
 
         both = zip((found.a, found.b), shared.outputs, strict=True) if shared else ()
-        given = [Given(side.system, side.title, output) for side, output in both]
+        given = [PlayerSide(side.system, side.title, output) for side, output in both]
         deck = player_data.deck(folder, given, found.where, shared.id, texts, part, level) if shared else None
         return site.render(
             request,
@@ -100,21 +100,21 @@ def router(site: Site) -> APIRouter:
             script_data=Markup(as_script_data(player_data.told(deck, texts))),
         )
 
-    queue = Queue(MOST, MOST_EACH)
-    in_turn = Turns(AT_ONCE)
+    queue = WaitingRoom(MOST, MOST_EACH)
+    in_turn = ThreadPool(AT_ONCE)
 
     @in_turn
     def copied(system: str, where: str, item: str, part: int, beside: str) -> Response:
         copy = recordings.file(*_outputs(shelf, system, where, item, part, beside))
         if copy is None:
-            raise Refused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return FileResponse(copy, stat_result=copy.stat(), media_type="audio/flac", headers=_KEEP)
 
     @in_turn
     def pictured(system: str, where: str, item: str, part: int, beside: str) -> Response:
         found = recordings.peaks(*_outputs(shelf, system, where, item, part, beside))
         if found is None:
-            raise Refused(refusal.UNKNOWN, "there is no such recording")
+            raise ArenaRefused(refusal.UNKNOWN, "there is no such recording")
         return JSONResponse({"peaks": found}, headers=_KEEP)
 
     async def queued(request: Request, answer: Callable[..., Awaitable[Response]], *asked: str | int) -> Response:
@@ -138,7 +138,9 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _outputs(shelf: Shelf, system: str, where: str, item: str, part: int, beside: str) -> tuple[str, int, str | None]:
+def _outputs(
+    shelf: ScoreCache, system: str, where: str, item: str, part: int, beside: str
+) -> tuple[str, int, str | None]:
     """The path of an output, the part of it, and the path of the output that it is brought to one loudness with."""
 
     def output(of: str) -> str:
@@ -148,13 +150,13 @@ def _outputs(shelf: Shelf, system: str, where: str, item: str, part: int, beside
     return output(system), part, (output(beside) or None) if beside else None
 
 
-def _first_heard(found: Comparison) -> Shared | None:
+def _first_heard(found: SystemComparison) -> Shared | None:
     """The first item that both left an output of, else that one did."""
     ranked = sorted(found.items, key=lambda item: -sum(map(bool, item.outputs)))
     return ranked[0] if ranked else None
 
 
-def _values(found: Comparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
+def _values(found: SystemComparison, texts: dict[str, Any]) -> list[tuple[str, list[dict[str, str]]]]:
     """Rows of values by dimension."""
     by_dimension: dict[str, list[dict[str, str]]] = {}
     for pair in found.pairs:
@@ -209,7 +211,7 @@ def _cell(reading: Reading | None, key: str, places_: int, texts: dict[str, Any]
     return value_text(value, None, None, places_) if value is not None else MISSING
 
 
-def _scores(item: Shared, found: Comparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
+def _scores(item: Shared, found: SystemComparison, texts: dict[str, Any]) -> list[dict[str, Any]]:
     """Every score of one item, side by side; what is unscored with its reason and cause."""
     rows: list[dict[str, Any]] = []
     for pair in found.pairs:

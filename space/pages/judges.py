@@ -14,7 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from website import Site
 
 from podeval.leaderboard.judge_audit import PAIRS
-from podeval.leaderboard.judge_audit_documents import Audits, BiasFigure, Figure, JudgeAudit, beside
+from podeval.leaderboard.judge_audit_documents import AuditFigure, Audits, BiasFigure, JudgeAudit, beside
 from podeval.leaderboard.judge_audit_page import reported
 
 FOLDER = "judges"
@@ -61,7 +61,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def shown(figure: Figure | None, digits: int = 3) -> str:
+def shown(figure: AuditFigure | None, digits: int = 3) -> str:
     """A figure with its interval."""
     if figure is None or figure.value is None:
         return "–"

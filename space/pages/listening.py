@@ -17,9 +17,9 @@ from website import Site, as_script_data
 
 from podeval.analysis.cache import default_cache
 from podeval.analysis.playback import Playback
-from podeval.arena import Refused, refusal
-from podeval.listening import Progress, session_results
-from podeval.listening.stimuli import Sounds, level_noise
+from podeval.arena import ArenaRefused, refusal
+from podeval.listening import SessionProgress, session_results
+from podeval.listening.stimuli import StimulusAudio, level_noise
 
 FAST, SOUND = "600/minute", "3000/minute"
 """By address: listeners that an invitation names have no account, and a whole laboratory has one address."""
@@ -49,11 +49,11 @@ def router(site: Site) -> APIRouter:
     """The routes of a listener."""
     routes = APIRouter(include_in_schema=False)
     listening = site.services.listening
-    sounds = Sounds(listening, Playback.default(), site.services.runs)
+    sounds = StimulusAudio(listening, Playback.default(), site.services.runs)
 
     def identity(request: Request, invitation: Invitation) -> str:
         if reason := site.services.closed or site.services.only_votes:
-            raise Refused(refusal.CLOSED, reason)
+            raise ArenaRefused(refusal.CLOSED, reason)
         if invitation.prolific:
             return f"prolific:{invitation.prolific}"
         return f"invited:{invitation.pid}" if invitation.pid else site.require_person(request).identity
@@ -85,7 +85,7 @@ def router(site: Site) -> APIRouter:
         stands = listening.resume(test, who)
         if stands is None and invitation.consent:
             if known.closed:
-                raise Refused(refusal.CLOSED, f"the test {test} is closed; thank you for coming")
+                raise ArenaRefused(refusal.CLOSED, f"the test {test} is closed; thank you for coming")
             person = site.person(request)
             # Who comes by an invitation is not asked for a name, whether signed in or not.
             name = person.name if person is not None and person.identity == who else ""
@@ -130,11 +130,11 @@ def router(site: Site) -> APIRouter:
 
 def _overview(site: Site, test: str) -> session_results.Overview:
     if test not in site.services.listening.tests():
-        raise Refused(refusal.UNKNOWN, "there is no such listening test; please check the link you were given")
+        raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test; please check the link you were given")
     return session_results.overview(site.services.database, test)
 
 
-def _progress(stands: Progress) -> dict[str, Any]:
+def _progress(stands: SessionProgress) -> dict[str, Any]:
     return {
         "session": stands.session,
         "pages": stands.pages,

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.errors import BadInput
 from podeval.leaderboard.table import csv_safe
 from podeval.listening import session_results, webmushra
@@ -20,7 +20,7 @@ from podeval.listening.box_plots import box_plots
 from podeval.listening.session_results import Summary, summarise
 
 
-class Standing(BaseModel):
+class ListenerStanding(BaseModel):
     """Whether a listener counts, and why."""
 
     model_config = ConfigDict(extra="forbid")
@@ -37,7 +37,7 @@ def router(site: Site) -> APIRouter:
     def known(request: Request, test: str) -> session_results.Overview:
         operator(request)
         if test not in listening.tests():
-            raise Refused(refusal.UNKNOWN, "there is no such listening test")
+            raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test")
         return session_results.overview(database, test)
 
     def operator(request: Request) -> Person:
@@ -46,7 +46,9 @@ def router(site: Site) -> APIRouter:
         if person is None:
             raise NotSignedIn
         if not person.admin:
-            raise Refused(refusal.FOREIGN, "the results of listening tests are shown to the operators of this board")
+            raise ArenaRefused(
+                refusal.FOREIGN, "the results of listening tests are shown to the operators of this board"
+            )
         return person
 
     @routes.get("/listening")
@@ -96,12 +98,12 @@ def router(site: Site) -> APIRouter:
         return _csv(webmushra.results(test, session_results.marks(database, test)), f"{test}-webmushra.csv")
 
     @routes.post("/listening/{test}/standing")
-    def standing(request: Request, test: str, sent: Standing) -> JSONResponse:
+    def standing(request: Request, test: str, sent: ListenerStanding) -> JSONResponse:
         """Leave a listener out of the results, or take them back, with the reason."""
         person = operator(request)
         found = [came.session for came in session_results.sessions(database, test) if came.listener == sent.listener]
         if not found:
-            raise Refused(refusal.UNKNOWN, "nobody of that name came to this test")
+            raise ArenaRefused(refusal.UNKNOWN, "nobody of that name came to this test")
         listening.set_standing(found[0], counted=sent.counted, reason=sent.reason, by=person.name)
         return JSONResponse({"counted": sent.counted})
 

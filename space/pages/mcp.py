@@ -18,7 +18,7 @@ from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.leaderboard.queries import BenchmarkFound, Comparison, Explained, SystemFound, View
+from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, SystemDifference, SystemFound
 
 RATE = "60/minute"
 
@@ -88,13 +88,13 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
         dimension: Name = "",
         slice: Name = "",
         split: Name = "",
-    ) -> View:
+    ) -> NumbersView:
         return questions.leaderboard(benchmark, profile, metric, dimension, slice, split)
 
-    def system_results(system: Name, benchmark: Name = "", profile: Name = "", slice: Name = "") -> list[View]:
+    def system_results(system: Name, benchmark: Name = "", profile: Name = "", slice: Name = "") -> list[NumbersView]:
         return questions.results(system, benchmark, profile, slice)
 
-    def compare_systems(a: Name, b: Name, benchmark: Name = "") -> Comparison:
+    def compare_systems(a: Name, b: Name, benchmark: Name = "") -> SystemDifference:
         return questions.compare(a, b, benchmark)
 
     def explain_metric(name: Name) -> Explained:

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from website import Site
 
-from podeval.arena import Refused, refusal
-from podeval.leaderboard.report import Unknown, named
+from podeval.arena import ArenaRefused, refusal
+from podeval.leaderboard.report import UnknownReport, named
 from podeval.leaderboard.report_page import shown
 
 
@@ -24,8 +24,8 @@ def router(site: Site) -> APIRouter:
         site.limit(request, "60/minute")
         try:
             found = read.report(*named(read.folder.board(), name))
-        except Unknown as error:
-            raise Refused(refusal.UNKNOWN, str(error)) from None
+        except UnknownReport as error:
+            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         return site.render(
             request,
             "report.html",

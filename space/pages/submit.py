@@ -26,8 +26,8 @@ from podeval.submissions.public_view import on_the_hub, public, steps
 from podeval.submissions.pull_requests import Proposals
 from podeval.submissions.queue import LEASED
 from podeval.submissions.quotas import OPEN
-from podeval.submissions.rules import RULES, Refused
-from podeval.submissions.service import OPERATOR, Desk, Submitter
+from podeval.submissions.rules import RULES, SubmissionRefused
+from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.systems.submission import json_schema
 
 RATE = "60/minute"
@@ -57,7 +57,7 @@ def router(site: Site) -> APIRouter:
     found = site.services.desk
     if found is None:
         return routes
-    desk: Desk = found
+    desk: SubmissionService = found
     queue = desk.queue
     ledger, proposals = Ledger(queue.database, 0.0), Proposals(queue, site.services.runs)
 
@@ -91,7 +91,7 @@ def router(site: Site) -> APIRouter:
         try:
             document = read(sent)
             pinned = desk.check(document, who)
-        except (BadDocument, Refused) as error:
+        except (BadDocument, SubmissionRefused) as error:
             return JSONResponse({"passed": False, "refusals": refusals(error)})
         except HubUnavailable as error:
             return JSONResponse({"error": str(error), "reason": "hub"}, 503)
@@ -104,7 +104,7 @@ def router(site: Site) -> APIRouter:
         who = submitter(site.require_person(request))
         try:
             row = desk.submit(read(sent), who)
-        except (BadDocument, Refused) as error:
+        except (BadDocument, SubmissionRefused) as error:
             told = refusals(error)
             status = _STATUS.get(told[0]["rule"], 422)
             return JSONResponse({"error": str(error), "reason": "refused", "refusals": told}, status)
@@ -137,7 +137,7 @@ def router(site: Site) -> APIRouter:
         person = owner(request, id)
         row, last = queue.get(id), queue.history(id)[-1]
         if row.state == "cancelled" and last.made_by != row.owner and not person.admin:
-            raise arena.Refused(refusal.FOREIGN, "an operator of this board cancelled it; ask them")
+            raise arena.ArenaRefused(refusal.FOREIGN, "an operator of this board cancelled it; ask them")
         return JSONResponse({"id": id, "state": queue.retry(id, submitter(person).name).state})
 
     @routes.post("/submissions/{id}/withdraw")
@@ -202,12 +202,12 @@ def router(site: Site) -> APIRouter:
         try:
             return queue.get(id)
         except BadInput:
-            raise arena.Refused(refusal.UNKNOWN, "there is no such submission; the queue shows all") from None
+            raise arena.ArenaRefused(refusal.UNKNOWN, "there is no such submission; the queue shows all") from None
 
     def owner(request: Request, id: str) -> Person:
         person = site.require_person(request)
         if not may(person, known(id)):
-            raise arena.Refused(refusal.FOREIGN, "this submission is someone else's")
+            raise arena.ArenaRefused(refusal.FOREIGN, "this submission is someone else's")
         return person
 
     return routes
@@ -222,7 +222,7 @@ def submitter(person: Person) -> Submitter:
     if person.identity == "local":
         return OPERATOR
     if person.name.casefold() in _OURS:
-        raise arena.Refused(refusal.FOREIGN, f"nobody can submit under the name {person.name} here")
+        raise arena.ArenaRefused(refusal.FOREIGN, f"nobody can submit under the name {person.name} here")
     if not person.identity.startswith("hf:"):
         # Names of another provider are not names on the Hub: nobody proves with them that a repo is theirs.
         return Submitter(f"{person.name} ({person.identity.rpartition(':')[0].partition('://')[2]})")
@@ -251,7 +251,7 @@ def read(sent: Sent) -> Submission:
     return document
 
 
-def refusals(error: BadDocument | Refused) -> list[dict[str, str]]:
+def refusals(error: BadDocument | SubmissionRefused) -> list[dict[str, str]]:
     """Every rule that is not kept: its name, what it asks, what was found; mistakes of the document by their field."""
     if isinstance(error, BadDocument):
         return [
@@ -263,7 +263,7 @@ def refusals(error: BadDocument | Refused) -> list[dict[str, str]]:
     ]
 
 
-def preview(desk: Desk, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
+def preview(desk: SubmissionService, document: Submission, pinned: dict[str, Any]) -> dict[str, Any]:
     """What would run, under which settings, and when it would be done at the latest."""
     standing = desk.queue.end()
     runs = []

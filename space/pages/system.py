@@ -10,14 +10,14 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 from links import system_address
 from markupsafe import Markup
-from player_data import Given
+from player_data import PlayerSide
 from website import Site, as_script_data
 
-from podeval.arena import Refused, refusal
+from podeval.arena import ArenaRefused, refusal
 from podeval.leaderboard import report_page, system_page
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.compare import sides
-from podeval.leaderboard.report import Chapter, Unknown, about, places_of
+from podeval.leaderboard.report import Chapter, UnknownReport, about, places_of
 from podeval.leaderboard.report_figures import signed_text
 from podeval.leaderboard.report_plots import MOST_KEYS, timeline
 from podeval.leaderboard.table import decimals
@@ -42,16 +42,16 @@ def router(site: Site) -> APIRouter:
             return site.render(request, "system.html", systems=listed, one=None, deck=None)
         try:
             told = about(board, read.folder.systems(), system)
-        except Unknown as error:
-            raise Refused(refusal.UNKNOWN, str(error)) from None
+        except UnknownReport as error:
+            raise ArenaRefused(refusal.UNKNOWN, str(error)) from None
         places = places_of(board, system)
         found = next((place for place in places if place == where or place.startswith(f"{where}/")), None)
         if where and found is None:
-            raise Refused(refusal.UNKNOWN, texts["no_place"])
+            raise ArenaRefused(refusal.UNKNOWN, texts["no_place"])
         chapter = read.chapter(system, found or places[0], slice)
         lines = {line.item.id: line for line in chapter.items}
         if item and item not in lines:
-            raise Refused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
+            raise ArenaRefused(refusal.UNKNOWN, all_texts["compare"]["no_item"])
         chosen = lines[item] if item else _first(chapter)
         shown = report_page.shown_chapter(told, chapter, all_texts)
         asked = {"system": system, "where": chapter.where, "slice": slice}
@@ -61,7 +61,7 @@ def router(site: Site) -> APIRouter:
 
         deck = None
         if chosen:
-            given = [Given(system, told.title, chosen.item.output)]
+            given = [PlayerSide(system, told.title, chosen.item.output)]
             deck = player_data.deck(read.folder, given, chapter.where, chosen.item.id, all_texts["compare"], part)
         return site.render(
             request,

@@ -11,7 +11,7 @@ import pandas as pd
 from podeval.errors import PodevalError
 from podeval.leaderboard import table
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.view import Settled, View, settle
+from podeval.leaderboard.view import BoardView, ResolvedView, settle
 
 
 def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
@@ -68,10 +68,10 @@ def rows(folder: RunsFolder, board: str = "", profile: str = "") -> list[dict[st
     return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
 
 
-def settled(folder: RunsFolder, board: str, profile: str) -> Settled | None:
+def settled(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
     """The view of a benchmark under a profile; None where nothing has been measured."""
     try:
         index = folder.index()
-        return None if index.empty else settle(View(board=board, profile=profile, dimension="all"), index)
+        return None if index.empty else settle(BoardView(board=board, profile=profile, dimension="all"), index)
     except PodevalError as error:
         raise gr.Error(str(error)) from error

@@ -24,7 +24,9 @@ SECONDS = 300
 """The longest recording: the machine is that of the board."""
 
 CHANNELS, RATES = 8, (1_000, 192_000)
-LIMITS = sandbox.Limits(wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20)
+LIMITS = sandbox.SandboxLimits(
+    wall_seconds=60.0, memory_bytes=2 * 2**30, processes=64, output_bytes=2**30, output_files=20
+)
 """Of the process that decodes. Five minutes of stereo at 192 kHz are 0.46 GB of samples; what takes more than a GB with
 its copy is refused."""
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -118,7 +120,7 @@ def decoded_apart(path: Path) -> Path:
         bounds = transcode.Bounds(SECONDS + 1, 0.0, CHANNELS, RATES)
         transcode.write_job(out / "job.json", {"recording": source}, out, bounds)
         command = sandbox.python("podeval.audio.transcode", str(out / "job.json"))
-        box = sandbox.Box(command, out, [source], LIMITS, _ONE_THREAD, trusted=sandbox.missing() is not None)
+        box = sandbox.SandboxSpec(command, out, [source], LIMITS, _ONE_THREAD, trusted=sandbox.missing() is not None)
         ended = sandbox.run(box)
         return _copy(out, path.name, ended.failure)
     except BaseException:

@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.excerpt_choice import Length, choose, heard_share
+from podeval.arena.excerpt_choice import RecordingLength, choose, heard_share
 
 
-def even_turns(count: int, seconds: float) -> Length:
-    return Length(count * seconds, [(k * seconds, (k + 1) * seconds) for k in range(count)])
+def even_turns(count: int, seconds: float) -> RecordingLength:
+    return RecordingLength(count * seconds, [(k * seconds, (k + 1) * seconds) for k in range(count)])
 
 
 def test_short_outputs_are_heard_whole() -> None:
-    found = choose(Length(60.0), Length(12.0), seed=1)
+    found = choose(RecordingLength(60.0), RecordingLength(12.0), seed=1)
     assert (found.a, found.b, found.rule) == ((0.0, 60.0), (0.0, 12.0), "whole")
 
 
@@ -43,7 +43,7 @@ def test_a_turn_longer_than_an_excerpt_is_cut_on_both_sides() -> None:
 
 def test_otherwise_the_same_position_is_compared() -> None:
     for seed in range(30):
-        found = choose(Length(660.0), Length(3060.0), seed=seed)
+        found = choose(RecordingLength(660.0), RecordingLength(3060.0), seed=seed)
         assert found.rule == "same position"
         assert found.a[0] / 600.0 == pytest.approx(found.b[0] / 3000.0)
         assert found.a[1] - found.a[0] == pytest.approx(60.0)
@@ -51,13 +51,13 @@ def test_otherwise_the_same_position_is_compared() -> None:
 
 def test_an_excerpt_begins_with_a_turn_that_begins_just_before() -> None:
     turns = [(0.0, 100.0), (100.0, 110.0), (110.0, 300.0)]
-    starts = {choose(Length(300.0, turns), Length(300.0), seed=seed).a[0] for seed in range(200)}
+    starts = {choose(RecordingLength(300.0, turns), RecordingLength(300.0), seed=seed).a[0] for seed in range(200)}
     assert {0.0, 110.0} <= starts
     assert not any(110.0 < start <= 125.0 for start in starts)
 
 
 lengths = st.builds(
-    lambda cuts, end: Length(end, list(zip([0.0, *sorted(cuts)], [*sorted(cuts), end], strict=True))),
+    lambda cuts, end: RecordingLength(end, list(zip([0.0, *sorted(cuts)], [*sorted(cuts), end], strict=True))),
     st.lists(st.floats(0.0, 100.0), max_size=8),
     st.floats(100.0, 4000.0),
 )
@@ -66,7 +66,7 @@ lengths = st.builds(
 @settings(max_examples=200, deadline=None)
 @given(lengths, lengths, st.integers(0, 2**53), st.floats(1.0, 120.0))
 def test_excerpts_lie_inside_and_are_not_too_long_and_sides_do_not_matter(
-    a: Length, b: Length, seed: int, seconds: float
+    a: RecordingLength, b: RecordingLength, seed: int, seconds: float
 ) -> None:
     found, other = choose(a, b, seed=seed, seconds=seconds), choose(b, a, seed=seed, seconds=seconds)
     assert (found.a, found.b) == (other.b, other.a)

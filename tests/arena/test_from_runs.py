@@ -9,16 +9,15 @@ from sqlalchemy import select
 
 from podeval import benchmarks
 from podeval.analysis.playback import Playback
-from podeval.arena import Arena, Ballot, Refused, Settings
-from podeval.arena.battle_audio import Sounds
+from podeval.arena import Arena, ArenaRefused, ArenaSettings, Ballot
+from podeval.arena.battle_audio import BattleAudio
 from podeval.arena.from_runs import manifest_of
 from podeval.arena.manifest import add
 from podeval.errors import BadInput
-from podeval.runs.run_folder import Output, OutputTurn, Plan, RunFolder
+from podeval.runs.run_folder import Output, OutputTurn, RunFolder, RunPlan
 from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.tables import Output as ArenaOutput
-from podeval.store.tables import System
+from podeval.store.tables import ArenaOutput, ArenaSystem
 
 ITEMS = benchmarks.get("real_pod").items("demo")[:3]
 RATE = 16_000
@@ -34,7 +33,7 @@ def write_run(runs: Path, system: str, pitch: float, *, kind: str = "model", spo
     folder = RunFolder(runs, "real_pod", "demo", system)
     asked = {"benchmark": "real_pod", "split": "demo", "dataset": "podeval/real_pod", "track": "voice", "seed": 0}
     named = {"system": system, "system_title": system.title(), "system_kind": kind}
-    folder.begin(Plan(**asked, **named, generation={}))
+    folder.begin(RunPlan(**asked, **named, generation={}))
     folder.write_items(ITEMS)
     for number, item in enumerate(ITEMS):
         if number < spoken:
@@ -91,25 +90,25 @@ def test_a_dimension_has_a_name(runs: Path, dimension: str) -> None:
 def test_taking_in_again_keeps_votes_and_what_was_retired(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
         assert add(database, manifest_of(runs)).new == {"systems": 3, "items": 2, "outputs": 5}
-        arena = Arena(database, Settings(heard_share=0.0))
+        arena = Arena(database, ArenaSettings(heard_share=0.0))
         battle = arena.serve("ann")
         arena.vote("ann", Ballot("vote-one", battle.token, "a", "it is nicer to hear"))
         with database.writing() as session:
-            session.get_one(System, "people").active = False
+            session.get_one(ArenaSystem, "people").active = False
         write_run(runs, "third", 550)
         assert add(database, manifest_of(runs)).new == {"systems": 1, "items": 1, "outputs": 4}, (
             "of the third item there are two now"
         )
         with database.reading() as session:
-            assert not session.get_one(System, "people").active
-            assert session.get_one(System, "third").active
+            assert not session.get_one(ArenaSystem, "people").active
+            assert session.get_one(ArenaSystem, "third").active
         assert arena.status().votes == 1
 
 
 def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path) -> None:
     with Database(runs / "podeval.db") as database:
         add(database, manifest_of(runs))
-        arena = Arena(database, Settings(heard_share=0.0))
+        arena = Arena(database, ArenaSettings(heard_share=0.0))
         for number in range(4):
             battle = arena.serve("ann")
             arena.vote("ann", Ballot(f"vote-number-{number}", battle.token, "a", "it is nicer to hear"))
@@ -135,17 +134,17 @@ def test_a_system_that_exchanged_what_was_heard_keeps_nobody_else_out(runs: Path
 def test_another_sound_in_the_place_of_what_was_taken_in_is_never_played(runs: Path, tmp_path: Path) -> None:
     with Database(runs / "podeval.db") as database:
         add(database, manifest_of(runs))
-        arena = Arena(database, Settings(heard_share=0.0))
-        sounds = Sounds(arena, Playback(tmp_path / "copies"))
+        arena = Arena(database, ArenaSettings(heard_share=0.0))
+        sounds = BattleAudio(arena, Playback(tmp_path / "copies"))
         before, after = arena.serve("ann"), arena.serve("bob")
         kept = {side.excerpt: sounds.file(side.excerpt).read_bytes() for side in (before.a, before.b)}
         for system in ("high", "low", "people"):
             write_run(runs, system, 999, kind="human" if system == "people" else "model")
         for name, content in kept.items():
             assert sounds.file(name).read_bytes() == content, "what was begun is heard as it was"
-        fresh = Sounds(arena, Playback(tmp_path / "elsewhere"))
+        fresh = BattleAudio(arena, Playback(tmp_path / "elsewhere"))
         for name in (after.a.excerpt, after.b.excerpt, before.a.whole):
-            with pytest.raises(Refused, match="taken down"):
+            with pytest.raises(ArenaRefused, match="taken down"):
                 fresh.file(name)
         with database.reading() as session:
             retired = [row.system for row in session.scalars(select(ArenaOutput)) if not (row.active or row.audio)]
@@ -160,7 +159,7 @@ def test_an_arena_without_pairs_says_that_there_is_nothing_yet(tmp_path: Path) -
     assert manifest_of(tmp_path).outputs == []
     with (
         Database(tmp_path / "podeval.db") as database,
-        pytest.raises(Refused, match="nothing to compare here yet") as caught,
+        pytest.raises(ArenaRefused, match="nothing to compare here yet") as caught,
     ):
         Arena(database).serve("ann")
     assert caught.value.reason == "nothing yet"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from podeval.arena.integrity import COLUMNS, RULES, Limits, alarms, judge
+from podeval.arena.integrity import COLUMNS, RULES, IntegrityLimits, alarms, judge
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_an_excluded_share_above_the_limit_is_an_alarm() -> None:
     newest = {f"v{n}" for n in range(88, 100)}
     assert "the votes of the last day" in alarms(table, newest)[0]
     assert alarms(table.head(10), {f"v{n}" for n in range(10)}) == [], "ten votes are too few to tell"
-    assert alarms(table, newest, Limits(alarm_share=0.9)) == []
+    assert alarms(table, newest, IntegrityLimits(alarm_share=0.9)) == []
 
 
 def test_repeated_battles_are_evidence_and_do_not_count_for_the_alarm() -> None:

@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from podeval.arena.pairing import Field, next_meeting, pair, pick_dimension
+from podeval.arena.pairing import PairingPool, next_meeting, pair, pick_dimension
 
 SYSTEMS = [f"s{number}" for number in range(8)]
 RATINGS = {system: 100.0 * number for number, system in enumerate(SYSTEMS)}
 SETTLED = {(met, "old"): 40 for met in combinations(SYSTEMS, 2)}
 
 
-def field(systems: list[str] = SYSTEMS, items: int = 3) -> Field:
-    return Field({f"i{number}": systems for number in range(items)})
+def field(systems: list[str] = SYSTEMS, items: int = 3) -> PairingPool:
+    return PairingPool({f"i{number}": systems for number in range(items)})
 
 
 @settings(max_examples=40, deadline=None)
@@ -72,10 +72,10 @@ def test_nobody_settled_is_all_against_all() -> None:
 
 
 def test_systems_without_a_common_item_do_not_meet() -> None:
-    there = Field({"i0": {"a", "b"}, "i1": {"b", "c"}})
+    there = PairingPool({"i0": {"a", "b"}, "i1": {"b", "c"}})
     pairs = {next_meeting(there, {}, {}, set(), seed=seed).pair for seed in range(30)}
     assert pairs == {("a", "b"), ("b", "c")}
-    assert next_meeting(Field({"i0": {"a"}}), {}, {}, set(), seed=0) is None
+    assert next_meeting(PairingPool({"i0": {"a"}}), {}, {}, set(), seed=0) is None
 
 
 def test_sides_are_even() -> None:
@@ -99,7 +99,7 @@ def test_a_hundred_systems_are_paired_at_once(rule: str) -> None:
     import time
 
     systems = [f"s{number:03}" for number in range(100)]
-    there = Field({f"i{number}": systems for number in range(100)})
+    there = PairingPool({f"i{number}": systems for number in range(100)})
     ratings = {system: float(number) for number, system in enumerate(systems)}
     began = time.process_time()
     for seed in range(5):

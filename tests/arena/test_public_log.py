@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from podeval.arena.public_log import Mirror
+from podeval.arena.public_log import PublicLog
 from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.store.database import Database
@@ -37,8 +37,8 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return asked
 
 
-def mirror(small: Any, **choices: Any) -> Mirror:
-    return Mirror(small.database, REPO, token="hf_test", clock=small.clock, **choices)
+def mirror(small: Any, **choices: Any) -> PublicLog:
+    return PublicLog(small.database, REPO, token="hf_test", clock=small.clock, **choices)
 
 
 def log(hub: Any) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from podeval.arena.ranking import Rankings
-from podeval.store.tables import System
+from podeval.store.tables import ArenaSystem
 
 Make = Callable[..., Any]
 
@@ -15,5 +15,5 @@ def test_a_system_that_gets_another_title_has_it_in_the_ranking_at_once(small_ar
     rankings = Rankings(small.arena, share=1e9)
     assert rankings.current().systems["s0"].title != "Renamed"
     with small.database.writing() as session:
-        session.get_one(System, "s0").title = "Renamed"
+        session.get_one(ArenaSystem, "s0").title = "Renamed"
     assert rankings.current().systems["s0"].title == "Renamed"

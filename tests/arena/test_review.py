@@ -93,11 +93,11 @@ def test_too_many_exclusions_raise_an_alarm(small_arena: Make) -> None:
 def test_gold_and_controls_are_known_answers(small_arena: Make) -> None:
     """Someone who takes the control again and again, and contradicts what he said before."""
     from podeval.arena.review import evidence
-    from podeval.store.tables import System
+    from podeval.store.tables import ArenaSystem
 
     small = small_arena(systems=6, items=4, gold_share=0.0, most_an_hour=1000)
     with small.database.writing() as session:
-        session.get_one(System, "s0").kind = "control"
+        session.get_one(ArenaSystem, "s0").kind = "control"
     known: list[str] = []
     others = 0
     # Who meets whom is chance: as many battles as it takes until the control was met six times.

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from podeval.arena import Refused
-from podeval.store.tables import Battle, Output, System, Vote
+from podeval.arena import ArenaRefused
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Vote
 
 Make = Callable[..., Any]
 ON_SQLITE = pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -30,7 +30,7 @@ def test_a_voter_never_meets_a_pair_twice_on_an_item(small_arena: Make) -> None:
     small = small_arena(systems=4, items=2, gold_share=0.0)
     for _ in range(2 * 6):
         small.vote("alice", "skip")
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ArenaRefused) as caught:
         small.serve("alice")
     assert caught.value.reason == "nothing left"
     assert len({(row.low, row.high, row.item) for row in battles(small)}) == 12
@@ -43,14 +43,14 @@ def test_battles_that_were_only_opened_are_not_judged(small_arena: Make) -> None
     tabs = [small.serve("alice") for _ in range(2)]
     assert small.serve("alice").token == tabs[0].token, "all there is stands open in other tabs"
     small.clock.on(3601)
-    with pytest.raises(Refused, match="lapsed"):
+    with pytest.raises(ArenaRefused, match="lapsed"):
         small.arena.show(tabs[0].token, "alice")
     opened = []
     for _ in tabs:
         opened.append(small.serve("alice"))
         small.vote("alice", "skip", battle=opened[-1])
     assert {each.token for each in opened} == {tab.token for tab in tabs}, "what lapsed is opened again"
-    with pytest.raises(Refused, match="judged every comparison"):
+    with pytest.raises(ArenaRefused, match="judged every comparison"):
         small.serve("alice")
 
 
@@ -151,7 +151,7 @@ def test_dimensions_come_evenly_and_can_be_asked_for(small_arena: Make) -> None:
     seen = Counter(small.serve(f"voter{number}", seed=number).dimension for number in range(60))
     assert min(seen.values()) > 18
     assert {small.serve("alice", dimension="ambient").dimension for _ in range(5)} == {"ambient"}
-    with pytest.raises(Refused):
+    with pytest.raises(ArenaRefused):
         small.serve("alice", dimension="colour")
 
 
@@ -182,7 +182,7 @@ def test_what_is_retired_is_not_shown_and_keeps_its_votes(small_arena: Make) -> 
     small = small_arena(systems=3, gold_share=0.0)
     small.vote("alice")
     with small.database.writing() as session:
-        session.get_one(System, "s0").active = False
+        session.get_one(ArenaSystem, "s0").active = False
     small.arena.sweep()
     assert all("s0" not in small.sides(small.serve("bob")) for _ in range(3))
     assert len(small.arena.battles()) == 1
@@ -193,7 +193,7 @@ def test_too_many_open_battles_close_the_oldest(small_arena: Make) -> None:
     small = small_arena(systems=6, most_open=2)
     first, second, third = (small.serve("alice") for _ in range(3))
     small.clock.on(60)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ArenaRefused) as caught:
         small.arena.vote("alice", small.ballot(first))
     assert caught.value.reason == "expired"
     small.arena.vote("alice", small.ballot(second))
@@ -206,7 +206,7 @@ def test_an_hour_has_its_limit(small_arena: Make) -> None:
     small = small_arena(systems=6, most_an_hour=3)
     for _ in range(3):
         small.serve("alice")
-    with pytest.raises(Refused, match="rest") as caught:
+    with pytest.raises(ArenaRefused, match="rest") as caught:
         small.serve("alice")
     assert caught.value.reason == "too many"
     small.clock.on(3601)
@@ -239,6 +239,6 @@ def test_a_repeated_battle_has_its_sides_exchanged_and_does_not_count(small_aren
 def test_outputs_without_audio_are_not_served(small_arena: Make) -> None:
     small = small_arena(systems=3, items=1)
     with small.database.writing() as session:
-        for output in session.scalars(select(Output).where(Output.system == "s1")):
+        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.system == "s1")):
             output.audio = ""
     assert "s1" not in small.sides(small.serve("alice"))

@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import ttl_cache
-from podeval.arena.refusal import Refused
+from podeval.arena.refusal import ArenaRefused
 from podeval.arena.ttl_cache import Remembered
-from podeval.store.tables import Output
+from podeval.store.tables import ArenaOutput
 
 Make = Callable[..., Any]
 
@@ -46,8 +46,8 @@ def test_a_recording_that_an_operator_takes_down_is_not_played_from_memory(small
     name = small.serve("alice").a.excerpt
     assert small.arena.audio(name).path
     with small.database.writing() as session:
-        for output in session.scalars(select(Output)):
+        for output in session.scalars(select(ArenaOutput)):
             output.audio = ""
     small.arena.changed()
-    with pytest.raises(Refused, match="taken down"):
+    with pytest.raises(ArenaRefused, match="taken down"):
         small.arena.audio(name)

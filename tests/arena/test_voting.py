@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from podeval.arena import Ballot, Refused
+from podeval.arena import ArenaRefused, Ballot
 from podeval.arena.ranking import Rankings
 from podeval.store.tables import Battle, Vote
 
@@ -26,7 +26,7 @@ def votes(small: Any) -> list[Vote]:
 
 def refusal(small: Any, voter: str, ballot: Ballot) -> str:
     before = len(votes(small))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ArenaRefused) as caught:
         small.arena.vote(voter, ballot)
     assert len(votes(small)) == before
     assert str(caught.value)
@@ -113,10 +113,10 @@ def test_the_audio_behind_an_opaque_name_is_that_sides(small_arena: Make) -> Non
     assert excerpt.end - excerpt.start == pytest.approx(30.0) == battle.a.seconds
     assert (whole.start, whole.end) == (0.0, 100.0)
     for forged in (battle.a.excerpt.replace("excerpt", "whole"), battle.token, "", "a.b.c", "é" * 5):
-        with pytest.raises(Refused, match="not the name"):
+        with pytest.raises(ArenaRefused, match="not the name"):
             small.arena.audio(forged)
     small.clock.on(86_400)
-    with pytest.raises(Refused, match="over"):
+    with pytest.raises(ArenaRefused, match="over"):
         small.arena.audio(battle.a.excerpt)
 
 
@@ -159,7 +159,7 @@ def test_a_battle_is_judged_once(small_arena: Make) -> None:
     battle = small.serve("alice")
     small.vote("alice", battle=battle)
     assert refusal(small, "alice", small.ballot(battle, "b")) == "replayed"
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(ArenaRefused) as caught:
         small.arena.show(battle.token, "alice")
     assert caught.value.reason == "replayed"
 
@@ -189,7 +189,7 @@ def test_forged_foreign_and_lapsed_tokens_are_refused(small_arena: Make) -> None
     ):
         assert refusal(small, "alice", small.ballot(battle, token=token)) == "forged"
     assert refusal(small, "mallory", small.ballot(battle)) == "foreign"
-    with pytest.raises(Refused, match="another voter"):
+    with pytest.raises(ArenaRefused, match="another voter"):
         small.arena.show(battle.token, "mallory")
     small.clock.on(3600)
     assert refusal(small, "alice", small.ballot(battle)) == "expired"
@@ -322,7 +322,7 @@ def test_no_vote_where_it_would_be_lost(small_arena: Make, monkeypatch: pytest.M
     monkeypatch.setenv("SPACE_ID", "podeval/leaderboard")
     if small.database.is_sqlite:
         assert refusal(small, "alice", small.ballot(battle)) == "closed"
-        with pytest.raises(Refused, match="DATABASE_URL"):
+        with pytest.raises(ArenaRefused, match="DATABASE_URL"):
             small.serve("alice")
     else:
         small.arena.vote("alice", small.ballot(battle))

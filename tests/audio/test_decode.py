@@ -12,7 +12,7 @@ import soundfile
 from numpy.typing import NDArray
 from scipy.signal import correlate
 
-from podeval.audio.decode import Limits, content_hash, decode
+from podeval.audio.decode import DecodeLimits, content_hash, decode
 from podeval.errors import BadAudio, PodevalError
 
 Samples = NDArray[np.float32]
@@ -265,7 +265,7 @@ def test_the_name_of_a_file_does_not_matter(tmp_path: Path, name: str, monkeypat
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.ogg"])
 def test_a_recording_over_the_memory_limit_is_held_in_a_file_and_equal(tmp_path: Path, name: str) -> None:
     soundfile.write(tmp_path / name, tones(16_000, 2, 20.0), 16_000)
-    small = decode(tmp_path / name, limits=Limits(memory_bytes=100_000))
+    small = decode(tmp_path / name, limits=DecodeLimits(memory_bytes=100_000))
     assert isinstance(small.samples, np.memmap)
     whole = decode(tmp_path / name)
     assert not isinstance(whole.samples, np.memmap)
@@ -275,15 +275,15 @@ def test_a_recording_over_the_memory_limit_is_held_in_a_file_and_equal(tmp_path:
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        (Limits(seconds=0.5), "longer than"),
-        (Limits(total_bytes=1000), "decodes to more than"),
-        (Limits(channels=1), "has 2 channels, outside 1 to 1"),
-        (Limits(max_rate=8_000), "sampling rate of 16000 Hz"),
-        (Limits(min_rate=22_050), "sampling rate of 16000 Hz"),
+        (DecodeLimits(seconds=0.5), "longer than"),
+        (DecodeLimits(total_bytes=1000), "decodes to more than"),
+        (DecodeLimits(channels=1), "has 2 channels, outside 1 to 1"),
+        (DecodeLimits(max_rate=8_000), "sampling rate of 16000 Hz"),
+        (DecodeLimits(min_rate=22_050), "sampling rate of 16000 Hz"),
     ],
 )
 @pytest.mark.parametrize("name", ["a.flac", "a.ogg"])
-def test_what_decodes_beyond_a_limit_is_refused(tmp_path: Path, name: str, limits: Limits, message: str) -> None:
+def test_what_decodes_beyond_a_limit_is_refused(tmp_path: Path, name: str, limits: DecodeLimits, message: str) -> None:
     soundfile.write(tmp_path / name, tones(16_000, 2), 16_000)
     with pytest.raises(BadAudio, match=message):
         decode(tmp_path / name, limits=limits)
@@ -293,7 +293,7 @@ def test_a_full_disk_is_told_apart_from_bad_audio(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("podeval.audio.sample_buffer.FREE_BYTES", 2**70)
     soundfile.write(tmp_path / "a.wav", tones(16_000, 1), 16_000)
     with pytest.raises(PodevalError, match="set TMPDIR") as caught:
-        decode(tmp_path / "a.wav", limits=Limits(memory_bytes=1000))
+        decode(tmp_path / "a.wav", limits=DecodeLimits(memory_bytes=1000))
     assert not isinstance(caught.value, BadAudio)
 
 

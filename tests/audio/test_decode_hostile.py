@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.audio.decode import Limits, decode
+from podeval.audio.decode import DecodeLimits, decode
 from podeval.errors import BadAudio
 
 RATE = 16_000
@@ -270,7 +270,7 @@ def test_a_flac_of_a_day_of_silence_is_stopped_at_the_limit(tmp_path: Path) -> N
             sound.write(np.zeros(RATE * 10, np.int16))
     assert (tmp_path / "a.flac").stat().st_size < 60_000
     with pytest.raises(BadAudio, match="longer than"):
-        decode(tmp_path / "a.flac", limits=Limits(seconds=300.0))
+        decode(tmp_path / "a.flac", limits=DecodeLimits(seconds=300.0))
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -292,7 +292,7 @@ def test_damage_anywhere_gives_bad_audio_or_a_bounded_result(
             damaged[start : start + span] = random.bytes(span)
         path.write_bytes(damaged)
         try:
-            decoded = decode(path, limits=Limits(seconds=3600.0, total_bytes=2**28))
+            decoded = decode(path, limits=DecodeLimits(seconds=3600.0, total_bytes=2**28))
         except BadAudio:
             continue
         assert decoded.samples.dtype == np.float32

@@ -11,7 +11,7 @@ from podeval import benchmarks
 from podeval.analysis import Recording
 from podeval.benchmarks import spoken
 from podeval.benchmarks.real_pod import VOICES
-from podeval.benchmarks.records import Pinned
+from podeval.benchmarks.records import PinnedFile
 from podeval.errors import PodevalError
 
 SHARED = Path(__file__).parents[2] / "../shared/data/podeval/real_pod/Podcast_51topics.json"
@@ -45,14 +45,14 @@ def test_the_spontaneous_split_speaks_the_other_version_of_the_same_scripts() ->
 
 def test_protocols_change_with_scripts_and_voices_that_are_pinned() -> None:
     split = REAL_POD.split("topics")
-    other = Pinned(file="other", revision="sha256:" + "0" * 64)
+    other = PinnedFile(file="other", revision="sha256:" + "0" * 64)
     assert split.content not in (split.revision, split.model_copy(update={"scripts": other}).content)
     assert split.content != split.model_copy(update={"voices": other}).content
 
 
 def test_scripts_other_than_the_pinned_ones_are_refused() -> None:
     split = REAL_POD.split("topics")
-    other = Pinned(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
+    other = PinnedFile(file=str(split.scripts and split.scripts.file), revision="sha256:" + "0" * 64)
     with pytest.raises(PodevalError, match=r"real_pod_scripts\.jsonl is .*, its benchmark pins sha256:000000000000"):
         spoken.read_scripts(other)
 

@@ -12,8 +12,8 @@ import yaml
 from sqlalchemy import select
 
 from podeval import benchmarks
-from podeval.arena import Arena, Ballot, Settings
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.arena import Arena, ArenaSettings, Ballot
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database
 from podeval.store.tables import Erasure, Pseudonym
 
@@ -56,7 +56,7 @@ def judged(database: Path, voters: int = 8) -> list[str]:
     """Votes of voters for the system with the higher number, but for one."""
     done = []
     with Database(database) as opened:
-        arena = Arena(opened, Settings(heard_share=0.0))
+        arena = Arena(opened, ArenaSettings(heard_share=0.0))
         for voter in range(voters):
             for number in range(3):
                 battle = arena.serve(f"voter{voter}", seed=voter * 10 + number)
@@ -193,7 +193,7 @@ def test_the_recordings_of_runs_can_meet(podeval: Podeval, tmp_path: Path) -> No
     for number, system in enumerate(("silence", "shuffled_voices")):
         folder = RunFolder(runs, "real_pod", "demo", system)
         asked = {"benchmark": "real_pod", "split": "demo", "dataset": "podeval/real_pod", "track": "voice", "seed": 0}
-        folder.begin(Plan(**asked, system=system, system_title=system, system_kind="control", generation={}))
+        folder.begin(RunPlan(**asked, system=system, system_title=system, system_kind="control", generation={}))
         items = benchmarks.get("real_pod").items("demo")
         folder.write_items(items)
         for item in items:

@@ -13,13 +13,13 @@ import pytest
 pytest.importorskip("datasets")
 
 from podeval.cli import construct as cli
-from podeval.construction.lfs_cases import Case, Turn, clean, turns_of
+from podeval.construction.lfs_cases import Case, CaseTurn, clean, turns_of
 from podeval.construction.lfs_finishing import published_cases, statistics
 from podeval.construction.lfs_refining import (
     Detail,
     Replacement,
-    Screening,
     Softening,
+    TextScreening,
     replacements,
     warnings_of,
     with_replacements,
@@ -236,7 +236,7 @@ def test_scenarios_and_challenges_are_the_builders() -> None:
 
 
 def case(*turns: str, language: str = "english") -> Case:
-    content = tuple(Turn(speaker=f"Speaker{n}", text=text) for n, text in enumerate(turns, 1))
+    content = tuple(CaseTurn(speaker=f"Speaker{n}", text=text) for n, text in enumerate(turns, 1))
     facts: dict[str, Any] = {"theme": "", "source": "", "scene": "chat", "language": language}
     return Case(id="c", content=content, num_speakers=len(turns), **facts)
 
@@ -248,7 +248,7 @@ def test_private_names_go_everywhere_and_public_ones_stay() -> None:
         Detail(quote="Ann", kind="name", public=False, stand_in="Eve"),
         Detail(quote="Obama", kind="name", public=True, stand_in=""),
     ]
-    screening = Screening(reasoning="", details=details, softened=[], harm="none")
+    screening = TextScreening(reasoning="", details=details, softened=[], harm="none")
     found = with_replacements(talk, replacements(screening))
     assert [turn.text for turn in found.content] == [
         "Eve Fox met Obama. Eve laughed; Annabel did not.",
@@ -266,7 +266,7 @@ def test_chinese_names_need_no_gaps() -> None:
 def test_patterns_of_personal_data_are_pointed_at_whatever_the_judge_finds() -> None:
     talk = case("Write to ann@x.org or call +44 20 7946 0958. It costs 1,234.56 and began in 1999.")
     softened = [Softening(quote="x", replacement="y")]
-    found = warnings_of(talk, Screening(reasoning="rude", details=[], softened=softened, harm="minor"))
+    found = warnings_of(talk, TextScreening(reasoning="rude", details=[], softened=softened, harm="minor"))
     assert found == [
         "looks like an e-mail: ann@x.org",
         "looks like a phone number: +44 20 7946 0958",
@@ -289,8 +289,8 @@ def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
 def test_texts_are_cleaned_and_corrected_lines_are_read() -> None:
     assert clean("A\u200b b 🙂 http://x.y/z，好\n\ufffdthe end") == "A b ，好 the end"
     assert turns_of("[A] Hi.\n\n[B b] Oh [really]?\n") == [
-        Turn(speaker="A", text="Hi."),
-        Turn(speaker="B b", text="Oh [really]?"),
+        CaseTurn(speaker="A", text="Hi."),
+        CaseTurn(speaker="B b", text="Oh [really]?"),
     ]
     with pytest.raises(BadInput, match="line 2 is 'no speaker'"):
         turns_of("[A] Hi.\nno speaker")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from podeval.construction.review import Entry, decisions, lay_out
+from podeval.construction.review import ReviewRow, decisions, lay_out
 from podeval.errors import BadInput
 
 ENTRIES = [
-    Entry("a", {"why": "fine"}, {"text": "[A] Hello, there.\n[B] =1+1 is two."}),
-    Entry("b", {"why": "dull"}, {"text": "second"}),
-    Entry("c", {"why": ""}, {"text": "你好"}),
+    ReviewRow("a", {"why": "fine"}, {"text": "[A] Hello, there.\n[B] =1+1 is two."}),
+    ReviewRow("b", {"why": "dull"}, {"text": "second"}),
+    ReviewRow("c", {"why": ""}, {"text": "你好"}),
 ]
 
 
@@ -58,7 +58,7 @@ def test_yes_keeps_no_leaves_out_and_corrections_are_taken(path: Path, delimiter
 
 def test_verdicts_outlive_a_new_table_while_the_row_is_what_was_seen(path: Path) -> None:
     fill(path, a={"keep": "yes", "text (edit)": "[A] Bye."}, b={"keep": "yes"})
-    changed = [ENTRIES[0], Entry("b", {"why": "dull"}, {"text": "rewritten"}), ENTRIES[2]]
+    changed = [ENTRIES[0], ReviewRow("b", {"why": "dull"}, {"text": "rewritten"}), ENTRIES[2]]
     stale = decisions(path, changed, "review")
     assert [w.id for w in stale.waiting] == ["b", "c"]
     assert "it changed after review.csv was written" in stale.waiting[0].reason
@@ -68,7 +68,7 @@ def test_verdicts_outlive_a_new_table_while_the_row_is_what_was_seen(path: Path)
 
 def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Path) -> None:
     odd = ["=HYPERLINK(1)", "+1", "-1", "@x", "'=1", "''-", "'plain", "\t=1"]
-    entries = [Entry(str(number), {}, {"text": text}) for number, text in enumerate(odd)]
+    entries = [ReviewRow(str(number), {}, {"text": text}) for number, text in enumerate(odd)]
     lay_out(tmp_path / "odd.csv", entries)
     assert not [row for row in table(tmp_path / "odd.csv") if row["text (edit)"][0] in "=+-@\t"]
     found = decisions(tmp_path / "odd.csv", entries, "review", accept_all=True)

@@ -38,7 +38,7 @@ from podeval.datasets.fetch_episodes import (
     wanted_of,
     web_for,
 )
-from podeval.datasets.http import Refused, Web, is_loopback, shown
+from podeval.datasets.http import AddressRefused, Web, is_loopback, shown
 from podeval.errors import BadInput
 from podeval.store.files import only_one
 
@@ -379,7 +379,7 @@ PRIVATE = [
 @pytest.mark.parametrize("url", PRIVATE)
 def test_private_addresses_are_not_gone_to(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("it was gone to"))
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(AddressRefused, match="private network"):
         Web(tries=1).save(url, tmp_path / "a", 1000)
     assert not (tmp_path / "a").exists()
 
@@ -408,7 +408,7 @@ def test_a_name_for_a_private_address_is_not_gone_to(
     scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resolving(monkeypatch, "127.0.0.1")
-    with pytest.raises(Refused, match=r"cdn\.test is 127\.0\.0\.1, in a private network"):
+    with pytest.raises(AddressRefused, match=r"cdn\.test is 127\.0\.0\.1, in a private network"):
         Web(tries=1).save(f"{scheme}://cdn.test/a.mp3", tmp_path / "a", 1000)
 
 
@@ -427,13 +427,13 @@ def test_a_redirect_into_a_private_network_is_not_followed(
 ) -> None:
     monkeypatch.setattr(web_module, "_is_public", only_one_is_public)
     feeds.pages["/talk.mp3"] = Page(status=302, location=f"http://127.0.0.2:{feeds.server_port}/secret")
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(AddressRefused, match="private network"):
         Web(tries=1).save(f"{feeds.url}/talk.mp3", tmp_path / "a", 1000)
     assert feeds.paths() == ["/talk.mp3"]
 
 
 def test_only_a_lookup_on_this_machine_opens_its_network(tmp_path: Path) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         web_for(ITUNES, tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)
     with pytest.raises(BadInput, match="after 1 attempts"):
         web_for("http://localhost:8000", tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podeval.datasets.mtalk_answers import Answer, read_answers
+from podeval.datasets.mtalk_answers import MtalkAnswer, read_answers
 from podeval.errors import BadInput
 
 MODELS = ("loud", "quiet")
@@ -49,7 +49,7 @@ def test_every_answer_has_its_place(content: Any, tmp_path: Path) -> None:
     found = read_answers(written(content, tmp_path))
     assert found.missing == ()
     assert len(found.answers) == 8
-    assert found.answers[3] == Answer(
+    assert found.answers[3] == MtalkAnswer(
         dialogue="semantic-1-2",
         type="semantic",
         model="quiet",

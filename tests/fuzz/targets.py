@@ -81,14 +81,14 @@ def short(refusal: Exception, most: int) -> None:
 
 def audio(data: bytes) -> None:
     """Decoding, and the length by header or packets."""
-    from podeval.audio.decode import Limits, decode
+    from podeval.audio.decode import DecodeLimits, decode
     from podeval.audio.formats.duration import container_and_seconds
     from podeval.errors import BadAudio
 
     path = _scratch() / "sound"
     path.write_bytes(data)
     try:
-        decoded = decode(path, limits=Limits(seconds=30, total_bytes=32 * 2**20))
+        decoded = decode(path, limits=DecodeLimits(seconds=30, total_bytes=32 * 2**20))
         assert np.isfinite(decoded.seconds)
         assert decoded.seconds <= 31
     except BadAudio:
@@ -137,12 +137,12 @@ def document(data: bytes) -> None:
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
     from podeval.hub.repo_info import RepoFacts, keys, read_card
-    from podeval.submissions.gate import Limits, _of_any_repo
+    from podeval.submissions.gate import GateLimits, _of_any_repo
 
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=body)
-    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _of_any_repo(found, "MIT", Limits()))
+    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _of_any_repo(found, "MIT", GateLimits()))
     with contextlib.suppress(ValueError, RecursionError):
         keys(json.loads(data))
 

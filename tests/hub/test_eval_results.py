@@ -10,7 +10,7 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub.eval_results import (
     FILE,
-    Figure,
+    HubFigure,
     eval_results_yaml,
     eval_yaml,
     merged_index,
@@ -21,10 +21,10 @@ from podeval.hub.eval_results import (
 
 BOARD = "https://huggingface.co/spaces/podeval/leaderboard"
 FIGURES = (
-    Figure(
+    HubFigure(
         "real_pod", "podeval/real_pod", "demo_speech", "wer.wer", 0.031, "2026-11-22", "embedded; Whisper", "a" * 40
     ),
-    Figure("real_pod", "podeval/real_pod", "demo_audio", "loudness.integrated", -16.2, "2026-11-22", "embedded"),
+    HubFigure("real_pod", "podeval/real_pod", "demo_audio", "loudness.integrated", -16.2, "2026-11-22", "embedded"),
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from podeval.judges.client import Judging
+from podeval.judges.client import JudgeClient
 from podeval.judges.concurrency import Patience
 from podeval.judges.judge import judge_named
 from podeval.judges.prompt import Prompt
@@ -57,11 +57,11 @@ def serve(scripted: Any) -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
-def judging() -> Callable[..., Judging]:
+def judging() -> Callable[..., JudgeClient]:
     """A judge at a server, quick to lose patience."""
 
-    def make(server: Any, folder: Path | None = None, **options: Any) -> Judging:
-        return Judging(judge_named(f"scripted@{server.url}"), folder, **{"patience": QUICK, **options})
+    def make(server: Any, folder: Path | None = None, **options: Any) -> JudgeClient:
+        return JudgeClient(judge_named(f"scripted@{server.url}"), folder, **{"patience": QUICK, **options})
 
     return make
 

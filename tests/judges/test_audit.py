@@ -10,19 +10,19 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from podeval.errors import BadInput
-from podeval.judges.client import Judging, Request
+from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import judge_named
 from podeval.leaderboard.human_scores import agreement_with_people, read_people, read_scores
 from podeval.leaderboard.judge_audit import audit, between_judges, compare_orders, shown
 from podeval.leaderboard.judge_audit_page import reported
 from podeval.metrics import dialogue_prompt, pairwise_judge
-from podeval.metrics.judge_answers import Given, answer_model, leaves, measure_of, read_answers
+from podeval.metrics.judge_answers import JudgeReply, answer_model, leaves, measure_of, read_answers
 from podeval.stats.agreement import Estimate
 
 Prefer = Callable[[str, str], float]
 
 
-def comparison(first: str, second: str, overall: float, seed: int = 0) -> Given:
+def comparison(first: str, second: str, overall: float, seed: int = 0) -> JudgeReply:
     """An answer of the dialogue judge: positive where the second is better."""
     value = dialogue_prompt.Comparison(
         analysis="x",
@@ -34,10 +34,10 @@ def comparison(first: str, second: str, overall: float, seed: int = 0) -> Given:
         overall=overall,
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return Given("dialogue_compare@1.0#x", inputs, seed, value, dict(leaves(value)))
+    return JudgeReply("dialogue_compare@1.0#x", inputs, seed, value, dict(leaves(value)))
 
 
-def pairs(count: int, prefer: Prefer) -> list[Given]:
+def pairs(count: int, prefer: Prefer) -> list[JudgeReply]:
     """So many pairs of texts in both orders, the second a word longer than the first."""
     found = []
     for number in range(count):
@@ -93,9 +93,9 @@ def test_other_seeds_are_other_comparisons() -> None:
 
 
 def test_battles_are_paired_whether_read_or_heard() -> None:
-    def choice(prompt: str, inputs: dict[str, str], winner: str) -> Given:
+    def choice(prompt: str, inputs: dict[str, str], winner: str) -> JudgeReply:
         value = pairwise_judge.Choice(reason="x", winner=winner)  # type: ignore[arg-type]
-        return Given(prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(leaves(value)))
+        return JudgeReply(prompt, {name: (what, 1.0) for name, what in inputs.items()}, 0, value, dict(leaves(value)))
 
     read = {"dialogue_a": "x", "dialogue_b": "y", "focus": "f"}
     turned = {"dialogue_a": "y", "dialogue_b": "x", "focus": "f"}
@@ -140,12 +140,12 @@ def judged(serve: Any, scripted: Any, tmp_path: Path) -> Callable[..., Path]:
         judge = replace(judge_named(f"{model}@{serve(script).url}"), trial=trial)
         texts = [(f"text {number}", f"text {number} longer") for number in range(count)]
         asked = [
-            Request(dialogue_prompt.COMPARE, {"first": first, "second": second}, seed)
+            JudgeRequest(dialogue_prompt.COMPARE, {"first": first, "second": second}, seed)
             for one, other in texts
             for first, second in ((one, other), (other, one))
             for seed in seeds
         ]
-        Judging(judge, tmp_path / folder, workers=4).ask(asked)
+        JudgeClient(judge, tmp_path / folder, workers=4).ask(asked)
         return tmp_path / folder
 
     return make
@@ -190,7 +190,7 @@ def test_unusable_answers_and_silent_calls_are_counted(serve: Any, scripted: Any
         return scripted.Answer("no idea" if call.number == 1 else good)
 
     texts = [("a", "b"), ("never", "b"), ("c", "d"), ("e", "f")]
-    asked = [Request(dialogue_prompt.COMPARE, {"first": one, "second": other}) for one, other in texts]
+    asked = [JudgeRequest(dialogue_prompt.COMPARE, {"first": one, "second": other}) for one, other in texts]
     judging(serve(script), tmp_path, workers=1).ask(asked)
     (judge,) = read_answers([tmp_path])
     assert (judge.asked, judge.unusable, judge.unanswered, judge.failed_calls) == (4, 2, 1, 1)

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.judges.budget import Budget, price_of
-from podeval.judges.client import Answered, Judging, Request, Unanswered
+from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.judge import Price, judge_named
 from podeval.judges.prompt import Prompt
 
@@ -15,11 +15,11 @@ GOOD = '{"score": 36, "reason": "clear"}'
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 PRICE = Price(prompt=2.0, answer=10.0)
 
-Make = Callable[..., Judging]
+Make = Callable[..., JudgeClient]
 
 
-def requests(prompt: Prompt, count: int) -> list[Request]:
-    return [Request(prompt, {"script": f"script number {number}"}) for number in range(count)]
+def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
+    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
 
 
 def test_the_price_is_for_a_million_tokens() -> None:
@@ -30,7 +30,7 @@ def test_the_price_is_for_a_million_tokens() -> None:
 
 def test_the_account_adds_up_what_the_backend_counts(serve: Any, scripted: Any, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
-    asking = Judging(replace(judge_named(f"m@{server.url}"), price=PRICE))
+    asking = JudgeClient(replace(judge_named(f"m@{server.url}"), price=PRICE))
     asking.ask(requests(small_prompt, 10))
     account = asking.account
     assert (account.calls, account.prompt_tokens, account.answer_tokens) == (10, 10_000, 1_000)
@@ -55,8 +55,8 @@ def test_a_cap_on_cost_stops_cleanly_and_is_kept(serve: Any, scripted: Any, smal
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE, wait=0.01))
     judge = replace(judge_named(f"m@{server.url}"), price=PRICE)
     budget = Budget(cost=0.1)
-    outcomes = Judging(judge, workers=workers, budget=budget).ask(requests(small_prompt, 100))
-    answered = [outcome for outcome in outcomes if isinstance(outcome, Answered)]
+    outcomes = JudgeClient(judge, workers=workers, budget=budget).ask(requests(small_prompt, 100))
+    answered = [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)]
     rest = [outcome for outcome in outcomes if isinstance(outcome, Unanswered)]
     # 0.003 a call: 33 fit, and as calls are reckoned carefully before they are settled, a few fewer are made.
     assert 25 <= len(answered) <= 33
@@ -68,7 +68,7 @@ def test_a_cap_on_cost_stops_cleanly_and_is_kept(serve: Any, scripted: Any, smal
 def test_a_cap_on_tokens_needs_no_price(serve: Any, scripted: Any, judging: Make, small_prompt: Prompt) -> None:
     server = serve(lambda call: scripted.Answer(GOOD, usage=USAGE))
     outcomes = judging(server, workers=1, budget=Budget(tokens=12_000)).ask(requests(small_prompt, 30))
-    answered = sum(isinstance(outcome, Answered) for outcome in outcomes)
+    answered = sum(isinstance(outcome, UsableAnswer) for outcome in outcomes)
     # The first call may need 4096 tokens; then 1100 a call.
     assert 8 <= answered <= 10
 
@@ -81,8 +81,8 @@ def test_a_run_after_the_cap_goes_on_from_there(
     first = judging(server, tmp_path, workers=1, budget=Budget(tokens=12_000)).ask(asked)
     made = len(server.calls)
     assert 0 < made < 20
-    assert sum(isinstance(outcome, Answered) for outcome in first) == made
-    assert all(isinstance(outcome, Answered) for outcome in judging(server, tmp_path).ask(asked))
+    assert sum(isinstance(outcome, UsableAnswer) for outcome in first) == made
+    assert all(isinstance(outcome, UsableAnswer) for outcome in judging(server, tmp_path).ask(asked))
     assert len(server.calls) == 20
 
 
@@ -102,7 +102,7 @@ def test_calls_without_an_answer_give_their_room_back(
         lambda call: scripted.Answer(status=500, body="") if call.number < 3 else scripted.Answer(GOOD, usage=USAGE)
     )
     asking = judging(server, workers=1, budget=Budget(tokens=12_000))
-    assert isinstance(asking.ask(requests(small_prompt, 1))[0], Answered)
+    assert isinstance(asking.ask(requests(small_prompt, 1))[0], UsableAnswer)
     assert asking.account.busy == 3
 
 

@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podeval.judges.concurrency import Pace, Patience
+from podeval.judges.concurrency import AdaptiveConcurrency, Patience
 from podeval.models.chat_endpoint import _retry_after
 
 
 def test_a_crowded_round_halves_the_calls_once() -> None:
-    pace, stop = Pace(16), threading.Event()
+    pace, stop = AdaptiveConcurrency(16), threading.Event()
     with pace.call(stop) as first, pace.call(stop) as second:
         pace.crowded(first, None)
         pace.crowded(second, None)
@@ -20,7 +20,7 @@ def test_a_crowded_round_halves_the_calls_once() -> None:
 
 
 def test_the_calls_never_fall_below_one() -> None:
-    pace, stop = Pace(2), threading.Event()
+    pace, stop = AdaptiveConcurrency(2), threading.Event()
     for _ in range(5):
         with pace.call(stop) as begun:
             pace.crowded(begun, None)
@@ -28,7 +28,7 @@ def test_the_calls_never_fall_below_one() -> None:
 
 
 def test_a_round_of_answers_allows_one_call_more() -> None:
-    pace = Pace(16)
+    pace = AdaptiveConcurrency(16)
     pace.limit = 4.0
     for _ in range(4):
         pace.answered()
@@ -40,7 +40,7 @@ def test_a_round_of_answers_allows_one_call_more() -> None:
 
 
 def test_a_wait_that_is_asked_for_holds_up_the_next_call() -> None:
-    pace, stop = Pace(4), threading.Event()
+    pace, stop = AdaptiveConcurrency(4), threading.Event()
     with pace.call(stop) as begun:
         pace.crowded(begun, 0.2)
     began = time.monotonic()
@@ -49,7 +49,7 @@ def test_a_wait_that_is_asked_for_holds_up_the_next_call() -> None:
 
 
 def test_who_is_stopped_does_not_wait() -> None:
-    pace, stop = Pace(1), threading.Event()
+    pace, stop = AdaptiveConcurrency(1), threading.Event()
     with pace.call(stop) as begun:
         pace.crowded(begun, 60)
     stop.set()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, PodevalError
-from podeval.judges.client import Answered, Judging, Request, Unanswered
+from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.exchange_records import FILE, Records
 from podeval.judges.judge import judge_named
 from podeval.judges.prompt import Prompt
@@ -21,11 +21,11 @@ from podeval.judges.prompt import Prompt
 GOOD = '{"score": 36, "reason": "clear"}'
 KEY = "sk-very-secret-0123456789"
 
-Make = Callable[..., Judging]
+Make = Callable[..., JudgeClient]
 
 
-def requests(prompt: Prompt, count: int) -> list[Request]:
-    return [Request(prompt, {"script": f"script number {number}"}) for number in range(count)]
+def requests(prompt: Prompt, count: int) -> list[JudgeRequest]:
+    return [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(count)]
 
 
 def by_number(scripted: Any) -> Any:
@@ -59,7 +59,7 @@ def test_replay_gives_the_same_values_without_a_call(
     asked = len(server.calls)
     judge = judge_named(f"records:{tmp_path}")
     before = (tmp_path / FILE).read_bytes()
-    assert Judging(judge).ask(requests(small_prompt, 20)) == first
+    assert JudgeClient(judge).ask(requests(small_prompt, 20)) == first
     assert len(server.calls) == asked
     assert (tmp_path / FILE).read_bytes() == before
 
@@ -68,8 +68,8 @@ def test_replay_says_what_was_never_asked(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     judging(serve(by_number(scripted)), tmp_path).ask(requests(small_prompt, 1))
-    outcomes = Judging(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 2))
-    assert isinstance(outcomes[0], Answered)
+    outcomes = JudgeClient(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 2))
+    assert isinstance(outcomes[0], UsableAnswer)
     assert isinstance(outcomes[1], Unanswered)
     assert "holds no answer" in outcomes[1].reason
 
@@ -85,8 +85,8 @@ def test_replay_reads_raw_answers_by_the_rules_of_the_day(
     server = serve(lambda call: scripted.Answer(GOOD))
     strict = [replace(request, check=too_strict) for request in requests(small_prompt, 3)]
     assert all(isinstance(outcome, Unanswered) for outcome in judging(server, tmp_path).ask(strict))
-    replayed = Judging(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 3))
-    assert [outcome.value.score for outcome in replayed if isinstance(outcome, Answered)] == [36, 36, 36]
+    replayed = JudgeClient(judge_named(f"records:{tmp_path}")).ask(requests(small_prompt, 3))
+    assert [outcome.value.score for outcome in replayed if isinstance(outcome, UsableAnswer)] == [36, 36, 36]
 
 
 def test_a_try_that_was_recorded_counts_when_asking_goes_on(
@@ -98,8 +98,8 @@ def test_a_try_that_was_recorded_counts_when_asking_goes_on(
     judging(serve(script), tmp_path).ask(requests(small_prompt, 1))
     recovered = serve(lambda call: scripted.Answer(GOOD))
     judge = replace(judge_named(f"scripted@{recovered.url}"), recorded=Records(tmp_path).judges()[0]["id"])
-    (outcome,) = Judging(judge, tmp_path).ask(requests(small_prompt, 1))
-    assert isinstance(outcome, Answered)
+    (outcome,) = JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
+    assert isinstance(outcome, UsableAnswer)
     assert outcome.tries == 2
     assert "no idea" in json.dumps(recovered.calls[0].body)
 
@@ -111,7 +111,7 @@ def test_asking_anew_replaces_and_keeps_the_old(
     asked = requests(small_prompt, 1)
     judging(server, tmp_path).ask(asked)
     (anew,) = judging(server, tmp_path, refresh=True).ask(asked)
-    assert isinstance(anew, Answered)
+    assert isinstance(anew, UsableAnswer)
     assert anew.value.score == 1  # type: ignore[attr-defined]
     assert judging(server, tmp_path).ask(asked) == [anew]
     assert [exchange.series for exchange in Records(tmp_path).all_exchanges()] == [0, 1]
@@ -125,16 +125,16 @@ def test_what_a_judge_never_answered_usably_can_be_asked_anew_and_the_rest_is_re
 
     asked = requests(small_prompt, 3)
     first = judging(serve(broken), tmp_path).ask(asked)
-    assert [type(outcome) for outcome in first] == [Answered, Unanswered, Unanswered]
+    assert [type(outcome) for outcome in first] == [UsableAnswer, Unanswered, Unanswered]
     mended = serve(lambda call: scripted.Answer(GOOD))
     judge = replace(judge_named(f"scripted@{mended.url}"), recorded=Records(tmp_path).judges()[0]["id"])
-    assert Judging(judge, tmp_path).ask(asked) == first, "evidence, until it is asked for anew"
-    anew = Judging(judge, tmp_path, refresh="failed").ask(asked)
-    assert all(isinstance(outcome, Answered) for outcome in anew)
+    assert JudgeClient(judge, tmp_path).ask(asked) == first, "evidence, until it is asked for anew"
+    anew = JudgeClient(judge, tmp_path, refresh="failed").ask(asked)
+    assert all(isinstance(outcome, UsableAnswer) for outcome in anew)
     assert len(mended.calls) == 2
-    assert Judging(judge, tmp_path).ask(asked) == anew
+    assert JudgeClient(judge, tmp_path).ask(asked) == anew
     assert len(list(Records(tmp_path).all_exchanges())) == 1 + 2 * judge.tries + 2, "what it said before is kept"
-    assert Judging(judge_named(f"records:{tmp_path}"), refresh="failed").ask(asked) == anew
+    assert JudgeClient(judge_named(f"records:{tmp_path}"), refresh="failed").ask(asked) == anew
 
 
 def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_are(
@@ -152,7 +152,7 @@ def test_a_line_that_was_removed_is_asked_for_again_and_others_stay_where_they_a
     calls = len(server.calls)
     assert other.ask([asked[0], asked[2]]) == [first[0], first[2]]
     assert len(server.calls) == calls
-    assert isinstance(other.ask([asked[1]])[0], Answered)
+    assert isinstance(other.ask([asked[1]])[0], UsableAnswer)
     assert len(server.calls) == calls + 1
 
 
@@ -160,7 +160,7 @@ def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
     serve: Any, scripted: Any, judging: Make, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     server = serve(lambda call: scripted.Answer(GOOD))
-    base = Request(small_prompt, {"script": "x"})
+    base = JudgeRequest(small_prompt, {"script": "x"})
     judging(server, tmp_path).ask(
         [
             base,
@@ -170,7 +170,7 @@ def test_other_judges_prompts_inputs_and_seeds_are_asked_apart(
         ]
     )
     other = replace(judge_named(f"other@{server.url}"))
-    Judging(other, tmp_path).ask([base])
+    JudgeClient(other, tmp_path).ask([base])
     assert len(server.calls) == 5
     with pytest.raises(BadInput, match=r"records of 2 judges; name one of: .*#scripted@unpinned#"):
         judge_named(f"records:{tmp_path}")
@@ -186,7 +186,7 @@ def test_a_half_written_last_line_is_cut_off_and_asked_anew(
     whole = file.read_bytes()
     file.write_bytes(whole[:-30])
     outcomes = judging(server, tmp_path).ask(requests(small_prompt, 2))
-    assert all(isinstance(outcome, Answered) for outcome in outcomes)
+    assert all(isinstance(outcome, UsableAnswer) for outcome in outcomes)
     assert len(server.calls) == 3
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["judge", "exchange", "exchange"]
 
@@ -226,7 +226,9 @@ def test_a_full_disk_ends_the_asking_and_what_was_answered_is_kept(
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     kept = len(list(Records(tmp_path).all_exchanges()))
     assert 1 <= kept < 20
-    assert all(isinstance(outcome, Answered) for outcome in judging(server, tmp_path).ask(requests(small_prompt, 20)))
+    assert all(
+        isinstance(outcome, UsableAnswer) for outcome in judging(server, tmp_path).ask(requests(small_prompt, 20))
+    )
     # A call that was under way when the disk was full may be recorded after all, beside its second asking.
     exchanges = list(Records(tmp_path).all_exchanges())
     assert len({exchange.key for exchange in exchanges}) == 20
@@ -237,9 +239,9 @@ def test_a_judge_that_is_declared_a_trial_model_later_is_known_as_one(
     serve: Any, scripted: Any, small_prompt: Prompt, tmp_path: Path
 ) -> None:
     judge = judge_named(f"m@{serve(lambda call: scripted.Answer(GOOD)).url}")
-    Judging(judge, tmp_path).ask(requests(small_prompt, 1))
-    Judging(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 2))
-    Judging(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 3))
+    JudgeClient(judge, tmp_path).ask(requests(small_prompt, 1))
+    JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 2))
+    JudgeClient(replace(judge, trial=True), tmp_path).ask(requests(small_prompt, 3))
     (described,) = Records(tmp_path).judges()
     assert described["trial"] is True
     assert (tmp_path / FILE).read_text("utf-8").count('"kind": "judge"') == 2
@@ -308,16 +310,16 @@ def test_the_hugging_face_token_goes_to_no_other_host(
 PROGRAM = """
 import importlib.util, sys
 from pathlib import Path
-from podeval.judges.client import Judging, Request
+from podeval.judges.client import JudgeClient, JudgeRequest
 from podeval.judges.judge import judge_named
 spec = importlib.util.spec_from_file_location("judges_conftest", sys.argv[1])
 conftest = importlib.util.module_from_spec(spec)
 sys.modules["judges_conftest"] = conftest
 spec.loader.exec_module(conftest)
 prompt = conftest.Prompt("small", "1.0", "You judge.", "Judge this:{script}Be fair.", conftest.Marks, "no paper")
-asked = [Request(prompt, {"script": f"script number {number}"}) for number in range(40)]
-outcomes = Judging(judge_named(sys.argv[2]), Path(sys.argv[3]), workers=4).ask(asked)
-print(sum(type(outcome).__name__ == "Answered" for outcome in outcomes))
+asked = [JudgeRequest(prompt, {"script": f"script number {number}"}) for number in range(40)]
+outcomes = JudgeClient(judge_named(sys.argv[2]), Path(sys.argv[3]), workers=4).ask(asked)
+print(sum(type(outcome).__name__ == "UsableAnswer" for outcome in outcomes))
 """
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from podeval.leaderboard.changes import changes
-from podeval.runs.run_folder import Plan, RunFolder, Summary
+from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Queue
@@ -26,14 +26,14 @@ def row(created: str, version: str = "1.0", **more: Any) -> dict[str, Any]:
 def set_aside(runs: Path, created: str, version: str = "1.0") -> None:
     """An earlier run of the same system, taken off the board as publishing does."""
     run = RunFolder(runs, "real_pod", "demo", "voice")
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod", split="demo", dataset="d", track="voice", system="voice", system_title="A Voice",
         system_kind="model", generation={}, seed=0,
     )  # fmt: skip
     run.begin(plan)
     protocols = {"p": {"metric": "sptd", "version": version}}
     run.write_summary(
-        Summary(plan=plan, profile="embedded", created=created, provenance={}, protocols=protocols, metrics=())
+        RunSummary(plan=plan, profile="embedded", created=created, provenance={}, protocols=protocols, metrics=())
     )
     assert take_down(run)
 

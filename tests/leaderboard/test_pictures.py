@@ -18,14 +18,14 @@ from podeval.leaderboard.columns import column
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.table_index import Index
-from podeval.leaderboard.view import PLOTS, View, settle
+from podeval.leaderboard.view import PLOTS, BoardView, settle
 
 TEXTS = yaml.safe_load((hub_source("space") / "texts" / "board.en.yaml").read_text("utf-8"))
 WORDS = TEXTS["plot"] | {"breakdowns": {"scenario": "scenario"}}
 
 
 def drawn(board: pd.DataFrame | Index, folder: RunsFolder, **wish: Any) -> pictures.Drawn:
-    settled = settle(View(**wish), board)
+    settled = settle(BoardView(**wish), board)
     return pictures.draw(settled, table.order(settled), folder, WORDS, lambda column: column.title)
 
 
@@ -74,7 +74,7 @@ EXPECTED = {
 
 
 def test_the_radar_is_normalised_as_lfs_bench_says() -> None:
-    settled = settle(View(), lfs(G2, SCENARIOS))
+    settled = settle(BoardView(), lfs(G2, SCENARIOS))
     found = radar.spokes(settled.columns, settled.place, settled.protocols)
     a = {spoke.column.key: spoke.at(G2[spoke.column.id]["a"]) for spoke in found}
     assert a == pytest.approx(EXPECTED)
@@ -85,7 +85,7 @@ def test_the_radar_is_normalised_as_lfs_bench_says() -> None:
 
 
 def test_a_figure_in_range_is_best_in_it_on_the_radar() -> None:
-    spoke = radar.Spoke(column("loudness", "integrated", "audio.loudness"), "spanned", (10.0, 0.0))
+    spoke = radar.RadarAxis(column("loudness", "integrated", "audio.loudness"), "spanned", (10.0, 0.0))
     low, high = spoke.column.ideal or (0, 0)
     assert spoke.at(low) == spoke.at(high) == 5.0
     assert spoke.at(low - 5) == spoke.at(high + 5) == 3.0

@@ -12,7 +12,7 @@ import pytest
 from fixture_runs import write_runs
 
 from podeval.leaderboard import report_plots as plots
-from podeval.leaderboard.report import Unknown, about, named, places_of, report
+from podeval.leaderboard.report import UnknownReport, about, named, places_of, report
 from podeval.leaderboard.report_page import document
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.plots.axis import Axis
@@ -141,7 +141,7 @@ def test_a_system_or_a_run_is_named(board: pd.DataFrame, name: str, system: str,
     "name", ["nobody", "", "real_pod/voice/nobody", "real_pod/none/hibari", "real_pod/voice/hibari/paper", "../../x"]
 )
 def test_what_is_not_there_is_unknown(board: pd.DataFrame, name: str) -> None:
-    with pytest.raises(Unknown):
+    with pytest.raises(UnknownReport):
         named(board, name)
 
 
@@ -162,7 +162,7 @@ def test_an_axis_has_round_marks_that_hold_all_values() -> None:
 
 
 def test_a_radar_needs_three_spokes_and_leaves_out_what_has_no_value() -> None:
-    spokes = [plots.Spoke(name, 5.0, None, 1.0) for name in ("A · b", "C", "<D>")]
+    spokes = [plots.DimensionAxis(name, 5.0, None, 1.0) for name in ("A · b", "C", "<D>")]
     assert plots.radar(spokes[:2], "x") == ""
     drawn = plots.radar(spokes, "x")
     assert "&lt;D&gt;" in drawn

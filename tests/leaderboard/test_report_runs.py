@@ -15,7 +15,7 @@ from podeval.metrics.score import Score, Timeline, Unscored
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 BENCHMARK = benchmarks.get("real_pod")
 ITEMS = BENCHMARK.items("demo")
@@ -24,7 +24,7 @@ ITEMS = BENCHMARK.items("demo")
 def write_run(runs: Path, system: str, kind: str, ovrl: float) -> Path:
     """A measured run whose DNSMOS falls by 0.1 over each recording; the rest is unscored."""
     folder = RunFolder(runs, "real_pod", "demo", system)
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod", split="demo", dataset="podeval/real_pod@sha256:0", track="voice", system=system,
         system_title=system.title(), system_kind=kind, generation={}, seed=0,
     )  # fmt: skip

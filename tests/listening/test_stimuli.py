@@ -12,7 +12,7 @@ from podeval.analysis.playback import Playback
 from podeval.audio import loudness
 from podeval.errors import BadInput
 from podeval.listening import Listening
-from podeval.listening.stimuli import LEVEL, Sounds, level_noise
+from podeval.listening.stimuli import LEVEL, StimulusAudio, level_noise
 
 
 def test_the_noise_has_its_loudness_and_joins_its_own_beginning(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_a_copy_has_no_tags_and_a_missing_file_is_not_named(tmp_path: Path) -> N
         file.title = "made by secret-system"
         file.write(0.1 * np.sin(np.arange(16_000) / 5))
     service: Any = SimpleNamespace(audio=lambda *_: Path("secret-system.flac"))
-    sounds = Sounds(cast(Listening, service), Playback(tmp_path / "copies"), tmp_path)
+    sounds = StimulusAudio(cast(Listening, service), Playback(tmp_path / "copies"), tmp_path)
     copy = sounds.file("session", 0, "A")
     assert b"secret" not in copy.read_bytes()
     assert "secret" not in copy.name

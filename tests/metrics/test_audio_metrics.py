@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from podeval.analysis import Recording
-from podeval.analysis.recording import Voice
+from podeval.analysis.recording import SpeakerVoice
 from podeval.audio.windows import Clip, Span, windows_over
 from podeval.errors import BadInput, CannotScore, ModelMissing
 from podeval.metrics import catalogue
@@ -52,15 +52,15 @@ class Derived:
         self.asked.append((script, language))
         return self.found_turns
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         return tuple(self.voice(name, turns) for name in dict.fromkeys(turn.speaker for turn in turns))
 
-    def voice(self, name: str, turns: Sequence[SpeakerTurn]) -> Voice:
+    def voice(self, name: str, turns: Sequence[SpeakerTurn]) -> SpeakerVoice:
         if name in self.vectors:
-            return Voice(name, ((Span(0, 3),),), self.vectors[name][np.newaxis], 5.0)
+            return SpeakerVoice(name, ((Span(0, 3),),), self.vectors[name][np.newaxis], 5.0)
         spans = [Span(turn.start, min(turn.end, self.duration)) for turn in turns if turn.speaker == name]
         clips = tuple(windows_over(spans, 3, 2)) or (tuple(spans),)
-        return Voice(name, clips, np.stack([embedding(clip) for clip in clips]), 5.0)
+        return SpeakerVoice(name, clips, np.stack([embedding(clip) for clip in clips]), 5.0)
 
     def speech(self) -> tuple[Span, ...]:
         return self.spoken

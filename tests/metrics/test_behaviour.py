@@ -14,7 +14,7 @@ from podeval.audio.resample import mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import registry
-from podeval.systems.dialogue_reader import Line
+from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 
@@ -34,7 +34,7 @@ def voices() -> tuple[Samples, Samples]:
     engine = EspeakNg()
     if missing := engine.available():
         pytest.skip(missing)
-    spoken = [engine.read(ONE_VOICE, [Line(0, voice, WORDS)]) for voice in (0, 1)]
+    spoken = [engine.read(ONE_VOICE, [SpokenLine(0, voice, WORDS)]) for voice in (0, 1)]
     low, high = (
         distortions.match_loudness(resample(mono(found.samples), found.rate, RATE), -23.0, RATE) for found in spoken
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.text_embeddings import Passage
+from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.score import Score, Unscored
@@ -43,7 +43,7 @@ def text(tokens: int, seed: int = 0) -> str:
 
 
 def score(words: str, **parameters: Any) -> Any:
-    return catalogue.get("semantic_div")({"passage": Passage(words)}, parameters)
+    return catalogue.get("semantic_div")({"passage": EmbeddedText(words)}, parameters)
 
 
 @pytest.mark.parametrize("tokens", [200, 299, 300, 1_040])
@@ -146,7 +146,7 @@ def test_bert_of_the_reference_profile(load_reference: Callable[..., Any], tiny_
     load_reference("sentence_encoder", repos)
     words = text(350)
     metric = catalogue.get("semantic_div")
-    passage = Passage(words, "reference")
+    passage = EmbeddedText(words, "reference")
     found = compute(metric, [{"passage": passage}], given=("passage",), profile="reference")
 
     tokenizer, model = AutoTokenizer.from_pretrained(english), BertModel.from_pretrained(english).eval()
@@ -160,6 +160,6 @@ def test_bert_of_the_reference_profile(load_reference: Callable[..., Any], tiny_
         "google-bert/bert-base-uncased": "86b5e0934494bd15c9632b12f734a8a67f723594",
         "google-bert/bert-base-chinese": "8f23c25b06e129b6c986331a13d8d025a92cf0ea",
     }
-    other = metric({"passage": Passage("海水是咸的" * 60, "reference")})
+    other = metric({"passage": EmbeddedText("海水是咸的" * 60, "reference")})
     assert isinstance(other, Score)
     assert other.notes["language"] == "zh"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.analysis.recording import Voice
+from podeval.analysis.recording import SpeakerVoice
 from podeval.audio.windows import Span, windows_over
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
@@ -48,12 +48,16 @@ class Talk:
     def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         return tuple(SpeakerTurn(name, 0.0, seconds) for name, (seconds, _) in self.given.items())
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         if [turn.speaker for turn in turns] == ["1"]:
             seconds, embeddings = next(iter(self.given.values()))
-            return (Voice("1", tuple(windows_over([Span(0, 30)], 3, 2))[: len(embeddings)], embeddings, seconds),)
+            return (
+                SpeakerVoice("1", tuple(windows_over([Span(0, 30)], 3, 2))[: len(embeddings)], embeddings, seconds),
+            )
         clips = windows_over([Span(0, 30)], 3, 2)
-        return tuple(Voice(name, tuple(clips[: len(e)]), e, seconds) for name, (seconds, e) in self.given.items())
+        return tuple(
+            SpeakerVoice(name, tuple(clips[: len(e)]), e, seconds) for name, (seconds, e) in self.given.items()
+        )
 
 
 class References(Mapping[str, Vector]):

@@ -7,7 +7,7 @@ import pydantic
 import pytest
 
 from podeval.errors import ModelMissing
-from podeval.judges.client import Answered, Judging, Request, Unanswered
+from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.judge import judge_named
 from podeval.judges.prompt import Prompt
 from podeval.models.chat import ChatBusy, ChatRefused, Sampling
@@ -96,10 +96,10 @@ def test_a_local_model_judges_and_is_replayed_without_it(tiny_file: Path, tmp_pa
     config.write_text(
         f"backend: gguf\nendpoint: {tiny_file}\ncontext: 4096\nsampling: {{temperature: 1.0, max_tokens: 100}}\n"
     )
-    asked = [Request(prompt, {"text": f"text {number}"}) for number in range(4)]
-    first = Judging(judge_named(str(config)), tmp_path / "records").ask(asked)
-    assert any(isinstance(outcome, Answered) for outcome in first)
-    replayed = Judging(judge_named(f"records:{tmp_path / 'records'}")).ask(asked)
+    asked = [JudgeRequest(prompt, {"text": f"text {number}"}) for number in range(4)]
+    first = JudgeClient(judge_named(str(config)), tmp_path / "records").ask(asked)
+    assert any(isinstance(outcome, UsableAnswer) for outcome in first)
+    replayed = JudgeClient(judge_named(f"records:{tmp_path / 'records'}")).ask(asked)
     assert replayed == first
 
 
@@ -115,10 +115,10 @@ def test_the_runtime_serves_the_real_client_over_http(tiny_file: Path, tmp_path:
     parameters.verbosity = -1
     server = xllamacpp.Server(parameters)
     prompt = Prompt("tiny", "1", "You judge.", "{text}", Score, "none")
-    judging = Judging(judge_named(f"tiny@{server.listening_address}/v1"), tmp_path, workers=2)
-    outcomes = judging.ask([Request(prompt, {"text": f"text {number}"}) for number in range(4)])
-    assert all(isinstance(outcome, Answered) or "cut off" in outcome.reason for outcome in outcomes)
-    assert any(isinstance(outcome, Answered) for outcome in outcomes)
+    judging = JudgeClient(judge_named(f"tiny@{server.listening_address}/v1"), tmp_path, workers=2)
+    outcomes = judging.ask([JudgeRequest(prompt, {"text": f"text {number}"}) for number in range(4)])
+    assert all(isinstance(outcome, UsableAnswer) or "cut off" in outcome.reason for outcome in outcomes)
+    assert any(isinstance(outcome, UsableAnswer) for outcome in outcomes)
     assert judging.records.form(judging.judge.id) == "json_schema"
     del server
 
@@ -126,6 +126,6 @@ def test_the_runtime_serves_the_real_client_over_http(tiny_file: Path, tmp_path:
 def test_the_own_listener_answers_nobody(tiny: GgufChat) -> None:
     judge = judge_named(f"tiny@{tiny._server.listening_address}/v1")
     prompt = Prompt("tiny", "1", "You judge.", "{text}", Score, "none")
-    (outcome,) = Judging(judge).ask([Request(prompt, {"text": "x"})])
+    (outcome,) = JudgeClient(judge).ask([JudgeRequest(prompt, {"text": "x"})])
     assert isinstance(outcome, Unanswered)
     assert "answered 401" in outcome.reason

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.judges.client import Judging, Request, Unanswered
+from podeval.judges.client import JudgeClient, JudgeRequest, Unanswered
 from podeval.judges.judge import judge_named
 from podeval.judges.materials import AudioClip, AudioLimits
 from podeval.judges.prompt import Prompt
@@ -190,7 +190,7 @@ def test_a_model_that_talks_nonsense_is_unanswered_and_never_zero(
     config.write_text(
         f"backend: transformers\nmodel: own/tiny\nrevision: {COMMIT}\nsampling: {{max_tokens: 16}}\ntrial: true\n"
     )
-    (outcome,) = Judging(judge_named(str(config)), tmp_path / "records").ask([Request(prompt, {"text": "x"})])
+    (outcome,) = JudgeClient(judge_named(str(config)), tmp_path / "records").ask([JudgeRequest(prompt, {"text": "x"})])
     assert isinstance(outcome, Unanswered)
     assert "no usable answer in 3 tries" in outcome.reason
 

@@ -11,18 +11,18 @@ import pytest
 from podeval.moderation import Moderation
 from sqlalchemy import select
 
-from podeval.arena import Arena, Refused
+from podeval.arena import Arena, ArenaRefused
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.runs.run_folder import Plan, RunFolder
+from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import write_json
 from podeval.store.secret import Secret
 from podeval.store.submission_tables import SubmissionRow
-from podeval.store.tables import Output, Vote
+from podeval.store.tables import ArenaOutput, Vote
 from podeval.submissions import rules
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
-from podeval.submissions.service import Desk
+from podeval.submissions.service import SubmissionService
 from podeval.systems.submission import Submission
 
 Make = Callable[..., Any]
@@ -79,7 +79,7 @@ class Board:
     def publish(self, submission: str) -> RunFolder:
         run = RunFolder(self.folder, "real_pod", "demo", "tiny_voice")
         run.begin(
-            Plan(
+            RunPlan(
                 benchmark="real_pod", split="demo", dataset="d", track="voice", system="tiny_voice",
                 system_title="Tiny Voice", system_kind="model", generation={"submission": submission}, seed=0,
             )
@@ -157,16 +157,16 @@ def test_frozen_votes_and_submissions_are_refused_with_the_sentence_until_thawed
     battle = board.small.serve("voter")
     board.moderation.freeze("votes", "We move to a new server until 14:00 UTC.", "ada")
     for attempt in (lambda: board.small.serve("voter"), lambda: board.small.vote("voter", battle=battle)):
-        with pytest.raises(Refused, match="until 14:00 UTC") as refused:
+        with pytest.raises(ArenaRefused, match="until 14:00 UTC") as refused:
             attempt()
         assert refused.value.reason == "closed"
     assert board.moderation.frozen() == {"votes": "We move to a new server until 14:00 UTC."}
     board.moderation.thaw("votes", "moved", "ada")
     assert board.small.vote("voter", battle=battle).vote
 
-    desk = Desk(board.queue, Gate(api=None))  # type: ignore[arg-type]
+    desk = SubmissionService(board.queue, Gate(api=None))  # type: ignore[arg-type]
     board.moderation.freeze("submissions", "The disk is full.", "ada")
-    with pytest.raises(rules.Refused, match="The disk is full") as closed:
+    with pytest.raises(rules.SubmissionRefused, match="The disk is full") as closed:
         desk.submit(DOCUMENT)
     assert closed.value.rule == "open"
     assert board.queue.all() == []
@@ -189,7 +189,7 @@ def test_a_closed_dimension_gets_no_new_battles_and_its_votes_still_count(board:
     board.moderation.open_dimension("semantic", False, "enough votes", "ada")
     assert board.small.arena.dimensions() == ["ambient"]
     assert {board.small.serve(f"voter{number}").dimension for number in range(6)} == {"ambient"}
-    with pytest.raises(Refused, match="judged every comparison"):
+    with pytest.raises(ArenaRefused, match="judged every comparison"):
         board.small.serve("somebody", dimension="semantic")
     board.moderation.open_dimension("semantic", True, "a new system came", "ada")
     assert board.small.arena.dimensions() == ["ambient", "semantic"]
@@ -240,11 +240,11 @@ def test_a_withdrawn_submission_leaves_the_board_and_its_history_stays(board: Bo
 
     run = board.publish(row.id)
     with board.small.database.writing() as session:
-        heard = session.scalars(select(Output).where(Output.system == "s0")).first()
+        heard = session.scalars(select(ArenaOutput).where(ArenaOutput.system == "s0")).first()
         heard.audio, output_id = str(run.outputs / "news-1.flac"), heard.id
     board.moderation.settle()
     with board.small.database.reading() as session:
-        silenced = session.get_one(Output, output_id)
+        silenced = session.get_one(ArenaOutput, output_id)
         assert (silenced.audio, silenced.active) == ("", False), "no battle plays it any more"
     assert board.trail()[0][:3] == ("output retired", f"s0 on {silenced.item}", "its submission was withdrawn")
     assert not run.path.exists(), "killed between the decision and the board, it is taken off later"
@@ -256,7 +256,7 @@ def test_what_is_taken_down_says_nothing_any_more_and_is_not_taken_again(board: 
     row = board.submitted(state)
     run = board.publish(row.id)
     with board.small.database.writing() as session:
-        output = session.scalars(select(Output).where(Output.system == "s0")).first()
+        output = session.scalars(select(ArenaOutput).where(ArenaOutput.system == "s0")).first()
         output.audio, output_id = str(run.outputs / "news-1.flac"), output.id
     board.moderation.take_down(row.id, "it speaks with a stolen voice", "ada")
     left = [path for path in board.folder.rglob("*") if path.suffix == ".flac"]
@@ -264,9 +264,9 @@ def test_what_is_taken_down_says_nothing_any_more_and_is_not_taken_again(board: 
     assert board.queue.get(row.id).state == {"published": "withdrawn", "queued": "cancelled"}.get(state, "failed")
     assert board.trail() == [("submission taken down", row.id, "it speaks with a stolen voice", "ada")]
     with board.small.database.reading() as session:
-        silenced = session.get_one(Output, output_id)
+        silenced = session.get_one(ArenaOutput, output_id)
         assert (silenced.audio, silenced.active) == ("", False)
-    with pytest.raises(rules.Refused, match="took the same down: it speaks with a stolen voice"):
+    with pytest.raises(rules.SubmissionRefused, match="took the same down: it speaks with a stolen voice"):
         board.queue.receive(DOCUMENT.model_dump(mode="json"), owner="mallory")
     if state != "published":
         with pytest.raises(BadInput, match="took the same down"):
@@ -279,12 +279,12 @@ def test_votes_on_what_was_taken_down_stay(board: Board) -> None:
         board.small.vote(f"voter{number}")
     row = board.submitted("published")
     with board.small.database.writing() as session:
-        for output in session.scalars(select(Output)):
+        for output in session.scalars(select(ArenaOutput)):
             output.audio = str(board.folder / "real_pod/demo/tiny_voice/outputs/news-1.flac")
     battle = board.small.serve("late")
     board.moderation.take_down(row.id, "stolen", "ada")
     assert len(board.small.arena.battles()) == 4
     with board.small.database.reading() as session:
         assert len(session.scalars(select(Vote)).all()) == 4
-    with pytest.raises(Refused, match="was taken down"):
+    with pytest.raises(ArenaRefused, match="was taken down"):
         board.small.arena.audio(battle.a.excerpt)

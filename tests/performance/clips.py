@@ -27,7 +27,7 @@ from podeval.runs.executor import Workers
 from podeval.runs.generate import Voicing
 from podeval.runs.measure import measure
 from podeval.runs.run import CONDITIONS
-from podeval.runs.run_folder import Plan, RunFolder
+from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.text.script import Script
 
@@ -119,7 +119,7 @@ def main() -> None:
         system = EspeakNg()
         plan = {"benchmark": "lfs_bench", "split": "test", "dataset": "clips", "track": "voice", "seed": 0}
         voice = {"system": system.name, "system_title": system.name, "system_kind": system.kind}
-        folder.begin(Plan(**plan, **voice, generation=system.generation))
+        folder.begin(RunPlan(**plan, **voice, generation=system.generation))
         began = time.perf_counter()
         for _ in Voicing().speak(system, asked, folder, 0, lambda _: None):
             pass

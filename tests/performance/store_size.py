@@ -26,7 +26,7 @@ from podeval.metrics.score import Score
 from podeval.runs.aggregate import summarise
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 
 class Clocked:
@@ -61,7 +61,7 @@ def measure(folder: Path, count: int) -> dict[str, float]:
 
     benchmark, items, clocked = benchmarks.get("real_pod"), items_of(count), Clocked()
     run = RunFolder(folder, "real_pod", "topics", "many")
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod", split="topics", dataset="d@1", track="write", system="many", system_title="Many",
         system_kind="model", generation={}, seed=0,
     )  # fmt: skip

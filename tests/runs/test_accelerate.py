@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.runs.multi_gpu import Group, Shares, group, speak_share
-from podeval.runs.run import Request, run_system
+from podeval.runs.multi_gpu import ProcessGroup, Shares, group, speak_share
+from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunFolder
 
 PROGRAM = Path(__file__).parent / "tiny_run.py"
@@ -89,7 +89,7 @@ def test_two_processes_share_the_items_and_leave_what_one_leaves(
     assert together.returncode == 0, err
     assert sorted(map(len, spoken(tmp_path).values())) == [1, 2]
     assert out.count("tiny/demo · Audio · loudness") == 1, "the first process alone shows the board"
-    run_system(tiny.Singer(), "The Singer", Request(tiny.BENCHMARK, "demo", "voice", tmp_path / "alone"))
+    run_system(tiny.Singer(), "The Singer", RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "alone"))
     assert records(tmp_path / "together") == records(tmp_path / "alone")
 
 
@@ -127,8 +127,8 @@ class Here:
 def test_the_first_process_measures_what_the_others_spoke_as_it_comes(
     tiny: ModuleType, counted: Callable[[str], int], tmp_path: Path
 ) -> None:
-    request = Request(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
-    first, second = Group(0, 2, Here()), Group(1, 2, Here())
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
+    first, second = ProcessGroup(0, 2, Here()), ProcessGroup(1, 2, Here())
     items = tiny.BENCHMARK.items("demo")
     assert [item.id for item in first.share(items)] == ["one", "three"]
     folder = RunFolder(tmp_path / "runs", "tiny", "demo", "singer")
@@ -150,7 +150,7 @@ def test_the_first_process_measures_what_the_others_spoke_as_it_comes(
 def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
     tiny: ModuleType, counted: Callable[[str], int], tmp_path: Path
 ) -> None:
-    request = Request(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "runs")
 
     class Killed(BaseException):
         """The first process ends here."""
@@ -158,11 +158,11 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
     class Dying(Shares):
         def speak(self, *asked: Any) -> Any:
             yield next(super().speak(*asked))
-            speak_share(tiny.Singer(), request, Group(1, 2, Here()))
+            speak_share(tiny.Singer(), request, ProcessGroup(1, 2, Here()))
             raise Killed
 
     with pytest.raises(Killed):
-        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(Group(0, 2, Here()))))
+        run_system(tiny.Singer(), "The Singer", replace(request, speaking=Dying(ProcessGroup(0, 2, Here()))))
     assert counted("spoken") == 2
     summary = run_system(tiny.Singer(), "The Singer", request)
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
@@ -170,9 +170,9 @@ def test_what_processes_that_died_have_spoken_is_kept_by_one_alone(
 
 
 def test_a_process_that_does_not_see_the_first_ones_folder_says_so(tiny: ModuleType, tmp_path: Path) -> None:
-    request = Request(tiny.BENCHMARK, "demo", "voice", tmp_path / "elsewhere")
+    request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / "elsewhere")
     with pytest.raises(BadInput, match=r"is not there for process 1; all processes .* need the same --out, on a disk"):
-        speak_share(tiny.Singer(), request, Group(1, 2, Here()))
+        speak_share(tiny.Singer(), request, ProcessGroup(1, 2, Here()))
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -23,7 +23,7 @@ from podeval.runs.aggregate import summarise
 from podeval.runs.board_tables import BOARD, ITEMS, BoardRow, ItemRow, read_table
 from podeval.runs.measure import protocols
 from podeval.runs.run import CONDITIONS
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 REAL_POD = benchmarks.get("real_pod")
 DEMO = REAL_POD.items("demo")
@@ -47,7 +47,7 @@ def write_run(
     """A finished run whose DNSMOS is `quality` on every item, a little more from item to item."""
     folder = RunFolder(runs, benchmark.name, split, system)
     folder.begin(
-        Plan(
+        RunPlan(
             benchmark=benchmark.name,
             split=split,
             dataset=benchmark.dataset.path,

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from podeval.runs.run import Request, run_system
+from podeval.runs.run import RunRequest, run_system
 
 Counted = Callable[[str], int]
 Command = Callable[..., "subprocess.Popen[str]"]
@@ -32,7 +32,7 @@ def summary(runs: Path) -> dict[str, Any]:
 
 def run_again(tiny: ModuleType, runs: Path) -> None:
     """What the same command does, in this process: to start another and its workers takes seconds."""
-    run_system(tiny.Singer(), "The Singer", Request(tiny.BENCHMARK, "demo", "voice", runs))
+    run_system(tiny.Singer(), "The Singer", RunRequest(tiny.BENCHMARK, "demo", "voice", runs))
 
 
 def wait_for(what: Callable[[], object], seconds: float = 60) -> None:

@@ -18,8 +18,8 @@ import pytest
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
 from podeval.runs.ray_cluster import connected, room
-from podeval.runs.run import Request, run_system
-from podeval.runs.run_folder import Summary
+from podeval.runs.run import RunRequest, run_system
+from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed
 
 NODES = Path(__file__).parent / "ray_nodes.py"
@@ -115,16 +115,16 @@ def records(runs: Path) -> dict[str, Any]:
     return found
 
 
-Run = Callable[..., Summary]
+Run = Callable[..., RunSummary]
 
 
 @pytest.fixture
 def run(elsewhere: ModuleType, tmp_path: Path) -> Run:
     (tmp_path / "marks").mkdir()
 
-    def once(folder: str, executor: Any = None, seconds: float = 0.0) -> Summary:
+    def once(folder: str, executor: Any = None, seconds: float = 0.0) -> RunSummary:
         fields = {"executor": executor, "speaking": Voicing(executor)} if executor else {}
-        request = Request(benchmark_of(elsewhere), "demo", "voice", tmp_path / folder, **fields)
+        request = RunRequest(benchmark_of(elsewhere), "demo", "voice", tmp_path / folder, **fields)
         return run_system(singer_of(elsewhere, tmp_path / "marks", seconds), "The Singer", request)
 
     return once
@@ -269,7 +269,7 @@ def test_an_address_that_does_not_answer_is_told_at_once(
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     from podeval.cli.executor_options import Where, spread
-    from podeval.runs.multi_gpu import Group
+    from podeval.runs.multi_gpu import ProcessGroup
 
     with (
         pytest.raises(BadInput, match=r"--address, --cpus-per-worker and --gpus-per-worker are for --executor ray"),
@@ -278,7 +278,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
         pass
     with (
         pytest.raises(BadInput, match=r"accelerate launch and --executor ray are two ways .* take one of them"),
-        spread(Where.RAY, 1, "", 1.0, 0.0, Group(0, 2)),
+        spread(Where.RAY, 1, "", 1.0, 0.0, ProcessGroup(0, 2)),
     ):
         pass
 

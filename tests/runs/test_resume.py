@@ -18,8 +18,8 @@ import pytest
 from podeval.errors import BadInput, ModelMissing
 from podeval.leaderboard.build import build
 from podeval.runs.board_tables import BOARD, read_table
-from podeval.runs.run import Request, run_system
-from podeval.runs.run_folder import Summary
+from podeval.runs.run import RunRequest, run_system
+from podeval.runs.run_folder import RunSummary
 from podeval.store.files import DiskFull, only_one
 
 Counted = Callable[[str], int]
@@ -31,7 +31,7 @@ def lines(runs: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def numbers(summary: Summary) -> dict[str, Any]:
+def numbers(summary: RunSummary) -> dict[str, Any]:
     """A summary without the time it was made at."""
     return summary.model_copy(update={"created": ""}).model_dump()
 
@@ -45,16 +45,16 @@ def in_a_child(work: Child) -> int | None:
 
 
 @pytest.fixture
-def run(tiny: ModuleType, tmp_path: Path) -> Callable[..., Summary]:
-    def once(folder: str = "runs", **fields: Any) -> Summary:
-        request = Request(tiny.BENCHMARK, "demo", "voice", tmp_path / folder, **fields)
+def run(tiny: ModuleType, tmp_path: Path) -> Callable[..., RunSummary]:
+    def once(folder: str = "runs", **fields: Any) -> RunSummary:
+        request = RunRequest(tiny.BENCHMARK, "demo", "voice", tmp_path / folder, **fields)
         return run_system(tiny.Singer(), "The Singer", request)
 
     return once
 
 
 def test_an_undisturbed_run_speaks_measures_and_sums_up_once(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path
 ) -> None:
     summary = run()
     assert {row.metric: row.scored for row in summary.metrics} == {"loudness": 3, "trouble": 3}
@@ -66,7 +66,7 @@ def test_an_undisturbed_run_speaks_measures_and_sums_up_once(
 
 @pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.long)])
 def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
     """At every third: files and their names are written in turn, so that each kind meets a kill."""
     sync, written = os.fsync, list[int]()
@@ -105,7 +105,7 @@ def test_killed_at_each_of_its_writes_a_run_ends_like_an_undisturbed_one(
 
 @pytest.mark.long
 def test_killed_again_and_again_at_random_moments_a_run_ends_like_an_undisturbed_one(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run("whole")
     monkeypatch.setenv("TINY_SLOW", "0.05")
@@ -129,7 +129,7 @@ def test_killed_again_and_again_at_random_moments_a_run_ends_like_an_undisturbed
 
 
 def test_a_half_written_last_line_does_not_count_and_is_cut_off(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path
 ) -> None:
     whole = run()
     path = tmp_path / "runs/tiny/demo/singer/embedded/results.jsonl"
@@ -139,7 +139,7 @@ def test_a_half_written_last_line_does_not_count_and_is_cut_off(
     assert counted("spoken") == 3
 
 
-def test_a_damaged_line_in_the_middle_is_told_with_its_number(run: Callable[..., Summary], tmp_path: Path) -> None:
+def test_a_damaged_line_in_the_middle_is_told_with_its_number(run: Callable[..., RunSummary], tmp_path: Path) -> None:
     run()
     path = tmp_path / "runs/tiny/demo/singer/embedded/results.jsonl"
     content = path.read_bytes().splitlines(keepends=True)
@@ -153,7 +153,9 @@ def test_a_damaged_line_in_the_middle_is_told_with_its_number(run: Callable[...,
         run()
 
 
-def test_audio_that_was_deleted_is_spoken_again(run: Callable[..., Summary], counted: Counted, tmp_path: Path) -> None:
+def test_audio_that_was_deleted_is_spoken_again(
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path
+) -> None:
     run()
     (tmp_path / "runs/tiny/demo/singer/outputs/two.flac").unlink()
     run()
@@ -161,7 +163,7 @@ def test_audio_that_was_deleted_is_spoken_again(run: Callable[..., Summary], cou
 
 
 def test_a_run_made_otherwise_is_refused_and_left_as_it_is(
-    run: Callable[..., Summary], tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run()
     before = lines(tmp_path / "runs")
@@ -182,7 +184,7 @@ def test_a_run_made_otherwise_is_refused_and_left_as_it_is(
     ],
 )
 def test_a_wrong_request_is_refused_before_anything_is_spoken_or_written(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path, fields: dict[str, Any], message: str
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(BadInput, match=message):
         run(**fields)
@@ -191,14 +193,14 @@ def test_a_wrong_request_is_refused_before_anything_is_spoken_or_written(
     run()
 
 
-def test_two_runs_in_one_folder_are_refused(run: Callable[..., Summary], tmp_path: Path) -> None:
+def test_two_runs_in_one_folder_are_refused(run: Callable[..., RunSummary], tmp_path: Path) -> None:
     refusal = pytest.raises(BadInput, match=r"another podeval run is writing to .*singer; wait for it or take another")
     with only_one(tmp_path / "runs/tiny/demo/singer"), refusal:
         run()
     run()
 
 
-def test_the_board_waits_for_another_that_is_being_built(run: Callable[..., Summary], tmp_path: Path) -> None:
+def test_the_board_waits_for_another_that_is_being_built(run: Callable[..., RunSummary], tmp_path: Path) -> None:
     run()
     holder = multiprocessing.get_context("fork").Process(target=_hold, args=(tmp_path / "runs",))
     holder.start()
@@ -218,7 +220,7 @@ def _hold(folder: Path) -> None:
 
 
 def test_a_system_that_fails_on_an_item_is_unscored_there_by_its_own_fault(
-    run: Callable[..., Summary], counted: Counted, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], counted: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TINY_FAIL", "Number two")
     for row in run().metrics:
@@ -230,7 +232,7 @@ def test_a_system_that_fails_on_an_item_is_unscored_there_by_its_own_fault(
 
 
 def test_a_system_that_is_not_installed_leaves_no_run_behind_and_is_not_needed_once_it_has_spoken(
-    run: Callable[..., Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setenv("TINY_ABSENT", "install the singer")
@@ -243,7 +245,7 @@ def test_a_system_that_is_not_installed_leaves_no_run_behind_and_is_not_needed_o
 
 
 def test_what_failed_by_our_fault_is_tried_again_and_written_once(
-    run: Callable[..., Summary], tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], tiny: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(self: Any, block: Any) -> Any:
         raise RuntimeError("no luck")
@@ -263,7 +265,7 @@ def test_what_failed_by_our_fault_is_tried_again_and_written_once(
 
 
 def test_a_full_disk_loses_nothing_that_was_finished(
-    run: Callable[..., Summary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., RunSummary], counted: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sync, writes = os.fsync, itertools.count(1)
 

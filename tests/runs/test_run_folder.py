@@ -9,10 +9,10 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Score, Timeline, Unscored
-from podeval.runs.run_folder import Output, OutputTurn, Plan, RunFolder, run_folders
+from podeval.runs.run_folder import Output, OutputTurn, RunFolder, RunPlan, run_folders
 
 PROTOCOL = Protocol("loudness", "1.0", {}, ("recording",), {})
-PLAN = Plan(
+PLAN = RunPlan(
     benchmark="b",
     split="s",
     dataset="d",

@@ -15,7 +15,7 @@ import pytest
 
 from podeval.audio.decode import decode
 from podeval.audio.formats.duration import container_and_seconds
-from podeval.datasets.http import Refused, Web
+from podeval.datasets.http import AddressRefused, Web
 from podeval.errors import BadAudio, BadInput
 from podeval.judges.injection import NOTE, signs
 from podeval.judges.prompt import harmless
@@ -90,7 +90,7 @@ def test_a_matroska_file_that_says_it_is_larger_than_any_is_cut_off(head: bytes,
 
 @pytest.mark.parametrize("url", ["http://①②⑦.⓪.⓪.①/", "http://0x7f.1/", "http://2130706433/", "http://１２７.0.0.1/"])
 def test_other_ways_of_writing_this_machine_are_refused(url: str, tmp_path: Path) -> None:
-    with pytest.raises(Refused, match="private network"):
+    with pytest.raises(AddressRefused, match="private network"):
         Web(pause=0, tries=1).read(url, tmp_path / "a", 100)
 
 

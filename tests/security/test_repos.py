@@ -15,8 +15,8 @@ import pytest
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import RepoFacts
-from podeval.submissions.gate import Gate, Limits, _of_any_repo
-from podeval.submissions.rules import Refused
+from podeval.submissions.gate import Gate, GateLimits, _of_any_repo
+from podeval.submissions.rules import SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Submission
 
@@ -46,7 +46,7 @@ def published(hub_client: Any, making: ModuleType) -> Callable[[dict[str, bytes]
 
 def rules(document: Submission) -> set[str]:
     """The rules that are not kept."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SubmissionRefused) as caught:
         Gate().check(document)
     return {refusal.rule for refusal in caught.value.refusals}
 
@@ -63,7 +63,7 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
     bomb = "[" + ", ".join(["&a0 [x, x]", *(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]) + "]"
     card = yaml.safe_load(f"license: other\nlicense_name: {bomb}")
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=card, card_text="x" * 300)
-    refusals = list(_of_any_repo(found, "Apache-2.0", Limits()))
+    refusals = list(_of_any_repo(found, "Apache-2.0", GateLimits()))
     del found, card  # else a failure would write them out
     assert [refusal.message for refusal in refusals] == [
         "the card of a/b says other, system.licence says Apache-2.0; make them the same"
@@ -121,13 +121,15 @@ def test_a_header_that_speaks_of_what_cannot_be_is_unreadable(
 
 def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
     from podeval.submissions import supplied_outputs
-    from podeval.submissions.benchmark_entries import Entry
+    from podeval.submissions.benchmark_entries import RunEntry
 
     def read(name: str) -> bytes:
         raise AssertionError(f"{name} was fetched")
 
-    entry = Entry("real_pod", "demo", "voice")
-    found = list(supplied_outputs.refusals({supplied_outputs.MANIFEST: 10**9}, [entry], Limits(), data=None, read=read))
+    entry = RunEntry("real_pod", "demo", "voice")
+    found = list(
+        supplied_outputs.refusals({supplied_outputs.MANIFEST: 10**9}, [entry], GateLimits(), data=None, read=read)
+    )
     assert "larger than 16 MiB" in found[0].message
 
 

@@ -18,9 +18,9 @@ from podeval.arena import Arena
 from podeval.arena.manifest import (
     ItemEntry,
     Manifest,
+    ManifestTurn,
     OutputEntry,
     SystemEntry,
-    Turn,
     add,
 )
 from podeval.store.database import Database
@@ -64,7 +64,7 @@ def fill(database: Path, folder: Path, *, items: int = len(LINES)) -> None:
                 dimension=dimension,
                 title=f"Greeting {number} {HOSTILE}",
                 instructions=f"Which is the better answer? {HOSTILE}",
-                turns=[Turn(text=f"{LINES[number]} {HOSTILE}", audio=str(prompt))],
+                turns=[ManifestTurn(text=f"{LINES[number]} {HOSTILE}", audio=str(prompt))],
                 language="en",
             )
         )

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 from fastapi.testclient import TestClient
 from podeval.moderation import Moderation
 
-from podeval.store.tables import ListeningSession, System
+from podeval.store.tables import ArenaSystem, ListeningSession
 from podeval.submissions.queue import Queue
 
 pytestmark = [pytest.mark.space, pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)]
@@ -38,7 +38,7 @@ People = Callable[..., TestClient]
 def small(small_arena: Callable[..., Any]) -> Any:
     made = small_arena()
     with made.database.writing() as session:
-        session.get_one(System, "s0").title = f"Voice {HOSTILE}"
+        session.get_one(ArenaSystem, "s0").title = f"Voice {HOSTILE}"
     return made
 
 

@@ -17,7 +17,7 @@ import pytest
 from accessibility import picture, violations
 from arena_fixture import HOSTILE, SYSTEMS, Site, fill, fill_long, quick, site_without_board
 
-from podeval.arena import Arena, Settings
+from podeval.arena import Arena, ArenaSettings
 from podeval.store.database import Database
 
 pytestmark = [pytest.mark.browser, pytest.mark.space]
@@ -42,7 +42,7 @@ class Voter:
 
     def __init__(self, chromium: Any, width: int, scheme: str, **more: Any) -> None:
         self.context = chromium.new_context(viewport={"width": width, "height": 780}, color_scheme=scheme, **more)
-        self.context.add_init_script(quick(Settings().fastest_playback))
+        self.context.add_init_script(quick(ArenaSettings().fastest_playback))
         self.wrong: list[str] = []
         self.sent: list[dict[str, Any]] = []
         self.page = self.tab()
@@ -315,7 +315,7 @@ def test_killed_in_the_middle_of_voting_and_started_again_nothing_is_lost_and_no
     before = votes(site)
     battles = [_post(f"{site.address}/arena/battles", {}) for _ in range(4)]
     heard = sum(battles[0][side]["seconds"] for side in "ab")
-    time.sleep(heard / Settings().fastest_playback)
+    time.sleep(heard / ArenaSettings().fastest_playback)
     ballots = [
         {
             "id": f"kill-{number}-{battle['token'][:16]}",
@@ -375,7 +375,7 @@ def small(tmp_path: Path) -> Iterator[Callable[..., str]]:
     with Database(tmp_path / "podeval.db") as database, Database(tmp_path / "empty.db") as nothing:
 
         def serve(mode: str = "local", closed: str | None = None, empty: bool = False, **settings: Any) -> str:
-            arena = Arena(nothing if empty else database, Settings(**settings))
+            arena = Arena(nothing if empty else database, ArenaSettings(**settings))
             app = site_without_board(tmp_path, arena, mode, closed)
             listening = socket.socket()
             listening.bind(("127.0.0.1", 0))

@@ -22,11 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 from arena_fixture import HOSTILE, SYSTEMS, fill, site_without_board
 from fastapi.testclient import TestClient
 
-from podeval.arena import Arena, Settings
+from podeval.arena import Arena, ArenaSettings
 from podeval.arena.voter_stats import Personals
 from podeval.audio import loudness
 from podeval.store.database import Database
-from podeval.store.tables import Battle, Output
+from podeval.store.tables import ArenaOutput, Battle
 
 pytestmark = pytest.mark.space
 
@@ -55,7 +55,7 @@ Client = Callable[..., TestClient]
 def as_person(database: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Client:
     """A client signed in under a name; the same site for all."""
     monkeypatch.setenv("PODEVAL_CACHE", str(tmp_path / "cache"))
-    arena = Arena(database, Settings(excerpt_seconds=0.4, fastest_playback=1000.0))
+    arena = Arena(database, ArenaSettings(excerpt_seconds=0.4, fastest_playback=1000.0))
     app = site_without_board(tmp_path, arena)
 
     def client(name: str = "", **headers: str) -> TestClient:
@@ -172,7 +172,7 @@ def test_both_sides_are_equally_loud_and_neither_clips(as_person: Client) -> Non
 
 
 def test_an_arena_of_loudness_plays_all_as_it_was_made(database: Database, tmp_path: Path) -> None:
-    arena = Arena(database, Settings(loudness=None))
+    arena = Arena(database, ArenaSettings(loudness=None))
     client = TestClient(site_without_board(tmp_path, arena), headers={"x-podeval": "1", "x-person": "hf:ann"})
     peaks = set()
     for _ in range(4):
@@ -227,7 +227,7 @@ def test_a_recording_that_is_gone_is_refused_without_its_name(as_person: Client,
     client = as_person("hf:ann")
     battle = battle_of(client)
     with database.writing() as session:
-        for output in session.query(Output):
+        for output in session.query(ArenaOutput):
             output.audio, output.sha256 = f"/gone/made-by-{output.system}.wav", ""
     for path in ("", "/peaks"):
         answer = client.get(f"/audio/{battle['a']['whole']}{path}")
@@ -312,7 +312,7 @@ def test_agreement_is_with_what_most_others_prefer(as_person: Client) -> None:
             battle = battle_of(client)
             with arena.database.reading() as session:
                 row = session.get_one(Battle, battle["token"].partition(".")[0])
-                a, b = (session.get_one(Output, output).system for output in (row.output_a, row.output_b))
+                a, b = (session.get_one(ArenaOutput, output).system for output in (row.output_a, row.output_b))
             outcome = "skip" if "anchor-one" not in (a, b) else "a" if (a == "anchor-one") == likes else "b"
             assert client.post("/arena/votes", json=ballot(battle, outcome)).status_code == 200
     mine = as_person("hf:ann").get("/arena/me").json()

@@ -19,7 +19,7 @@ from fixture_runs import write_runs
 from listening_fixture import fill as fill_listening
 from sqlalchemy import func, select
 
-from podeval.arena import Settings
+from podeval.arena import ArenaSettings
 from podeval.store.database import Database
 from podeval.store.tables import ListeningRating, Vote
 from podeval.submissions.queue import Queue
@@ -131,7 +131,9 @@ class Board:
         def open_services(*given: Any, **named: Any) -> Any:
             import services
 
-            monkeypatch.setattr(services, "Settings", lambda: Settings(excerpt_seconds=0.4, fastest_playback=1000.0))
+            monkeypatch.setattr(
+                services, "ArenaSettings", lambda: ArenaSettings(excerpt_seconds=0.4, fastest_playback=1000.0)
+            )
             opened.append(services.open_services(*given, **named))
             return opened[0]
 

@@ -21,7 +21,7 @@ from podeval.leaderboard.human_scores import Agreement
 from podeval.leaderboard.judge_audit import audit
 from podeval.leaderboard.judge_audit_page import plain
 from podeval.metrics import dialogue_prompt
-from podeval.metrics.judge_answers import Given, JudgeAnswers, leaves
+from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, leaves
 from podeval.stats.agreement import Estimate
 
 pytestmark = pytest.mark.space
@@ -29,12 +29,12 @@ pytestmark = pytest.mark.space
 HOSTILE = "<img src=x onerror=window.hacked=1>{{7*7}}"
 
 
-def compared(first: str, second: str, overall: int) -> Given:
+def compared(first: str, second: str, overall: int) -> JudgeReply:
     value = dialogue_prompt.Comparison(
         analysis="x", coherence=0, engagingness=0, diversity=0, informativeness=0, speaker_difference=0, overall=overall
     )
     inputs = {"first": (first, float(len(first))), "second": (second, float(len(second)))}
-    return Given("dialogue_compare@1.0#x", inputs, 0, value, dict(leaves(value)))
+    return JudgeReply("dialogue_compare@1.0#x", inputs, 0, value, dict(leaves(value)))
 
 
 def document(prefers_first: bool) -> dict[str, Any]:

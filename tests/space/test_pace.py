@@ -1,12 +1,12 @@
 """Rates of requests, by a clock of the test's own."""
 
 from limits import parse
-from rate_limit import Pace
+from rate_limit import RateLimit
 
 
 def test_so_many_are_let_through_and_then_one_as_each_leaves_the_window() -> None:
     now = [100.0]
-    pace, rate = Pace(lambda: now[0]), parse("3/minute")
+    pace, rate = RateLimit(lambda: now[0]), parse("3/minute")
     for second in (0, 10, 20):
         now[0] = 100.0 + second
         assert pace.wait(rate, "/arena", "alice") == 0
@@ -22,7 +22,7 @@ def test_so_many_are_let_through_and_then_one_as_each_leaves_the_window() -> Non
 
 def test_who_is_gone_is_forgotten() -> None:
     now = [0.0]
-    pace = Pace(lambda: now[0])
+    pace = RateLimit(lambda: now[0])
     for number in range(1000):
         pace.wait(parse("5/minute"), number)
     pace.wait(parse("5/hour"), "slow")

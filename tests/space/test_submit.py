@@ -28,10 +28,10 @@ from podeval import benchmarks
 from podeval.leaderboard.build import build
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.metrics import catalogue
-from podeval.runs.run_folder import Plan, RunFolder
+from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.database import Database
 from podeval.submissions import sandbox
-from podeval.submissions.generation import Making
+from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.public_view import said
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
@@ -161,7 +161,7 @@ def test_a_submission_is_refused_corrected_worked_off_and_on_the_board(
     id_, address = done.json()["id"], done.json()["address"]
     assert "number 1" in alice.get("/queue").text
 
-    making = Making(trusted=sandbox.missing() is not None)
+    making = GenerationSettings(trusted=sandbox.missing() is not None)
     Worker(Queue(database), tmp_path / "work", tmp_path / "board", build, making).once()
     told = alice.get(f"/api/v1/submissions/{id_}").json()
     assert told["state"] == "published", told["reason"]
@@ -251,7 +251,7 @@ def test_nobody_submits_as_this_installation_or_in_place_of_what_it_measured(
 ) -> None:
     document = model(hub_client)
     assert sent(as_person("Operator"), document).status_code == 403
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod",
         split="demo",
         dataset="",

@@ -114,7 +114,9 @@ def test_a_strangers_file_is_decoded_in_a_process_of_its_own_within_bounds(
     assert soundfile.info(copy).frames == 6 * 48_000
     assert tone.exists()
     shutil.rmtree(copy.parent)
-    monkeypatch.setattr(recording, "LIMITS", sandbox.Limits(wall_seconds=20, memory_bytes=64 * 2**20, processes=64))
+    monkeypatch.setattr(
+        recording, "LIMITS", sandbox.SandboxLimits(wall_seconds=20, memory_bytes=64 * 2**20, processes=64)
+    )
     with pytest.raises(BadInput, match=r"tone\.wav cannot be decoded here \(.*\); export it again"):
         recording.decoded_apart(tone)
     assert not list(tmp_path.glob("podeval-try-*")), "nothing of it stays"

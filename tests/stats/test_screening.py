@@ -11,7 +11,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.leaderboard import papers
 from podeval.stats.mushra_scores import Mark, correlations, reliability, standings
-from podeval.stats.questionnaire_scores import Answer, Clip, scores, screen_answers
+from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
 
 TABLES = Path(papers.__file__).parent / "paper_tables"
@@ -107,13 +107,18 @@ def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> N
         standings([*marks, marks[0]])
 
 
-def answers(rater: str, *, speakers: int = 2, music: int = 3, reason: str = "it sounds {} to me") -> list[Answer]:
+def answers(
+    rater: str, *, speakers: int = 2, music: int = 3, reason: str = "it sounds {} to me"
+) -> list[QuestionnaireAnswer]:
     marks = {"speakers": speakers, "quality": 4, "expression": 5, "delivery": 3, "music": music, "engagement": 4}
-    return [Answer(rater, "Arts", "x", question, mark, reason.format(question)) for question, mark in marks.items()]
+    return [
+        QuestionnaireAnswer(rater, "Arts", "x", question, mark, reason.format(question))
+        for question, mark in marks.items()
+    ]
 
 
 def test_questionnaires_are_screened_by_what_is_known_and_by_their_reasons() -> None:
-    clips = {("Arts", "x"): Clip(speakers=2, music=False)}
+    clips = {("Arts", "x"): ClipFacts(speakers=2, music=False)}
     told = screen_answers(
         [
             *answers("good"),
@@ -131,7 +136,7 @@ def test_questionnaires_are_screened_by_what_is_known_and_by_their_reasons() -> 
 
 def test_the_score_is_the_mean_of_marks_and_of_what_the_reasons_say() -> None:
     """Q of 4 and 4, J of 3: 3.5. Neutral about music that is not there is no mark."""
-    clips = {("Arts", "x"): Clip(music=False)}
+    clips = {("Arts", "x"): ClipFacts(music=False)}
     found = scores([*answers("a"), *answers("b")], clips, {("x", "quality"): 3.0})["x"]
     assert found["quality"].q.mean == 4
     assert found["quality"].mean == 3.5

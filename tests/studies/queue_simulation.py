@@ -36,7 +36,7 @@ from podeval.store.database import Database
 from podeval.store.submission_tables import Lease
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import Refused
+from podeval.submissions.rules import SubmissionRefused
 
 HOUR = 3600.0
 START = datetime(2026, 3, 2, tzinfo=UTC)
@@ -184,7 +184,7 @@ class Simulation:
         document = {"system": {"id": f"system_{number}"}, "source": source, "benchmarks": [{"name": "lfs_bench"}]}
         try:
             row = self._queue.receive(document, owner=work.owner, priority=10 * work.urgent)
-        except Refused:
+        except SubmissionRefused:
             work.refusals += 1
             self._at(self.now + 6 * HOUR, lambda: self._submit(work))
             return

@@ -142,7 +142,7 @@ def drive(items: int, seconds: float) -> None:
     def once(place: str, executor: Any = None) -> Any:
         fields = {"executor": executor, "speaking": Voicing(executor)} if executor else {}
         (folder / "marks").mkdir(exist_ok=True)
-        request = run.Request(benchmark, "demo", "voice", folder / place, **fields)
+        request = run.RunRequest(benchmark, "demo", "voice", folder / place, **fields)
         singer = ray_tests.singer_of(tiny, Path("/tmp"), seconds if executor else 0.0)
         return run.run_system(singer, "The Singer", request)
 

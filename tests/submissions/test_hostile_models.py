@@ -19,10 +19,10 @@ from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
-from podeval.submissions.sandbox import Limits
+from podeval.submissions.sandbox import SandboxLimits
 
 pytestmark = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
-SMALL = Limits(wall_seconds=8, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200)
+SMALL = SandboxLimits(wall_seconds=8, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20, output_files=200)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ with wave.open(str(out / 'long.wav'), 'wb') as file:
 finish(out, item=item, audio='long.wav')
 """
     began = time.monotonic()
-    limits = Limits(wall_seconds=40, memory_bytes=500 * 2**20, processes=32, output_bytes=400 * 2**20)
+    limits = SandboxLimits(wall_seconds=40, memory_bytes=500 * 2**20, processes=32, output_bytes=400 * 2**20)
     row, outputs = run({"item_1": bomb, "item_2": long}, limits=limits)
     assert row.state == "published", row.reason
     told = failed(outputs)
@@ -158,7 +158,7 @@ finish(out, item=item, audio='long.wav')
     ids=["hangs", "fills the disk", "forks", "crashes", "opens a socket", "writes outside"],
 )
 def test_what_a_model_dies_of_counts_against_the_item_it_was_on(run: Any, attack: str, told: str) -> None:
-    limits = Limits(wall_seconds=3, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20)
+    limits = SandboxLimits(wall_seconds=3, memory_bytes=500 * 2**20, processes=32, output_bytes=30 * 2**20)
     row, outputs = run({"item_4": attack}, limits=limits)
     assert row.state == "published", row.reason
     reasons = failed(outputs)

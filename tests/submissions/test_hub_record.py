@@ -11,7 +11,7 @@ import pytest
 from podeval.hub.commits import AppendOnly
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
-from podeval.submissions.hub_record import Mirror
+from podeval.submissions.hub_record import HubRecord
 from podeval.submissions.queue import Queue
 
 
@@ -28,9 +28,9 @@ def server(tmp_path: Path, empty_store: Path, repos: Any) -> Iterator[Any]:
     """Makers of servers: each with a database of its own."""
     opened: list[Database] = []
 
-    def make(name: str) -> Mirror:
+    def make(name: str) -> HubRecord:
         opened.append(Database(Path(shutil.copy(empty_store, tmp_path / f"{name}.db"))))
-        return Mirror(Queue(opened[-1]), *repos)
+        return HubRecord(Queue(opened[-1]), *repos)
 
     yield make
     for database in opened:

@@ -23,13 +23,13 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.store.files import DiskFull, writing
 from podeval.submissions import machine_faults, public_view, sandbox
-from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
-from podeval.submissions.generation import Making, generate_command
+from podeval.submissions.generation import GenerationSettings, generate_command
 from podeval.submissions.queue import OURS, WAITS, Queue, waits_for_operator
 from podeval.submissions.quotas import Policy
-from podeval.submissions.sandbox import Ended, NoIsolation
-from podeval.submissions.service import Desk
+from podeval.submissions.sandbox import ExitInfo, NoIsolation
+from podeval.submissions.service import SubmissionService
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
@@ -163,7 +163,7 @@ def test_a_work_folder_that_cannot_be_made_waits_for_the_operator(
 
 def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType, queue: Queue, work: Any) -> None:
     row = tiny.enqueue(queue, "singer")
-    making = Making(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)
+    making = GenerationSettings(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)
     told = [work(making=making)[1] for _ in range(3)]
     reason = f"{OURS}: the program that runs models did not get to the model: there is no job file …/gone.json"
     states = [(step.after, step.reason) for step in queue.history(row.id)][3:]
@@ -219,7 +219,7 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
 def test_a_box_that_does_not_open_any_more_is_the_machines(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, no_box: None
 ) -> None:
-    ended = Ended(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
+    ended = ExitInfo(1, None, "bwrap: No permissions to create new namespace\n", 0.1)
     with pytest.raises(machine_faults.MachineFault, match="boxes do not open any more: bwrap not found"):
         machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(sandbox, "missing", lambda: None)
@@ -231,7 +231,7 @@ def test_a_disk_that_the_model_itself_filled_is_its_own_fault(monkeypatch: pytes
     monkeypatch.setattr(
         "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 2**20)
     )
-    ended = Ended(1, "it left too little of the disk free", "", 0.1)
+    ended = ExitInfo(1, "it left too little of the disk free", "", 0.1)
     with pytest.raises(machine_faults.MachineFault):
         machine_faults.require_no_fault(ended, tmp_path, 0)
     monkeypatch.setattr(machine_faults, "disk_use", lambda folder: machine_faults.LEAST_FREE)
@@ -267,7 +267,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
 def test_weights_that_are_not_installed_wait_for_the_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     from podeval.models.card import ModelCard
 
-    entry = Entry("real_pod", "topics", "voice")
+    entry = RunEntry("real_pod", "topics", "voice")
     monkeypatch.setattr(ModelCard, "missing", lambda self: f"the weights of {self.title} are not installed; run `X`")
     with pytest.raises(machine_faults.MachineFault, match=r"nothing can be measured here: the weights of .* run `X`"):
         machine_faults.require_weights(entry, "embedded")
@@ -280,10 +280,10 @@ def test_a_dataset_that_is_not_built_here_waits_for_the_operator(
 ) -> None:
     row = tiny.enqueue(queue, "singer")
 
-    def not_here(self: Entry, data: Path | None = None) -> None:
+    def not_here(self: RunEntry, data: Path | None = None) -> None:
         raise BadInput("run `podeval data build ten`, then name its folder with --data")
 
-    monkeypatch.setattr(Entry, "items", not_here)
+    monkeypatch.setattr(RunEntry, "items", not_here)
     work()
     assert queue.get(row.id).reason == f"{WAITS}: run `podeval data build ten`, then name its folder with --data"
 
@@ -346,7 +346,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     from podeval.submissions.fetch_model import fetch
 
     document = outputs_of(tiny, tmp_path / "mine")
-    row = Desk(queue, Gate()).submit(document, place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(document, place=tmp_path / "mine")
     (tmp_path / "mine").rename(tmp_path / "moved")
     worker = tiny.worker(queue, tmp_path)
     worker.fetch = fetch
@@ -361,7 +361,7 @@ def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")
-    row = Desk(queue, Gate()).submit(outputs_of(tiny, tmp_path / "mine"), place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(outputs_of(tiny, tmp_path / "mine"), place=tmp_path / "mine")
     monkeypatch.chdir(tmp_path)
     worker = tiny.worker(queue, Path())
     worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.missing() is not None)

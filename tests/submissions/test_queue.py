@@ -13,9 +13,9 @@ from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
-from podeval.submissions.queue_order import Waiting, estimate, in_order
+from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
 from podeval.submissions.quotas import OPEN, Policy
-from podeval.submissions.rules import Refused
+from podeval.submissions.rules import SubmissionRefused
 
 
 class Clock:
@@ -174,16 +174,16 @@ def test_a_change_from_a_state_that_it_left_is_refused(queue: Queue, queued: Any
 def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, queued: Any) -> None:
     first = queued("one")
     for owner in ("alice", "bob"):
-        with pytest.raises(Refused, match=f"duplicate: the same is queued already as {first.id}") as caught:
+        with pytest.raises(SubmissionRefused, match=f"duplicate: the same is queued already as {first.id}") as caught:
             queue.receive(document("one"), owner=owner)
         assert caught.value.rule == "duplicate"
-    with pytest.raises(Refused, match=r"the system id one is alice's; choose another system\.id"):
+    with pytest.raises(SubmissionRefused, match=r"the system id one is alice's; choose another system\.id"):
         queue.receive(document("one", "b" * 40), owner="bob")
-    with pytest.raises(Refused, match=f"{first.id} of the same system is queued; cancel it or wait"):
+    with pytest.raises(SubmissionRefused, match=f"{first.id} of the same system is queued; cancel it or wait"):
         queue.receive(document("one", "b" * 40), owner="alice")
     queue.cancel(first.id, "alice")
     queue.receive(document("one", "b" * 40), owner="alice")
-    with pytest.raises(Refused, match="of the same system is received"):
+    with pytest.raises(SubmissionRefused, match="of the same system is received"):
         queue.retry(first.id, "alice")
 
 
@@ -193,7 +193,7 @@ def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
     def submit() -> None:
         try:
             found.append(queue.receive(document("one"), owner="alice"))
-        except Refused as refused:
+        except SubmissionRefused as refused:
             found.append(refused)
 
     threads = [threading.Thread(target=submit) for _ in range(4)]
@@ -202,7 +202,7 @@ def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
     for thread in threads:
         thread.join()
     assert len(queue.all()) == 1
-    assert sum(isinstance(each, Refused) for each in found) == 3
+    assert sum(isinstance(each, SubmissionRefused) for each in found) == 3
 
 
 def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
@@ -210,18 +210,18 @@ def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
         queue = Queue(database, Policy(open_per_owner=2, day_per_owner=3, most_waiting=4), clock=clock)
         first = queue.receive(document("one"), owner="alice")
         queue.receive(document("two"), owner="alice")
-        with pytest.raises(Refused, match="quota: alice has 2 submissions under way"):
+        with pytest.raises(SubmissionRefused, match="quota: alice has 2 submissions under way"):
             queue.receive(document("three"), owner="alice")
         queue.cancel(first.id, "alice")
         queue.receive(document("three"), owner="alice")
         queue.cancel(queue.all()[0].id, "alice")
-        with pytest.raises(Refused, match="alice submitted 3 times in 24 hours"):
+        with pytest.raises(SubmissionRefused, match="alice submitted 3 times in 24 hours"):
             queue.receive(document("four"), owner="alice")
         clock.wait(25 * 3600)
         queue.receive(document("four"), owner="alice")
         for system in ("five", "six"):
             queue.receive(document(system), owner="bob")
-        with pytest.raises(Refused, match="4 submissions are waiting"):
+        with pytest.raises(SubmissionRefused, match="4 submissions are waiting"):
             queue.receive(document("seven"), owner="carol")
 
 
@@ -281,15 +281,15 @@ def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
 
 
 def test_one_owners_hundred_do_not_keep_another_waiting() -> None:
-    crowd = [Waiting(f"a{n}", "alice", 0, n) for n in range(100)]
-    order = [each.id for each in in_order([*crowd, Waiting("b", "bob", 0, 200)], {})]
+    crowd = [QueuedSubmission(f"a{n}", "alice", 0, n) for n in range(100)]
+    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
     assert order[:3] == ["a0", "b", "a1"]
-    order = [each.id for each in in_order([*crowd, Waiting("b", "bob", 0, 200)], {"bob": 1})]
+    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
     assert order[:3] == ["a0", "a1", "b"]
 
 
 def test_priority_comes_before_everything() -> None:
-    order = in_order([Waiting("a", "alice", 0, 1), Waiting("b", "bob", 5, 2)], {"bob": 3})
+    order = in_order([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
     assert [each.id for each in order] == ["b", "a"]
 
 

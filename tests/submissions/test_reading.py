@@ -15,8 +15,8 @@ from podeval.submissions import BadDocument, load, load_all, parse
 from podeval.systems.submission import (
     BLOCKS,
     PATTERNS_IN_WORDS,
+    DocumentPart,
     Model,
-    Part,
     Reported,
     Submission,
     json_schema,
@@ -296,14 +296,14 @@ def test_whatever_is_typed_into_a_document_it_is_read_or_refused(typed: str, at:
 
 
 def test_every_block_and_pattern_of_the_document_has_words_for_its_errors() -> None:
-    def blocks(part: type[Part]) -> set[type[Part]]:
+    def blocks(part: type[DocumentPart]) -> set[type[DocumentPart]]:
         found = {part}
         for field in part.model_fields.values():
             stack = [field.annotation]
             while stack:
                 kind = stack.pop()
                 stack += get_args(kind)
-                if isinstance(kind, type) and issubclass(kind, Part) and kind not in found:
+                if isinstance(kind, type) and issubclass(kind, DocumentPart) and kind not in found:
                     found |= blocks(kind)
         return found
 

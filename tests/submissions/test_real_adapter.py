@@ -13,10 +13,10 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.gate import Gate
-from podeval.submissions.generation import Making
+from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
-from podeval.submissions.sandbox import Limits
-from podeval.submissions.service import Desk, Submitter
+from podeval.submissions.sandbox import SandboxLimits
+from podeval.submissions.service import SubmissionService, Submitter
 from podeval.submissions.worker import Worker
 from podeval.systems.submission import Submission
 
@@ -46,11 +46,11 @@ def test_a_submitted_model_repo_becomes_a_row_of_the_board(
     plain = tiny.document("tiny_vits")
     plain["source"] = {"kind": "model", "repo": "alice/vits", "revision": commit, "task": "text-to-speech"}
 
-    row = Desk(queue, Gate()).submit(Submission.model_validate(plain), Submitter("alice"))
+    row = SubmissionService(queue, Gate()).submit(Submission.model_validate(plain), Submitter("alice"))
     assert (row.state, row.owner_proven) == ("queued", True)
     assert row.pinned["parameters"] > 0
-    limits = Limits(wall_seconds=200, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
-    making = Making(limits=limits, threads=1, trusted=sandbox.missing() is not None)
+    limits = SandboxLimits(wall_seconds=200, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
+    making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.missing() is not None)
     Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, making).once()
 
     found = queue.get(row.id)

@@ -23,14 +23,14 @@ from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.store.tables import Item, Output, System
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem
 from podeval.submissions import sandbox
-from podeval.submissions.gate import Gate, Pinned
-from podeval.submissions.generation import Making
+from podeval.submissions.gate import Gate, PinnedSource
+from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
-from podeval.submissions.rules import Refused
-from podeval.submissions.service import Desk, Submitter, hub_submitter, withdraw
+from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.service import SubmissionService, Submitter, hub_submitter, withdraw
 from podeval.submissions.worker import Worker
 from podeval.systems.submission import Submission
 from podeval.systems.submission_reading import load
@@ -45,7 +45,7 @@ def queue(store: Path) -> Iterator[Queue]:
 
 
 def test_what_passes_is_queued_and_whose_model_it_is_is_kept(submitted: Any, queue: Queue) -> None:
-    row = Desk(queue, Gate()).submit(submitted(), ALICE)
+    row = SubmissionService(queue, Gate()).submit(submitted(), ALICE)
     assert (row.state, row.owner, row.owner_proven) == ("queued", "alice", True)
     assert row.pinned["revision"] == row.document["source"]["revision"]
     assert [step.after for step in queue.history(row.id)] == ["received", "checked", "queued"]
@@ -54,12 +54,12 @@ def test_what_passes_is_queued_and_whose_model_it_is_is_kept(submitted: Any, que
 
 
 def test_what_is_refused_is_kept_with_its_rule_and_reason(submitted: Any, queue: Queue) -> None:
-    with pytest.raises(Refused):
-        Desk(queue, Gate()).submit(submitted(changes={"run.py": b"x"}), ALICE)
+    with pytest.raises(SubmissionRefused):
+        SubmissionService(queue, Gate()).submit(submitted(changes={"run.py": b"x"}), ALICE)
     row = queue.all()[0]
     assert (row.state, row.rule) == ("refused", "code")
     assert "remove it, or publish the model without it" in row.reason
-    row = Desk(queue, Gate()).submit(submitted(changes={"x": b"x"}), ALICE)
+    row = SubmissionService(queue, Gate()).submit(submitted(changes={"x": b"x"}), ALICE)
     assert row.state == "queued", "the corrected one is no duplicate"
 
 
@@ -69,7 +69,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
     def down(*_: Any, **__: Any) -> Any:
         raise HubUnavailable("the Hub does not answer as it should; try again later")
 
-    document, desk = submitted(), Desk(queue, Gate())
+    document, desk = submitted(), SubmissionService(queue, Gate())
     with monkeypatch.context() as patch:
         patch.setattr(repo_info, "facts", down)
         row = desk.submit(document, ALICE)
@@ -82,10 +82,10 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
 class Stumbling(Gate):
     """A gate that falls over a submission, as nobody expected."""
 
-    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
         if document.system.id == "tiny_voice":
             raise KeyError("maybe")
-        return Pinned(licence="cc0-1.0")
+        return PinnedSource(licence="cc0-1.0")
 
 
 def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
@@ -100,7 +100,7 @@ def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
     )
     for each in (document, other):
         queue.receive(each.model_dump(mode="json"), owner="alice", quotas=False)
-    assert [row.system for row in Desk(queue, Stumbling()).look_over_all()] == ["other_voice"]
+    assert [row.system for row in SubmissionService(queue, Stumbling()).look_over_all()] == ["other_voice"]
     assert {row.system: row.state for row in queue.all()} == {"tiny_voice": "received", "other_voice": "queued"}
     assert "could not be looked over" in caplog.text
 
@@ -109,16 +109,16 @@ def test_one_that_the_gate_falls_over_keeps_nobody_else_waiting(
 class Overtaken(Gate):
     """A gate whose Hub answers late: a worker looks the same submission over meanwhile."""
 
-    worker: Desk | None = None
+    worker: SubmissionService | None = None
 
-    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
         assert self.worker
         self.worker.look_over_all()
         return super().check(document, place)
 
 
-def overtaken(queue: Queue) -> Desk:
-    return Desk(queue, Overtaken(worker=Desk(queue, Gate())))
+def overtaken(queue: Queue) -> SubmissionService:
+    return SubmissionService(queue, Overtaken(worker=SubmissionService(queue, Gate())))
 
 
 def test_a_submission_that_a_worker_looked_over_meanwhile_is_queued_once(submitted: Any, queue: Queue) -> None:
@@ -129,7 +129,7 @@ def test_a_submission_that_a_worker_looked_over_meanwhile_is_queued_once(submitt
 
 def test_one_that_was_refused_meanwhile_is_refused_by_the_rules_that_are_kept(submitted: Any, queue: Queue) -> None:
     document = submitted(changes={"run.py": b"x", "model.bin": b"x"})
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(SubmissionRefused) as caught:
         overtaken(queue).submit(document, ALICE)
     row = queue.all()[0]
     assert (caught.value.rule, caught.value.reason) == (row.rule, row.reason)
@@ -138,8 +138,10 @@ def test_one_that_was_refused_meanwhile_is_refused_by_the_rules_that_are_kept(su
 
 
 def test_a_closed_board_says_why(submitted: Any, queue: Queue) -> None:
-    with pytest.raises(Refused, match="open: submissions would be lost at the next restart"):
-        Desk(queue, Gate(), closed="submissions would be lost at the next restart").submit(submitted(), ALICE)
+    with pytest.raises(SubmissionRefused, match="open: submissions would be lost at the next restart"):
+        SubmissionService(queue, Gate(), closed="submissions would be lost at the next restart").submit(
+            submitted(), ALICE
+        )
     assert queue.all() == []
 
 
@@ -171,11 +173,11 @@ def outputs(tiny: ModuleType, tmp_path: Path) -> Callable[..., Path]:
 
 
 def submit_file(queue: Queue, file: Path) -> SubmissionRow:
-    return Desk(queue, Gate()).submit(load(file), place=file.parent)
+    return SubmissionService(queue, Gate()).submit(load(file), place=file.parent)
 
 
 def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
-    choices = Making(trusted=sandbox.missing() is not None, **making)
+    choices = GenerationSettings(trusted=sandbox.missing() is not None, **making)
     return Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, choices)
 
 
@@ -209,11 +211,11 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     same = tmp_path / "board/ten/demo/tones/outputs/item_5.flac"
     with queue.database.writing() as session:
         taken_in = {"loudness": None, "seconds": 1.0, "added_at": datetime.now(UTC)}
-        session.add(System(id="tones", title="Tones", added_at=datetime.now(UTC)))
+        session.add(ArenaSystem(id="tones", title="Tones", added_at=datetime.now(UTC)))
         for file, item, sha in ((heard, "i4", "0" * 64), (same, "i5", content_hash(same))):
-            session.add(Item(id=item, dimension="d", added_at=datetime.now(UTC)))
+            session.add(ArenaItem(id=item, dimension="d", added_at=datetime.now(UTC)))
             session.flush()
-            session.add(Output(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))
+            session.add(ArenaOutput(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))
     with wave.open(str(document.parent / "audio/item_0.wav"), "wb") as file:
         file.setparams((1, 2, 16_000, 0, "NONE", ""))
         file.writeframes(struct.pack("<8000h", *([500, -500] * 4000)))
@@ -223,7 +225,7 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().generation["submission"] == second.id
     with queue.database.reading() as session:
-        found = {output.id: output.active for output in session.scalars(select(Output))}
+        found = {output.id: output.active for output in session.scalars(select(ArenaOutput))}
     assert found == {"i4": False, "i5": True}, "the arena plays no other sound in the place of what it took in"
     withdraw(queue, first.id, "operator", tmp_path / "board")
     assert run.path.exists(), "what took its place stays"
@@ -266,5 +268,5 @@ def test_wrong_usage_is_a_sentence(tmp_path: Path) -> None:
 
 def test_the_document_survives_its_way_through_the_database(submitted: Any, queue: Queue) -> None:
     document = submitted()
-    row = Desk(queue, Gate()).submit(document, ALICE)
+    row = SubmissionService(queue, Gate()).submit(document, ALICE)
     assert Submission.model_validate(queue.get(row.id).document) == document

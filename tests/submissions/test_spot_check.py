@@ -18,7 +18,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.runs.spot_check_report import spot_check_of
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.gate import Gate, Pinned
+from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Queue
 from podeval.submissions.spot_check import SpotCheck, compared
 
@@ -32,10 +32,10 @@ def queue(store: Path) -> Iterator[Queue]:
 class Open(Gate):
     """Lets every model through; what it keeps out is tested elsewhere."""
 
-    def check(self, document: Any, place: Path | None = None) -> Pinned:
+    def check(self, document: Any, place: Path | None = None) -> PinnedSource:
         """Nothing is refused."""
         assert document.source.kind == "model"
-        return Pinned(repo=document.source.repo, revision=document.source.revision)
+        return PinnedSource(repo=document.source.repo, revision=document.source.revision)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from podeval.store.database import Database
 from podeval.submissions.fetch_model import fetch
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue
-from podeval.submissions.rules import Refused
-from podeval.submissions.service import Desk
+from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.service import SubmissionService
 from podeval.submissions.takedown import take_down
 from podeval.systems.submission import Submission
 
@@ -25,8 +25,8 @@ def queue(tmp_path: Path) -> Iterator[Queue]:
 
 
 @pytest.fixture
-def desk(queue: Queue) -> Desk:
-    return Desk(queue, Gate())
+def desk(queue: Queue) -> SubmissionService:
+    return SubmissionService(queue, Gate())
 
 
 @pytest.fixture
@@ -53,14 +53,16 @@ def change(folder: Path) -> None:
 
 
 def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
-    desk: Desk, queue: Queue, beside: Path, outputs_document: Any
+    desk: SubmissionService, queue: Queue, beside: Path, outputs_document: Any
 ) -> None:
     document = outputs_document(folder="audio")
     row = desk.submit(document, place=beside)
     assert row.state == "queued"
     end(queue, row.id)
     for attempt in (desk.check, desk.submit):
-        with pytest.raises(Refused, match=f"the same is published already as {row.id}; change what is in the folder"):
+        with pytest.raises(
+            SubmissionRefused, match=f"the same is published already as {row.id}; change what is in the folder"
+        ):
             attempt(document, place=beside)
     change(beside)
     assert desk.check(document, place=beside).content
@@ -68,35 +70,35 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
 
 
 def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
-    desk: Desk, beside: Path, outputs_document: Any
+    desk: SubmissionService, beside: Path, outputs_document: Any
 ) -> None:
     row = desk.submit(outputs_document(folder="audio"), place=beside)
     (beside / "audio").rename(beside / "renamed")
     plain = outputs_document(folder="renamed").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(Refused, match=f"the same is queued already as {row.id}"):
+    with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
         desk.submit(Submission.model_validate(plain), place=beside)
 
 
 def test_a_folder_that_was_taken_down_is_refused_under_another_system(
-    desk: Desk, queue: Queue, beside: Path, tmp_path: Path, outputs_document: Any
+    desk: SubmissionService, queue: Queue, beside: Path, tmp_path: Path, outputs_document: Any
 ) -> None:
     row = desk.submit(outputs_document(folder="audio"), place=beside)
     end(queue, row.id)
     take_down(queue, row.id, "ada", tmp_path / "board", "stolen", datetime.now(UTC))
     plain = outputs_document(folder="audio").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
-    with pytest.raises(Refused, match="took the same down: stolen"):
+    with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
         desk.check(Submission.model_validate(plain), place=beside)
 
 
 def test_a_folder_that_changed_after_it_was_submitted_is_not_measured(
-    desk: Desk, beside: Path, tmp_path: Path, outputs_document: Any
+    desk: SubmissionService, beside: Path, tmp_path: Path, outputs_document: Any
 ) -> None:
     document = outputs_document(folder="audio")
     row = desk.submit(document, place=beside)
     change(beside)
-    with pytest.raises(Refused, match="the folder audio was changed after it was submitted") as refused:
+    with pytest.raises(SubmissionRefused, match="the folder audio was changed after it was submitted") as refused:
         fetch(document, row.pinned, tmp_path / "work", row.place)
     assert refused.value.rule == "pinned"
     assert not (tmp_path / "work/model").exists()

@@ -23,7 +23,7 @@ from podeval.audio.decode import content_hash
 from podeval.cli import main
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly
-from podeval.judges.exchange_records import Exchange, Records
+from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.listening.designs import read_design
@@ -36,10 +36,10 @@ from podeval.store.files import append_line
 from podeval.store.tables import ListeningAnswer, ListeningTest
 from podeval.submissions.cleanup import clear
 from podeval.submissions.content_marks import marks_of, refuse_taken_down, taken_down_marks
-from podeval.submissions.hub_record import Mirror
+from podeval.submissions.hub_record import HubRecord
 from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Queue
-from podeval.submissions.rules import Refused
+from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.takedown import take_down
 
 NOW = datetime.now(UTC)
@@ -77,9 +77,9 @@ def quieter(folder: Path, system: str) -> str:
     return system
 
 
-def exchange(key: str, shown: str) -> Exchange:
+def exchange(key: str, shown: str) -> JudgeExchange:
     answer = ChatAnswer(text=f"I heard: {shown}", refusal=None, finish="stop", form="none", tools=())
-    return Exchange(
+    return JudgeExchange(
         key=key, series=0, attempt=1, prompt="p", judge="j", seed=0, inputs={}, asked="", seconds=0.0, problem=None,
         messages=[{"role": "user", "content": shown}], answer=answer,
     )  # fmt: skip
@@ -146,7 +146,7 @@ def test_no_word_is_left_in_any_file_of_the_board_its_cache_or_its_mirror(
         records.add(exchange("1" * 64, f"A: {TRANSCRIPT}"))
         records.add(exchange("2" * 64, "somebody else's"))
     api = HfApi(token="hf_x")
-    mirror = Mirror(queue, AppendOnly("podeval/requests", api=api), AppendOnly("podeval/results", api=api))
+    mirror = HubRecord(queue, AppendOnly("podeval/requests", api=api), AppendOnly("podeval/results", api=api))
     assert mirror.push_results(board) == 2
     hub = hub_client.repos.repos["datasets", "podeval/results"]
     assert where_it_is(board), "planted"
@@ -186,7 +186,7 @@ def test_a_mirror_killed_before_the_history_went_ends_it_the_next_time(
     id = published(tiny, queue, tmp_path)
     plant(RunFolder(board, "ten", "demo", "singer"))
     api = HfApi(token="hf_x")
-    mirror = Mirror(queue, AppendOnly("podeval/requests", api=api), AppendOnly("podeval/results", api=api))
+    mirror = HubRecord(queue, AppendOnly("podeval/requests", api=api), AppendOnly("podeval/results", api=api))
     mirror.push_results(board)
     take_down(queue, id, "ada", board, "stolen", NOW)
     hub_client.trouble = lambda method, path: 400 if "super-squash" in path else None
@@ -264,7 +264,7 @@ def test_a_takedown_that_is_said_again_keeps_what_is_known(tiny: ModuleType, que
     for _ in range(2):
         take_down(queue, id, "ada", tmp_path / "board", "stolen", NOW)
     assert len(taken_down_marks(queue.database)) == 10
-    with pytest.raises(Refused, match="took the same down"):
+    with pytest.raises(SubmissionRefused, match="took the same down"):
         queue.receive(tiny.document("singer"), owner="bob")
 
 
@@ -421,7 +421,7 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
         again = Queue(database)
         assert (again.get(id).state, again.get(other).state) == ("withdrawn", "published")
         assert len(taken_down_marks(database)) == 10
-        with pytest.raises(Refused, match="took the same down: stolen"):
+        with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
             again.receive(tiny.document("singer"), owner="mallory")
 
 

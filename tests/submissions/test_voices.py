@@ -15,10 +15,10 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.run_folder import RunFolder
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.generation import Boxed, Generation, Making
-from podeval.submissions.sandbox import Limits
+from podeval.submissions.generation import Generation, GenerationSettings, SandboxRunner
+from podeval.submissions.sandbox import SandboxLimits
 
 SCRIPT = [{"speaker": "Ann", "text": "Salt."}, {"speaker": "Ben", "text": "Water."}]
 ITEM = Item.model_validate(
@@ -53,11 +53,11 @@ def test_the_papers_voices_are_given_to_a_model_that_takes_them(tmp_path: Path, 
     model = adapters_tests("tiny_submissions").dia(tmp_path / "dia", steps=24)
     for path in model.rglob("*"):  # as those that are fetched: the sandbox is somebody else
         path.chmod(0o755 if path.is_dir() else 0o644)
-    limits = Limits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
-    making = Making(limits=limits, threads=1, trusted=sandbox.missing() is not None, voices=voices)
-    entry = Entry("lfs_bench", "sample", "voice")
+    limits = SandboxLimits(wall_seconds=300, memory_bytes=8 * 2**30, output_bytes=200 * 2**20)
+    making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.missing() is not None, voices=voices)
+    entry = RunEntry("lfs_bench", "sample", "voice")
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "dia")
-    rounds = Boxed(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)
+    rounds = SandboxRunner(entry, tmp_path / "work", model, "text-to-speech", making, lambda: None)
     assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
     output = folder.output("salt")
     assert output
@@ -81,15 +81,15 @@ finish(out, item=item, audio='salt.wav', details=sizes)
 """
     (tmp_path / "model/behaviour.json").write_text(json.dumps({"items": {"salt": behaviour}}))
     shutil.copyfile(fake, tmp_path / "model" / fake.name)
-    making = Making(
+    making = GenerationSettings(
         command=lambda job: [sys.executable, "-S", "-E", str(tmp_path / "model" / fake.name), str(job)],
-        limits=Limits(wall_seconds=60, memory_bytes=500 * 2**20, output_bytes=200 * 2**20),
+        limits=SandboxLimits(wall_seconds=60, memory_bytes=500 * 2**20, output_bytes=200 * 2**20),
         trusted=sandbox.missing() is not None,
         voices=voices,
     )
     folder = RunFolder(tmp_path / "runs", "lfs_bench", "sample", "fake")
-    entry = Entry("lfs_bench", "sample", "voice")
-    rounds = Boxed(entry, tmp_path / "work", tmp_path / "model", "text-to-speech", making, lambda: None)
+    entry = RunEntry("lfs_bench", "sample", "voice")
+    rounds = SandboxRunner(entry, tmp_path / "work", tmp_path / "model", "text-to-speech", making, lambda: None)
     assert list(Generation(folder, Intake(folder, trusted=making.trusted), rounds).outputs([ITEM])) == [ITEM]
     output = folder.output("salt")
     assert output
@@ -98,11 +98,11 @@ finish(out, item=item, audio='salt.wav', details=sizes)
 
 
 def test_only_recordings_of_the_voices_and_their_words_are_shown_to_a_model(tmp_path: Path, voices: Path) -> None:
-    making = Making(voices=voices)
-    assert making.voices_for(Entry("real_pod", "demo", "voice"), tmp_path / "asked") is None
-    shown = making.voices_for(Entry("lfs_bench", "test", "voice"), tmp_path / "asked")
+    making = GenerationSettings(voices=voices)
+    assert making.voices_for(RunEntry("real_pod", "demo", "voice"), tmp_path / "asked") is None
+    shown = making.voices_for(RunEntry("lfs_bench", "test", "voice"), tmp_path / "asked")
     assert shown == tmp_path / "asked/voices"
     assert sorted(path.name for path in shown.iterdir()) == ["09.txt", "09.wav", "10.txt", "10.wav"]
-    empty = Making(voices=tmp_path / "asked")
+    empty = GenerationSettings(voices=tmp_path / "asked")
     with pytest.raises(BadInput, match=r"holds no reference voice; name them 01.wav to 25.wav"):
-        empty.voices_for(Entry("lfs_bench", "test", "voice"), tmp_path / "again")
+        empty.voices_for(RunEntry("lfs_bench", "test", "voice"), tmp_path / "again")

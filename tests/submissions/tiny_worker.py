@@ -24,7 +24,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionRow
-from podeval.submissions.generation import Making
+from podeval.submissions.generation import GenerationSettings
 from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.worker import Worker
@@ -151,7 +151,7 @@ def worker(queue: Queue, folder: Path, *, trusted: bool = True, **choices: Any) 
         model = json.loads(job.read_text())["model_folder"]
         return [sys.executable, *flags, f"{model}/{FAKE.name}", str(job)]
 
-    making = Making(command=command, trusted=trusted, **choices.pop("making", {}))
+    making = GenerationSettings(command=command, trusted=trusted, **choices.pop("making", {}))
     return Worker(
         queue,
         folder / "work",

@@ -22,14 +22,13 @@ from podeval.metrics.score import Score
 from podeval.operations import backup as backups
 from podeval.operations import backup_database
 from podeval.operations.restore import restore
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.files import DiskFull
-from podeval.store.tables import Item, Table, Vote
-from podeval.store.tables import Output as ArenaOutput
+from podeval.store.tables import ArenaItem, ArenaOutput, TableBase, Vote
 
 Make = Callable[..., Any]
-PLAN = Plan(
+PLAN = RunPlan(
     benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system="echo", system_title="Echo",
     system_kind="model", generation={}, seed=0,
 )  # fmt: skip
@@ -54,7 +53,7 @@ def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
     with Database(place) as database, database.engine.connect() as there:
         return {
             table.name: [tuple(row) for row in there.execute(select(table).order_by(*table.primary_key))]
-            for table in Table.metadata.sorted_tables
+            for table in TableBase.metadata.sorted_tables
         }
 
 
@@ -220,7 +219,7 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
     with small.database.writing() as session:
         for output, path in zip(session.scalars(select(ArenaOutput)), (inside, outside), strict=True):
             output.audio = str(path)
-        session.get_one(Item, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
+        session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
     made = backups.back_up(tmp_path / "backup", database_place, runs)
     assert made.absent == [str(tmp_path / "gone.wav")]
     shutil.rmtree(outside.parent)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from podeval.arena import Refused
+from podeval.arena import ArenaRefused
 from podeval.store.database import Database
 from podeval.store.tables import Vote
 from podeval.submissions.queue import LeaseLost, Queue
@@ -65,7 +65,7 @@ def test_a_battle_that_was_open_when_the_clock_jumped_ahead_is_open_when_it_is_r
     small = small_arena()
     battle = small.serve("alice")
     small.clock.on(DAY)
-    with pytest.raises(Refused, match="lapsed") as told:
+    with pytest.raises(ArenaRefused, match="lapsed") as told:
         small.arena.vote("alice", small.ballot(battle))
     assert told.value.reason == "expired"
     assert count(small) == 0

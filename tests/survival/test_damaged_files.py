@@ -17,7 +17,7 @@ from sqlalchemy import select
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput
 from podeval.operations.backup_database import salvage
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store.database import Database, StoreUnusable, sound
 from podeval.store.tables import Vote
 from podeval.store.write_ahead_log import lost_frames
@@ -179,7 +179,7 @@ def test_a_site_that_starts_takes_in_what_the_bucket_has_and_says_so(
     services.database.close()
 
 
-PLAN = Plan(
+PLAN = RunPlan(
     benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system="echo", system_title="Echo",
     system_kind="model", generation={}, seed=0,
 )  # fmt: skip

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from podeval.arena.public_log import Mirror
+from podeval.arena.public_log import PublicLog
 from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable
 from podeval.store.database import Database
 from podeval.store.tables import Vote
-from podeval.submissions.hub_record import Mirror as Record
+from podeval.submissions.hub_record import HubRecord as Record
 from podeval.submissions.queue import Queue
 
 Make = Callable[..., Any]
@@ -67,7 +67,7 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     small = small_arena(systems=8, items=4, gold_share=0.0, most_an_hour=1000)
     told: list[str] = []
     number = 0
-    mirror = Mirror(small.database, VOTES, token="hf_test", clock=small.clock)
+    mirror = PublicLog(small.database, VOTES, token="hf_test", clock=small.clock)
     mirror.push()
     hub_client.trouble = weather(seed, share=0.75)
     while sum(waited) < TEN_MINUTES:
@@ -90,7 +90,7 @@ def test_ten_minutes_of_trouble_lose_no_vote_and_send_none_twice(
     assert told, "the operator was told"
     assert all("try again later" in sentence for sentence in told)
     other = Database(tmp_path / "new.db")
-    assert Mirror(other, VOTES, token="hf_test").read_back().votes == number
+    assert PublicLog(other, VOTES, token="hf_test").read_back().votes == number
     other.close()
 
 
@@ -140,7 +140,7 @@ def test_two_deployments_on_one_log_lose_nothing_count_nothing_twice_and_are_tol
 ) -> None:
     """By mistake: each has its own people and its own votes, and both were given the same repo."""
     one, two = (small_arena(str(tmp_path / f"{name}.db"), systems=6, gold_share=0.0) for name in ("one", "two"))
-    mirrors = [Mirror(small.database, VOTES, token="hf_test") for small in (one, two)]
+    mirrors = [PublicLog(small.database, VOTES, token="hf_test") for small in (one, two)]
     for round_ in range(3):
         for name, small, mirror in zip(("one", "two"), (one, two), mirrors, strict=True):
             small.vote(small.arena.voter(f"hf:{name}{round_}"), id=f"{name}-{round_:06}")

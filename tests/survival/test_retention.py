@@ -13,11 +13,11 @@ import pytest
 from podeval.cli import app
 from podeval.errors import BadInput
 from podeval.operations import retention
-from podeval.runs.run_folder import Answer, Output, Plan, RunFolder, Summary
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan, RunSummary
 from podeval.store.database import Database
 from podeval.store.files import only_one
-from podeval.store.tables import Item, ListeningTest, System
-from podeval.store.tables import Output as Played
+from podeval.store.tables import ArenaItem, ArenaSystem, ListeningTest
+from podeval.store.tables import ArenaOutput as Played
 
 Make = Callable[..., Any]
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 def a_run(runs: Path, system: str, created: str, items: int = 4) -> RunFolder:
     """A run with about 24 kB of audio an item, measured on a day (or not at all)."""
     folder = RunFolder(runs, "real_pod", "tiny", system)
-    plan = Plan(
+    plan = RunPlan(
         benchmark="real_pod", split="tiny", dataset="d@1", track="voice", system=system, system_title=system,
         system_kind="model", generation={}, seed=0,
     )  # fmt: skip
@@ -35,7 +35,7 @@ def a_run(runs: Path, system: str, created: str, items: int = 4) -> RunFolder:
     for number in range(items):
         folder.write_output(Output(item=f"i{number}", duration=0.5), noise, 16_000)
     if created:
-        summary = Summary(plan=plan, profile="embedded", created=created, provenance={}, protocols={}, metrics=())
+        summary = RunSummary(plan=plan, profile="embedded", created=created, provenance={}, protocols={}, metrics=())
         folder.write_summary(summary)
     return folder
 
@@ -99,8 +99,8 @@ def test_what_battles_and_open_listening_tests_play_stays(database: Database, ru
     old, middle = (RunFolder(runs, "real_pod", "tiny", name).outputs for name in ("old", "middle"))
     with database.writing() as session:
         for name, active in (("shown", True), ("retired", False)):
-            session.add(System(id=name, title=name, active=active, added_at=NOW))
-        session.add(Item(id="i", dimension="d", added_at=NOW, turns=[{"audio": str(old / "i3.flac")}]))
+            session.add(ArenaSystem(id=name, title=name, active=active, added_at=NOW))
+        session.add(ArenaItem(id="i", dimension="d", added_at=NOW, turns=[{"audio": str(old / "i3.flac")}]))
         session.flush()
         for name, file in (("shown", "i0"), ("retired", "i1")):
             session.add(
@@ -129,7 +129,7 @@ def test_a_battle_that_is_open_keeps_what_was_retired_meanwhile(small_arena: Mak
             output.audio = str(file)
     small.serve("somebody")
     with small.database.writing() as session:
-        for system in session.query(System):
+        for system in session.query(ArenaSystem):
             system.active = False
     for hours, stays in ((0.5, True), (12.9, True), (13.1, False)):
         small.clock.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
@@ -188,7 +188,7 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
     folder = a_run(runs, "dialogue", "2025-01-01", 1)
     for number in range(2):
         shutil.copy(folder.outputs / "i0.flac", folder.outputs / f"d-{number}.flac")
-    answers = tuple(Answer(audio=f"d-{number}.flac", words="well") for number in range(2))
+    answers = tuple(OutputAnswer(audio=f"d-{number}.flac", words="well") for number in range(2))
     folder.write_output(Output(item="d", answers=answers))
     retention.remove(retention.look(runs, 0), runs, now=NOW)
     assert recordings(folder) == []

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.alignment import SpokenTurns, speaker_turns, words_of
+from podeval.text.alignment import Alignment, speaker_turns, words_of
 from podeval.text.script import Script, Turn
 
 Word = tuple[str, float, float]
@@ -38,7 +38,7 @@ def spread(text: str, start: float, end: float) -> list[Word]:
 HEARD = [word for _, start, end, text in TURNS for word in spread(text, start, end)]
 
 
-def worst(result: SpokenTurns, truth: list[tuple[float, float]]) -> float:
+def worst(result: Alignment, truth: list[tuple[float, float]]) -> float:
     return max(
         max(abs(turn.start - truth[turn.index][0]), abs(turn.end - truth[turn.index][1])) for turn in result.turns
     )

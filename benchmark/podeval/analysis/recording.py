@@ -49,7 +49,7 @@ _MOST_CHANNELS = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Voice:
+class SpeakerVoice:
     """One speaker of a recording.
 
     Attributes:
@@ -308,7 +308,7 @@ class Recording:
             clips=hashlib.sha256(repr(bounds).encode()).hexdigest(),
         )
 
-    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+    def voices(self, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         """The speakers of these turns, in order of appearance; those with less than 0.5 s of speech are left out.
 
         A speaker's speech is joined and looked at in windows of 3 s every 2 s, or whole where it is shorter.
@@ -325,7 +325,7 @@ class Recording:
         }
         vectors = iter(self.embeddings([clip for own in clips.values() for clip in own]) if clips else ())
         return tuple(
-            Voice(speaker, tuple(own), np.stack([next(vectors) for _ in own]), seconds[speaker])
+            SpeakerVoice(speaker, tuple(own), np.stack([next(vectors) for _ in own]), seconds[speaker])
             for speaker, own in clips.items()
         )
 

@@ -14,7 +14,7 @@ from podeval.errors import CannotScore
 from podeval.models.interfaces import SpeakerTurn
 
 if TYPE_CHECKING:
-    from podeval.analysis.recording import Recording, Voice
+    from podeval.analysis.recording import Recording, SpeakerVoice
 
 MOST_SILENCE = 0.6
 """Windows of which more than this share is not speech are left out (LFS-Bench's rule for reverberation)."""
@@ -38,7 +38,7 @@ def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]
     return heard
 
 
-def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
     """The speakers of these turns in the windows that hold enough speech; those without such a window are left out.
 
     `seconds` are those of speech within the turns, `left_out` counts the other windows.

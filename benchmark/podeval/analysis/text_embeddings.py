@@ -1,4 +1,4 @@
-"""`Passage`: one text and whose models read it."""
+"""`EmbeddedText`: one text and whose models read it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _NAMES = {"en": "English", "zh": "Chinese"}
 
 
 @dataclass(frozen=True)
-class Passage:
+class EmbeddedText:
     """One text, read by the models of a profile."""
 
     text: str

@@ -1,11 +1,11 @@
 """The arena: two outputs, one listener, one vote; and what all votes imply.
 
-`Arena` serves battles and records votes, `Settings` is what an operator can set, `Refused` why something was not taken.
+`Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` why something was not taken.
 """
 
-from podeval.arena.refusal import Refused
-from podeval.arena.service import Arena, Audio, BattleView, Side
-from podeval.arena.settings import Settings
+from podeval.arena.refusal import ArenaRefused
+from podeval.arena.service import Arena, Audio, BattleSide, BattleView
+from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 
-__all__ = ["Acknowledgement", "Arena", "Audio", "Ballot", "BattleView", "Refused", "Settings", "Side"]
+__all__ = ["Acknowledgement", "Arena", "ArenaRefused", "ArenaSettings", "Audio", "Ballot", "BattleSide", "BattleView"]

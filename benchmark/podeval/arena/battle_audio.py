@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from podeval.analysis.playback import Changed, Playback, Stretch, matched_gains
 from podeval.arena import refusal
-from podeval.arena.refusal import Refused
+from podeval.arena.refusal import ArenaRefused
 from podeval.arena.service import Arena, Audio
 from podeval.errors import PodevalError
 
@@ -16,7 +16,7 @@ Found = TypeVar("Found")
 _LOG = logging.getLogger(__name__)
 
 
-class Sounds:
+class BattleAudio:
     """Copies of what an arena plays.
 
     Args:
@@ -49,11 +49,11 @@ class Sounds:
             for side in audio.compared or ():
                 if Path(side.path) == error.source:
                     self._arena.retire(side.output, "its file is not what was taken in")
-            raise Refused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one") from error
+            raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one") from error
         except PodevalError as error:
             # What went wrong names the file, which names the system: it is for the operator, not for the listener.
             _LOG.error("a recording of the arena cannot be played: %s", error)
-            raise Refused(refusal.UNKNOWN, "this recording cannot be played at present; skip this pair") from error
+            raise ArenaRefused(refusal.UNKNOWN, "this recording cannot be played at present; skip this pair") from error
 
     def _gain(self, audio: Audio) -> float:
         target = self._arena.settings.loudness

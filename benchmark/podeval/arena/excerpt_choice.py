@@ -19,7 +19,7 @@ Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Length:
+class RecordingLength:
     """How long a recording is, and where its turns lie in it."""
 
     seconds: float
@@ -42,7 +42,7 @@ class Excerpts:
         return {"a": list(self.a), "b": list(self.b), "rule": self.rule, "turns": turns}
 
 
-def choose(a: Length, b: Length, *, seed: int, seconds: float = SECONDS) -> Excerpts:
+def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float = SECONDS) -> Excerpts:
     """The stretches to compare.
 
     Args:
@@ -60,7 +60,7 @@ def choose(a: Length, b: Length, *, seed: int, seconds: float = SECONDS) -> Exce
     return Excerpts(_at(a, place, seconds), _at(b, place, seconds), "same position")
 
 
-def _same_turns(a: Length, b: Length, chance: random.Random, seconds: float) -> Excerpts:
+def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
     """From a turn's start over as many whole turns as fit on both sides; at least one, cut where it must be.
 
     The latest start is the one from which the longer side still fills an excerpt, so that the end is heard as often as
@@ -76,14 +76,14 @@ def _same_turns(a: Length, b: Length, chance: random.Random, seconds: float) -> 
     while last + 1 < count and all(side.turns[last + 1][1] - side.turns[first][0] <= seconds for side in (a, b)):
         last += 1
 
-    def span(side: Length) -> Span:
+    def span(side: RecordingLength) -> Span:
         start = side.turns[first][0]
         return start, min(side.turns[last][1], start + seconds, side.seconds)
 
     return Excerpts(span(a), span(b), "same turns", first, last)
 
 
-def _at(side: Length, place: float, seconds: float) -> Span:
+def _at(side: RecordingLength, place: float, seconds: float) -> Span:
     """A stretch with the share `place` of the rest before it, moved to the nearest start of a turn before it."""
     if side.seconds <= seconds:
         return 0.0, side.seconds

@@ -7,7 +7,7 @@ from pathlib import Path
 from podeval.arena.manifest import ItemEntry, Manifest, OutputEntry, SystemEntry
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.runs.run_folder import Output, Plan, run_folders
+from podeval.runs.run_folder import Output, RunPlan, run_folders
 
 DIMENSION = "overall"
 QUESTION = "Which of the two would you rather go on listening to?"
@@ -68,7 +68,7 @@ def manifest_of(
     return manifest
 
 
-def _recordings(runs: Path) -> Iterator[tuple[Plan, Item, Output, Path]]:
+def _recordings(runs: Path) -> Iterator[tuple[RunPlan, Item, Output, Path]]:
     """Every recording of an item in one piece; scripts, and answers turn by turn, are none."""
     for folder in run_folders(runs):
         plan = folder.plan()
@@ -79,5 +79,5 @@ def _recordings(runs: Path) -> Iterator[tuple[Plan, Item, Output, Path]]:
                 yield plan, item, output, audio
 
 
-def _name(plan: Plan, item: Item, dimension: str) -> str:
+def _name(plan: RunPlan, item: Item, dimension: str) -> str:
     return f"{plan.benchmark}/{plan.split}/{item.id}/{dimension}"

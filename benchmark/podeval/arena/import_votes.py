@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from podeval.arena.vote_records import ErasureRecord, Record, StandingRecord, VoteRecord
 from podeval.errors import BadInput
 from podeval.store import pseudonyms
-from podeval.store.tables import Battle, Erasure, Flag, Item, Output, System, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Erasure, Flag, Vote
 
 
 @dataclass
@@ -115,12 +115,12 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
 def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
     moment = record.recorded_at
     for system in (record.system_a, record.system_b):
-        here.make_sure(session, System, system, {"title": system[:300], "active": False, "added_at": moment})
+        here.make_sure(session, ArenaSystem, system, {"title": system[:300], "active": False, "added_at": moment})
     item = {
         "benchmark": record.benchmark, "dimension": record.dimension, "capability": record.capability,
         "language": record.language, "active": False, "added_at": moment,
     }  # fmt: skip
-    here.make_sure(session, Item, record.item, item)
+    here.make_sure(session, ArenaItem, record.item, item)
     for side, system in (("a", record.system_a), ("b", record.system_b)):
         values = {
             "system": system, "item": record.item, "audio": "", "active": False, "added_at": moment,
@@ -128,7 +128,7 @@ def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
             "loudness": getattr(record, f"output_loudness_{side}"),
             "sha256": getattr(record, f"output_sha256_{side}"),
         }  # fmt: skip
-        here.make_sure(session, Output, output_id(system, record.item), values)
+        here.make_sure(session, ArenaOutput, output_id(system, record.item), values)
 
 
 def _battle(record: VoteRecord) -> Battle:

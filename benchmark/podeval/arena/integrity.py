@@ -1,12 +1,12 @@
 """Which votes are believed: one rule set, read from top to bottom.
 
-Each rule says what it saw in a vote and gives points; a vote with `Limits.exclude_at` points or more does not count in
+Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not count in
 the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a single
 battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who listens
 could have voted so.
 
 An arena that excludes much is either attacked or broken (one board excluded every vote for three months, because its
-bot check did not answer): a share above `Limits.alarm_share` is an alarm, never silence.
+bot check did not answer): a share above `IntegrityLimits.alarm_share` is an alarm, never silence.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ Seen: TypeAlias = pd.Series
 
 
 @dataclass(frozen=True)
-class Limits:
+class IntegrityLimits:
     """Every number of the rule set."""
 
     exclude_at: float = 3.0
@@ -77,30 +77,30 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Rule:
+class VoteRule:
     """One thing that is looked at."""
 
     name: str
     points: float
     about: str
     """What it means, for the page on which the rules are published."""
-    find: Callable[[Votes, Limits], Seen]
+    find: Callable[[Votes, IntegrityLimits], Seen]
     compares: bool = False
     """Whether it compares a voter with everyone whose votes are `trusted`."""
 
 
-def _too_fast(votes: Votes, limits: Limits) -> Seen:
+def _too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
     needed = votes["needed"].clip(lower=limits.fastest_seconds)
     fast = votes["elapsed"] < needed
     return worded("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
 
 
-def _not_heard(votes: Votes, limits: Limits) -> Seen:
+def _not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
     return worded(f"heard {{:.0%}} of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"])
 
 
-def _same_choice(votes: Votes, limits: Limits) -> Seen:
+def _same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
     from scipy.stats import binomtest
 
@@ -116,7 +116,7 @@ def _same_choice(votes: Votes, limits: Limits) -> Seen:
     return _of_voters(votes, said)
 
 
-def _contradicts(votes: Votes, limits: Limits) -> Seen:
+def _contradicts(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Battles whose answer is known: the voter's own earlier choice, or a control that is plainly worse."""
     from scipy.stats import binom
 
@@ -127,7 +127,7 @@ def _contradicts(votes: Votes, limits: Limits) -> Seen:
     return _of_voters(votes, {str(voter): said for voter, said in text.items()})
 
 
-def _same_origin(votes: Votes, limits: Limits) -> Seen:
+def _same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Many names from one place in a day: a class room, or one person with many names."""
     known = votes[votes["origin"] != ""]
     day = (known["at"] // 86400).astype("int64")
@@ -136,43 +136,43 @@ def _same_origin(votes: Votes, limits: Limits) -> Seen:
     return worded("{} voters from one place in a day", many)
 
 
-RULES: tuple[Rule, ...] = (
-    Rule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _too_fast),
-    Rule("coverage", 3.0, "Did not play enough of both sides.", _not_heard),
-    Rule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _same_choice),
-    Rule(
+RULES: tuple[VoteRule, ...] = (
+    VoteRule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _too_fast),
+    VoteRule("coverage", 3.0, "Did not play enough of both sides.", _not_heard),
+    VoteRule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _same_choice),
+    VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
         lambda votes, limits: repeated_comments(votes, limits.comment_votes, limits.comment_letters),
     ),
-    Rule(
+    VoteRule(
         "thin comment", 1.0, "Gives the same few letters as a reason most of the time.",
         lambda votes, limits: thin_comments(votes, limits.thin_votes, limits.comment_letters),
     ),
-    Rule("contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.", _contradicts),
-    Rule("same origin", 1.5, "Many voters from one place in a day.", _same_origin),
-    Rule(
+    VoteRule("contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.", _contradicts),
+    VoteRule("same origin", 1.5, "Many voters from one place in a day.", _same_origin),
+    VoteRule(
         "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
         lambda votes, limits: partisans(votes, limits.partisan_battles, limits.partisan_z),
         compares=True,
     ),
-    Rule(
+    VoteRule(
         "campaign", 3.0, "Too many voters favour the same system more than what everyone's votes imply.",
         lambda votes, limits: rings(votes, limits.ally_battles, limits.ally_z, limits.ally_chance),
         compares=True,
     ),
-    Rule(
+    VoteRule(
         "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
         lambda votes, limits: bursts(
             votes, limits.burst_seconds, limits.burst_votes, limits.burst_z, limits.newcomer_votes
         ),
         compares=True,
     ),
-    Rule("not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: off_topic(votes)),
+    VoteRule("not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: off_topic(votes)),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Findings:
+class RuleFindings:
     """What the rules saw."""
 
     signals: pd.DataFrame
@@ -182,7 +182,7 @@ class Findings:
     alarms: list[str]
 
 
-def judge(votes: Votes, limits: Limits | None = None) -> Findings:
+def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
     """Look at all votes; those with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they
@@ -192,7 +192,7 @@ def judge(votes: Votes, limits: Limits | None = None) -> Findings:
         votes: with `COLUMNS`.
         limits: the numbers of the rules.
     """
-    limits = limits or Limits()
+    limits = limits or IntegrityLimits()
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
     alone = _signals(votes, limits, compares=False)
     first = pd.concat([alone, _signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
@@ -204,10 +204,10 @@ def judge(votes: Votes, limits: Limits | None = None) -> Findings:
     reasons = worded("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
     excluded = {str(vote): str(reasons[vote]) for vote in guilty}
-    return Findings(signals, excluded, alarms(votes, set(excluded), limits))
+    return RuleFindings(signals, excluded, alarms(votes, set(excluded), limits))
 
 
-def alarms(votes: Votes, excluded: set[str], limits: Limits | None = None) -> list[str]:
+def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
     """What a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
@@ -215,7 +215,7 @@ def alarms(votes: Votes, excluded: set[str], limits: Limits | None = None) -> li
         excluded: of these votes.
         limits: the numbers of the rules.
     """
-    limits = limits or Limits()
+    limits = limits or IntegrityLimits()
     votes = votes[votes["counts"]]
     if votes.empty:
         return []
@@ -231,7 +231,7 @@ def alarms(votes: Votes, excluded: set[str], limits: Limits | None = None) -> li
     return said
 
 
-def _signals(votes: Votes, limits: Limits, *, compares: bool) -> pd.DataFrame:
+def _signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:
     found = []
     for rule in (rule for rule in RULES if rule.compares == compares):
         seen = rule.find(votes, limits)

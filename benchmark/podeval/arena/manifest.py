@@ -20,7 +20,7 @@ from podeval.arena.import_votes import output_id
 from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
-from podeval.store.tables import Battle, Item, Output, System
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 
@@ -38,7 +38,7 @@ class SystemEntry(_Strict):
     active: bool | None = None
 
 
-class Turn(_Strict):
+class ManifestTurn(_Strict):
     """What the user said or asked."""
 
     text: str = ""
@@ -55,7 +55,7 @@ class ItemEntry(_Strict):
     language: str = Field("", max_length=20)
     title: str = ""
     instructions: str = ""
-    turns: list[Turn] = []
+    turns: list[ManifestTurn] = []
     active: bool | None = None
 
 
@@ -139,22 +139,22 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
     def work(session: Session) -> Added:
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
         for system in manifest.systems:
-            found = session.get(System, system.id)
+            found = session.get(ArenaSystem, system.id)
             new["systems"] += found is None
             values = system.model_dump() | {"title": system.title or system.id}
-            _put(session, found, System, values, moment)
+            _put(session, found, ArenaSystem, values, moment)
         for item in manifest.items:
-            there = session.get(Item, item.id)
+            there = session.get(ArenaItem, item.id)
             new["items"] += there is None
-            _put(session, there, Item, item.model_dump(), moment)
+            _put(session, there, ArenaItem, item.model_dump(), moment)
         session.flush()
         for values in measured:
-            for kind, name in ((System, values["system"]), (Item, values["item"])):
+            for kind, name in ((ArenaSystem, values["system"]), (ArenaItem, values["item"])):
                 if session.get(kind, name) is None:
                     raise BadInput(
                         f"an output names the {kind.__tablename__[:-1]} {name}, which is not there; add it first"
                     )
-            output = session.get(Output, values["id"])
+            output = session.get(ArenaOutput, values["id"])
             new["outputs"] += output is None
             if output is not None and output.sha256 not in ("", values["sha256"]) and _was_judged(session, output.id):
                 left_out.append(
@@ -164,7 +164,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
                 if output.audio == values["audio"]:
                     retire(session, [output.id], "its file is not what was taken in", moment)
                 continue
-            _put(session, output, Output, values, moment)
+            _put(session, output, ArenaOutput, values, moment)
         return Added(new, left_out)
 
     return database.write(work)

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.excerpt_choice import Length, choose
-from podeval.arena.pairing import Field, Pair, next_meeting, pair, pick_dimension
+from podeval.arena.excerpt_choice import RecordingLength, choose
+from podeval.arena.pairing import Pair, PairingPool, next_meeting, pair, pick_dimension
 from podeval.arena.quick_ratings import strengths
-from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, Refused
-from podeval.arena.settings import Settings
+from podeval.arena.refusal import NOTHING_LEFT, NOTHING_YET, ArenaRefused
+from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_table import dimensions_of
 from podeval.store.operator_settings import closed_dimensions
-from podeval.store.tables import Battle, Item, Output, System, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 _SEED_BITS = 53
 """Of a battle's seed: what JSON keeps exactly."""
@@ -30,12 +30,12 @@ _GOLD_APART = 5
 _MET_BY_VOTER = select(Battle.low, Battle.high, Battle.item).where(
     Battle.voter == bindparam("voter"), Battle.purpose == "rating"
 )
-_A, _B = aliased(Output), aliased(Output)
+_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _OUTPUTS_OF_MEETING = (
-    select(Item, _A, _B)
-    .join(_A, _A.item == Item.id)
-    .join(_B, _B.item == Item.id)
-    .where(Item.id == bindparam("item"), _A.system == bindparam("a"), _B.system == bindparam("b"))
+    select(ArenaItem, _A, _B)
+    .join(_A, _A.item == ArenaItem.id)
+    .join(_B, _B.item == ArenaItem.id)
+    .where(ArenaItem.id == bindparam("item"), _A.system == bindparam("a"), _B.system == bindparam("b"))
 )
 
 
@@ -45,7 +45,7 @@ class _Snapshot:
 
     made_at: float = 0.0
     cost: float = 0.0
-    fields: dict[str, Field] = field(default_factory=dict)
+    fields: dict[str, PairingPool] = field(default_factory=dict)
     battles: dict[str, Counter[tuple[Pair, str]]] = field(default_factory=dict)
     ratings: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Matchmaker:
         fresh_seconds: how long what was counted is used.
     """
 
-    def __init__(self, settings: Settings, fresh_seconds: float = 30.0) -> None:
+    def __init__(self, settings: ArenaSettings, fresh_seconds: float = 30.0) -> None:
         self._settings = settings
         self._fresh = fresh_seconds
         self._snapshot = _Snapshot(made_at=-1e9)
@@ -119,9 +119,9 @@ class Matchmaker:
         if not possible:
             avoided, possible = judged, [d for d, there in wanted.items() if there.open_pairs(judged)]
         if not possible and not dimensions_of(session):
-            raise Refused(NOTHING_YET, "there is nothing to compare here yet; come back later")
+            raise ArenaRefused(NOTHING_YET, "there is nothing to compare here yet; come back later")
         if not possible:
-            raise Refused(
+            raise ArenaRefused(
                 NOTHING_LEFT, "you have judged every comparison there is at present; thank you, come back later"
             )
         chosen = pick_dimension(possible, seed=seed)
@@ -223,17 +223,17 @@ def _heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
 def _counted(session: Session) -> _Snapshot:
     made = _Snapshot()
     there = (
-        select(Item.dimension, Item.id, Output.system)
-        .join(Output, Output.item == Item.id)
-        .join(System, Output.system == System.id)
-        .where(Item.active, Output.active, System.active, Output.audio != "")
+        select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
+        .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
     )
     items: dict[str, dict[str, set[str]]] = {}
     closed = closed_dimensions(session)
     for dimension, item, system in session.execute(there):
         if dimension not in closed:
             items.setdefault(dimension, {}).setdefault(item, set()).add(system)
-    made.fields = {dimension: Field(systems) for dimension, systems in items.items()}
+    made.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
     served = (
         select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
         .where(Battle.purpose == "rating")
@@ -250,7 +250,7 @@ def _counted(session: Session) -> _Snapshot:
 
 def _results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
     """Of the votes that count in one dimension, without their sides: `(low, high, outcome, how often)`."""
-    a = aliased(Output)
+    a = aliased(ArenaOutput)
     query = (
         select(Battle.low, Battle.high, a.system, Vote.outcome, func.count())
         .join(Vote, Vote.battle == Battle.id)
@@ -265,8 +265,8 @@ def _results(session: Session, dimension: str) -> list[tuple[str, str, str, int]
     ]
 
 
-def _length(output: Output) -> Length:
-    return Length(output.seconds, [(float(start), float(end)) for start, end in output.turns])
+def _length(output: ArenaOutput) -> RecordingLength:
+    return RecordingLength(output.seconds, [(float(start), float(end)) for start, end in output.turns])
 
 
 def spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -52,7 +52,7 @@ def pair(one: str, other: str) -> Pair:
     return (one, other) if one < other else (other, one)
 
 
-class Field:
+class PairingPool:
     """The systems and items that can be compared, with what is counted once for all voters.
 
     Args:
@@ -78,7 +78,7 @@ class Field:
 
 
 def next_meeting(
-    field: Field,
+    field: PairingPool,
     ratings: Mapping[str, float],
     battles: Mapping[tuple[Pair, str], int],
     judged: Collection[tuple[Pair, str]],

@@ -53,7 +53,7 @@ class Pushed:
     """What was in the log that this database did not know: of another deployment, or of this one before a restore."""
 
 
-class Mirror:
+class PublicLog:
     """The public log of a database in one dataset repo.
 
     Args:

@@ -15,8 +15,8 @@ from podeval.arena.review import Status
 from podeval.arena.service import Arena
 from podeval.arena.voting import tells
 from podeval.stats.battles import Battles
-from podeval.stats.bradley_terry import Rating
-from podeval.store.tables import Battle, Flag, Output, System, Vote
+from podeval.stats.bradley_terry import SystemRating
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 CSV_COLUMNS = (
     "dimension", "system", "title", "kind", "rank_best", "rank_worst", "rating", "low", "high", "elo", "battles",
@@ -26,7 +26,7 @@ CSV_COLUMNS = (
 _QUICK = 0.2
 """Seconds of rating that nobody notices."""
 
-_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
+_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _SYSTEMS_OF_VOTE = (
     select(Vote, Battle, _A.id, _A.title, _A.kind, _B.id, _B.title, _B.kind)
     .join(Battle, Vote.battle == Battle.id)
@@ -109,7 +109,7 @@ class Revealed:
 
     title: str
     kind: str
-    rating: Rating | None
+    rating: SystemRating | None
 
 
 class Rankings:
@@ -188,7 +188,9 @@ class Rankings:
             votes = session.execute(select(func.max(Vote.number), func.count()).select_from(Vote)).one()
             counted = session.scalar(select(func.count()).where(Vote.standing == "counted"))
             decided = session.scalar(select(func.max(Flag.number)))
-            systems = session.execute(select(System.id, System.title, System.kind).order_by(System.id)).all()
+            systems = session.execute(
+                select(ArenaSystem.id, ArenaSystem.title, ArenaSystem.kind).order_by(ArenaSystem.id)
+            ).all()
         return (*votes, counted, decided, *systems)
 
     def _made(self) -> Ranking:
@@ -201,5 +203,5 @@ class Rankings:
             if len(found) == 2:
                 del found[POOLED]
         with self._arena.database.reading() as session:
-            systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(System))}
+            systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
         return Ranking(found, systems, self._arena.status())

@@ -8,7 +8,7 @@ NO_COMMENT, TOO_MANY, CLOSED = "no comment", "too many", "closed"
 NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 
 
-class Refused(BadInput):
+class ArenaRefused(BadInput):
     """Nothing was recorded; the message says why, and `reason` in one word for faces."""
 
     def __init__(self, reason: str, message: str) -> None:

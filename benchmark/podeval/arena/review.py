@@ -12,12 +12,12 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
-from podeval.arena.integrity import COLUMNS, Findings, alarms, judge
+from podeval.arena.integrity import COLUMNS, RuleFindings, alarms, judge
 from podeval.arena.matchmaking import spans
-from podeval.arena.settings import Settings
+from podeval.arena.settings import ArenaSettings
 from podeval.errors import BadInput
 from podeval.store import operator_settings
-from podeval.store.tables import Battle, Flag, Output, System, Vote
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
 
 RULES = "rules"
 """Who decided, where no person did."""
@@ -26,7 +26,7 @@ _OTHER_SIDE = {"a": "b", "b": "a"}
 
 
 @dataclass(frozen=True)
-class Review:
+class VoteReview:
     """What one look at all votes changed."""
 
     votes: int
@@ -62,10 +62,10 @@ class Status(Counts):
     alarms: list[str]
 
 
-def evidence(session: Session, settings: Settings) -> pd.DataFrame:
+def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     """All votes as the rules read them: `human.integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
-    a, b, system_a, system_b = aliased(Output), aliased(Output), aliased(System), aliased(System)
+    a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
         select(Vote, Battle, system_a.id, system_b.id, system_a.kind, system_b.kind, first_vote.outcome)
         .join(Battle, Vote.battle == Battle.id)
@@ -116,12 +116,12 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
     return float("nan")
 
 
-def look(session: Session, settings: Settings) -> Findings:
+def look(session: Session, settings: ArenaSettings) -> RuleFindings:
     """What the rules see in all votes; takes its time, and keeps nobody from voting."""
     return judge(evidence(session, settings), settings.limits)
 
 
-def apply(session: Session, found: Findings, settings: Settings, now: datetime) -> Review:
+def apply(session: Session, found: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
     """Give votes the standing that the rules' findings ask for; the session has to be a writing one."""
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
     there = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
@@ -143,7 +143,7 @@ def apply(session: Session, found: Findings, settings: Settings, now: datetime) 
     for vote in _votes(session, back):
         decide(session, vote, "counted", "the rules see nothing in it any more", RULES, now)
     session.flush()
-    return Review(len(there), out, back, len(signals), status(session, settings).alarms)
+    return VoteReview(len(there), out, back, len(signals), status(session, settings).alarms)
 
 
 def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:
@@ -188,7 +188,7 @@ def counts(session: Session) -> Counts:
     )
 
 
-def status(session: Session, settings: Settings) -> Status:
+def status(session: Session, settings: ArenaSettings) -> Status:
     """Counts, and the alarms that stand."""
     counted = counts(session)
     excluded = (
@@ -204,8 +204,8 @@ def status(session: Session, settings: Settings) -> Status:
     })  # fmt: skip
     out = {row.id for row in rows if row.standing == "excluded"}
     return Status(
-        systems=session.scalar(select(func.count()).select_from(System)) or 0,
-        items=session.scalar(select(func.count(func.distinct(Output.item)))) or 0,
+        systems=session.scalar(select(func.count()).select_from(ArenaSystem)) or 0,
+        items=session.scalar(select(func.count(func.distinct(ArenaOutput.item)))) or 0,
         battles=counted.battles,
         outcomes=counted.outcomes,
         voters=session.scalar(select(func.count(func.distinct(Vote.voter)))) or 0,

@@ -14,8 +14,8 @@ from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal, review, voting
 from podeval.arena.matchmaking import Matchmaker, spans
-from podeval.arena.refusal import Refused
-from podeval.arena.settings import Settings
+from podeval.arena.refusal import ArenaRefused
+from podeval.arena.settings import ArenaSettings
 from podeval.arena.ttl_cache import Remembered
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import dimensions_of, rating_table
@@ -24,7 +24,7 @@ from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
-from podeval.store.tables import PLAYED_AFTER, Battle, Erasure, Flag, Item, Output, Vote
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
 
 Clock = Callable[[], datetime]
 
@@ -33,7 +33,7 @@ _FREEZING_SECONDS = 1.0
 
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
-_A, _B = aliased(Output), aliased(Output)
+_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
 _SOUNDS_OF_BATTLE: Select[Any] = (
     select(Battle.item, Battle.excerpt, Battle.expires_at)
     .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
@@ -80,7 +80,7 @@ _OPEN_OF_VOTER = select(Battle).outerjoin(Vote, Vote.battle == Battle.id).where(
 
 
 @dataclass(frozen=True)
-class Side:
+class BattleSide:
     """One side as a listener sees it: two opaque names of audio, and how long they are in seconds.
 
     Both lengths are whole seconds, as the sounds behind the names are: an exact one is as good as a name.
@@ -104,8 +104,8 @@ class BattleView:
     language: str
     turns: list[Any]
     """What was asked: `{"text": …, "audio": …}`, audio by an opaque name, empty where there is none."""
-    a: Side
-    b: Side
+    a: BattleSide
+    b: BattleSide
     rule: str
     """How the excerpts were chosen."""
     served_at: datetime
@@ -149,14 +149,14 @@ class Arena:
     def __init__(
         self,
         database: Database,
-        settings: Settings | None = None,
+        settings: ArenaSettings | None = None,
         *,
         secret: Secret | None = None,
         clock: Clock = lambda: datetime.now(UTC),
         objects: VoteObjects | None = None,
     ) -> None:
         self.database = database
-        self.settings = settings or Settings()
+        self.settings = settings or ArenaSettings()
         self._secret = secret or Secret.where_kept(database)
         self._secret_lasts = secret is not None or is_set()
         self._clock = clock
@@ -237,7 +237,7 @@ class Arena:
             Refused: nothing is left to judge, the voter had too many battles this hour, or no vote can be taken.
         """
         if reason := self.why_closed() or self.why_frozen():
-            raise Refused(refusal.CLOSED, reason)
+            raise ArenaRefused(refusal.CLOSED, reason)
         now = self._clock()
 
         while True:
@@ -245,7 +245,7 @@ class Arena:
             with self.database.reading() as session:
                 try:
                     battle = self._matchmaker.new_battle(session, voter, now, dimension=dimension, seed=seed)
-                except Refused as error:
+                except ArenaRefused as error:
                     if (
                         error.reason != refusal.NOTHING_LEFT
                         or (left := self._unjudged(session, voter, dimension)) is None
@@ -268,13 +268,13 @@ class Arena:
         with self.database.reading() as session:
             battle = session.get(Battle, battle_id)
             if battle is None:
-                raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+                raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
             if battle.voter != voter:
-                raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
+                raise ArenaRefused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
             if session.scalar(select(Vote.number).where(Vote.battle == battle.id)) is not None:
-                raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
+                raise ArenaRefused(refusal.REPLAYED, "this battle has been judged; each is judged once")
             if self._clock() > battle.expires_at:
-                raise Refused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
+                raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
             return self._view(session, battle)
 
     def vote(self, voter: str, ballot: Ballot) -> Acknowledgement:
@@ -290,7 +290,7 @@ class Arena:
             Refused: nothing was recorded; says why.
         """
         if reason := self.why_closed() or self.why_frozen():
-            raise Refused(refusal.CLOSED, reason)
+            raise ArenaRefused(refusal.CLOSED, reason)
         ballot = voting.checked(ballot)
         battle_id = self._battle_of(ballot.token)
         now = self._clock()
@@ -311,22 +311,22 @@ class Arena:
         """
         parts = self._secret.verified("audio", name)
         if parts is None or len(parts) != 3:
-            raise Refused(refusal.FORGED, "this is not the name of audio in this arena")
+            raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
         battle_id, side, extent = parts
         found = self._sounds.get(battle_id)
         if found is None:
             with self.database.reading(one_state=False) as session:
                 found = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle_id}).one_or_none()
             if found is None:
-                raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+                raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
             self._sounds.put(battle_id, found)
         if self._clock() > found.expires_at + PLAYED_AFTER:
-            raise Refused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
+            raise ArenaRefused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
         if extent == "turn":
             with self.database.reading() as session:
-                return Audio(str(session.get_one(Item, found.item).turns[int(side)]["audio"]), 0.0, None)
+                return Audio(str(session.get_one(ArenaItem, found.item).turns[int(side)]["audio"]), 0.0, None)
         if not (found.audio_a and found.audio_b):
-            raise Refused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
+            raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
         heard = found.excerpt
         (start_a, end_a), (start_b, end_b) = heard["a"], heard["b"]
         first = Audio(found.audio_a, float(start_a), float(end_a), found.sha256_a, found.output_a)
@@ -376,7 +376,7 @@ class Arena:
         self.database.write(lambda session: retire(session, [output], reason, now))
         self.changed()
 
-    def sweep(self) -> review.Review:
+    def sweep(self) -> review.VoteReview:
         """Apply the rules of integrity to all votes."""
         with self.database.reading() as session:
             found = review.look(session, self.settings)
@@ -436,7 +436,7 @@ class Arena:
     def _battle_of(self, token: str) -> str:
         parts = self._secret.verified("battle", token) if isinstance(token, str) else None
         if parts is None or len(parts) != 1:
-            raise Refused(refusal.FORGED, "this is not a token of this arena; take a new battle")
+            raise ArenaRefused(refusal.FORGED, "this is not a token of this arena; take a new battle")
         return parts[0]
 
     def _keep(self, battle: Battle, now: datetime, session: Session) -> bool:
@@ -448,9 +448,11 @@ class Arena:
         same = {"low": battle.low, "high": battle.high, "item": battle.item, "purpose": battle.purpose}
         standing = session.execute(_STANDING_OF_VOTER, {**about, **same}).one()
         if standing.erased:
-            raise Refused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
+            raise ArenaRefused(refusal.UNKNOWN, "this voter asked to be forgotten; come back as a new one")
         if standing.this_hour >= self.settings.most_an_hour:
-            raise Refused(refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later")
+            raise ArenaRefused(
+                refusal.TOO_MANY, "that is a lot of listening for one hour; have a rest and come back later"
+            )
         if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
             for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
                 lapsing.expires_at = now - timedelta(microseconds=1)
@@ -476,10 +478,10 @@ class Arena:
         return battle
 
     def _view(self, session: Session, battle: Battle) -> BattleView:
-        item = session.get_one(Item, battle.item)
-        lengths = [session.get_one(Output, output).seconds for output in (battle.output_a, battle.output_b)]
+        item = session.get_one(ArenaItem, battle.item)
+        lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
         a, b = (
-            Side(
+            BattleSide(
                 excerpt=self._secret.sign("audio", battle.id, side, "excerpt"),
                 whole=self._secret.sign("audio", battle.id, side, "whole"),
                 seconds=_whole_seconds(end - begin),

@@ -3,13 +3,13 @@
 import math
 from dataclasses import dataclass, field
 
-from podeval.arena.integrity import Limits
+from podeval.arena.integrity import IntegrityLimits
 from podeval.arena.pairing import RULES
 from podeval.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Settings:
+class ArenaSettings:
     """How battles are made and which votes are taken.
 
     Raises:
@@ -40,7 +40,7 @@ class Settings:
     as it is, which an arena of loudness itself needs."""
     reveal: bool = True
     """Tell the systems' names in the acknowledgement."""
-    limits: Limits = field(default_factory=Limits)
+    limits: IntegrityLimits = field(default_factory=IntegrityLimits)
 
     def __post_init__(self) -> None:
         if self.pairing not in RULES:

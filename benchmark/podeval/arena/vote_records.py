@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.errors import BadInput
-from podeval.store.tables import Battle, Erasure, Flag, Item, Output, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
 
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -121,11 +121,11 @@ def vote_records(session: Session, ids: Iterable[str] | None = None, *, private:
         ids: only these; all by default.
         private: with comments.
     """
-    a, b = aliased(Output), aliased(Output)
+    a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
-        select(Vote, Battle, Item, a, b)
+        select(Vote, Battle, ArenaItem, a, b)
         .join(Battle, Vote.battle == Battle.id)
-        .join(Item, Battle.item == Item.id)
+        .join(ArenaItem, Battle.item == ArenaItem.id)
         .join(a, Battle.output_a == a.id)
         .join(b, Battle.output_b == b.id)
         .order_by(Vote.number)

@@ -5,7 +5,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.store.operator_settings import closed_dimensions
-from podeval.store.tables import Battle, Item, Output, System, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 
 COLUMNS = (
     "vote", "number", "voter", "system_a", "system_b", "outcome", "item", "dimension", "capability", "seconds_a",
@@ -27,7 +27,7 @@ def rating_table(session: Session, *, dimension: str | None = None, excluded: bo
         dimension: only of this one.
         excluded: with those that do not count in the public rating.
     """
-    a, b = aliased(Output), aliased(Output)
+    a, b = aliased(ArenaOutput), aliased(ArenaOutput)
     query = (
         select(
             Vote.id, Vote.number, Vote.voter, a.system, b.system, Vote.outcome, Battle.item, Battle.dimension,
@@ -51,11 +51,11 @@ def rating_table(session: Session, *, dimension: str | None = None, excluded: bo
 def dimensions_of(session: Session) -> list[str]:
     """Dimensions that no operator closed, with an item that two systems at least answered, by name."""
     answered = (
-        select(Item.dimension)
-        .join(Output, Output.item == Item.id)
-        .join(System, Output.system == System.id)
-        .where(Item.active, Output.active, System.active, Output.audio != "")
-        .group_by(Item.dimension, Item.id)
-        .having(func.count(func.distinct(Output.system)) > 1)
+        select(ArenaItem.dimension)
+        .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
+        .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
+        .where(ArenaItem.active, ArenaOutput.active, ArenaSystem.active, ArenaOutput.audio != "")
+        .group_by(ArenaItem.dimension, ArenaItem.id)
+        .having(func.count(func.distinct(ArenaOutput.system)) > 1)
     )
     return sorted(set(session.scalars(answered)) - closed_dimensions(session))

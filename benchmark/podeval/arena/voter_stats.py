@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from podeval.arena.service import Arena
 from podeval.stats.bias import wilson
-from podeval.store.tables import Battle, Output, Vote
+from podeval.store.tables import ArenaOutput, Battle, Vote
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ _NOTHING = 0.003
 _Preferences = Counter[tuple[str, str, str, str]]
 """How often each system of a pair was preferred: `(dimension, low, high, preferred)`."""
 
-_WHAT = (Battle.purpose, Vote.standing, Battle.dimension, Battle.low, Battle.high, Output.system, Vote.outcome)
+_WHAT = (Battle.purpose, Vote.standing, Battle.dimension, Battle.low, Battle.high, ArenaOutput.system, Vote.outcome)
 _COUNTS = (
     select(*_WHAT, func.count().label("votes"))
     .join(Vote, Vote.battle == Battle.id)
-    .join(Output, Battle.output_a == Output.id)
+    .join(ArenaOutput, Battle.output_a == ArenaOutput.id)
     .group_by(*_WHAT)
 )
 """How many votes are alike."""

@@ -13,9 +13,9 @@ from podeval.arena import refusal
 from podeval.arena.comments import cleaned
 from podeval.arena.excerpt_choice import Span, heard_share
 from podeval.arena.matchmaking import spans
-from podeval.arena.refusal import Refused
-from podeval.arena.settings import Settings
-from podeval.store.tables import OUTCOMES, Battle, Output, System, Vote
+from podeval.arena.refusal import ArenaRefused
+from podeval.arena.settings import ArenaSettings
+from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Vote
 
 _VOTE_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _MOST_STRETCHES = 5_000
@@ -69,19 +69,21 @@ def checked(ballot: Ballot) -> Ballot:
         Refused: one is not; says which.
     """
     if not isinstance(ballot.id, str) or not _VOTE_ID.fullmatch(ballot.id):
-        raise Refused(refusal.INVALID, "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender")
+        raise ArenaRefused(
+            refusal.INVALID, "a vote's id is 8 to 64 letters, digits, - or _, chosen at random by the sender"
+        )
     if ballot.outcome not in OUTCOMES:
-        raise Refused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
+        raise ArenaRefused(refusal.INVALID, f"{ballot.outcome!r:.40} is no outcome; there are {', '.join(OUTCOMES)}")
     if not isinstance(ballot.comment, str) or len(ballot.comment) > _LONGEST_COMMENT:
-        raise Refused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")
+        raise ArenaRefused(refusal.INVALID, "this comment cannot be read; write up to 2,000 characters")
     for name, seconds in (("A", ballot.seconds_a), ("B", ballot.seconds_b)):
         if not _is_number(seconds) or not 0 <= seconds <= _LONGEST_PLAYING:
-            raise Refused(refusal.INVALID, f"side {name} cannot have been playing for {seconds!r:.40} seconds")
+            raise ArenaRefused(refusal.INVALID, f"side {name} cannot have been playing for {seconds!r:.40} seconds")
     return ballot
 
 
 _SAME_BATTLE_OR_ID = select(Vote).where(or_(Vote.battle == bindparam("battle"), Vote.id == bindparam("vote")))
-_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(Output), aliased(Output), aliased(System), aliased(System)
+_OUTPUT_A, _OUTPUT_B, _A, _B = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
 _JUDGED_BEFORE = (
     # What was recorded by a clock that was ahead says nothing.
     select(func.max(Vote.recorded_at))
@@ -99,7 +101,7 @@ _BATTLE_AND_TITLES = (
 
 
 def record(
-    session: Session, ballot: Ballot, battle_id: str, voter: str, settings: Settings, now: datetime
+    session: Session, ballot: Ballot, battle_id: str, voter: str, settings: ArenaSettings, now: datetime
 ) -> Acknowledgement:
     """Record a checked ballot in the session; the caller commits, and only then acknowledges.
 
@@ -109,20 +111,20 @@ def record(
     about = {"battle": battle_id, "voter": voter, "now": now}
     found = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
     if found is None:
-        raise Refused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+        raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
     battle, *titles, judged_before = found
     if battle.voter != voter:
-        raise Refused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
+        raise ArenaRefused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
         return _acknowledged(before, *titles if tells(session, before, battle, settings) else (None, None))
     if before is not None:
-        raise Refused(refusal.REPLAYED, "this battle has been judged; each is judged once")
+        raise ArenaRefused(refusal.REPLAYED, "this battle has been judged; each is judged once")
     if earlier:
-        raise Refused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
+        raise ArenaRefused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
     if now > battle.expires_at:
-        raise Refused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
+        raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
     comment, was_cut = cleaned(ballot.comment)
     lengths = [end - begin for begin, end in spans(battle)]
     shares = [_share(*side) for side in zip("AB", (ballot.played_a, ballot.played_b), lengths, strict=True)]
@@ -135,7 +137,7 @@ def record(
             free = min(free, (now - judged_before).total_seconds())
         _refuse_unheard(shares, lengths, free, settings)
         if settings.comment_required and not comment:
-            raise Refused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
+            raise ArenaRefused(refusal.NO_COMMENT, "please say in a few words why; a judgement needs a reason here")
     vote = Vote(
         id=ballot.id,
         battle=battle.id,
@@ -156,7 +158,7 @@ def record(
     return _acknowledged(vote, *titles if tells(session, vote, battle, settings) else (None, None))
 
 
-def tells(session: Session, vote: Vote, battle: Battle, settings: Settings) -> bool:
+def tells(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
     """Whether who cast a vote is told who was who: a skip tells only who listened as a judgement needs.
 
     Otherwise skipping would name both systems of every battle to who hears none, which are labels to know voices by.
@@ -186,17 +188,17 @@ def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Ackno
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 
-def _refuse_unheard(shares: list[float], lengths: list[float], free: float | None, settings: Settings) -> None:
+def _refuse_unheard(shares: list[float], lengths: list[float], free: float | None, settings: ArenaSettings) -> None:
     for name, share in zip("AB", shares, strict=True):
         if share + _HAIR < settings.heard_share:
-            raise Refused(
+            raise ArenaRefused(
                 refusal.NOT_HEARD,
                 f"please listen to more of side {name}: {share:.0%} of it was played, "
                 f"{settings.heard_share:.0%} is asked for",
             )
     needed = settings.needed_seconds(*lengths)
     if free is not None and free < needed:
-        raise Refused(
+        raise ArenaRefused(
             refusal.TOO_SOON,
             f"both sides cannot have been heard in {free:.0f} s; it takes at least {needed:.0f} s",
         )
@@ -205,11 +207,13 @@ def _refuse_unheard(shares: list[float], lengths: list[float], free: float | Non
 def _share(side: str, played: Sequence[Span], length: float) -> float:
     """Share of an excerpt that was played, of stretches that could have been."""
     if len(played) > _MOST_STRETCHES:
-        raise Refused(refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes")
+        raise ArenaRefused(
+            refusal.INVALID, f"side {side} reports {len(played)} stretches played, more than a person makes"
+        )
     for stretch in played:
         possible = isinstance(stretch, Sequence) and len(stretch) == 2 and all(_is_number(value) for value in stretch)
         if not possible or not -_BEYOND <= stretch[0] <= stretch[1] <= length + _BEYOND:
-            raise Refused(
+            raise ArenaRefused(
                 refusal.INVALID, f"side {side} of {length:.1f} s cannot have been played from {stretch!r:.60}"
             )
     return heard_share([(float(begin), float(end)) for begin, end in played], (0.0, length))

@@ -36,7 +36,7 @@ _REMEDY = "export or download the file again"
 
 
 @dataclass(frozen=True)
-class Limits:
+class DecodeLimits:
     """Bounds against files that decode to far more than they hold.
 
     Attributes:
@@ -56,7 +56,7 @@ class Limits:
     memory_bytes: int = MEMORY_BYTES
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = DecodeLimits()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Decoded:
         return self.frames / self.rate
 
 
-def decode(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Decoded:
+def decode(path: Path, *, limits: DecodeLimits = DEFAULT_LIMITS) -> Decoded:
     """Decode an audio file, or the first audio stream of a video; rate and channels are kept.
 
     Opus is decoded at its own 48 kHz. Channels are in the order of WAV (left, right, centre, LFE, …).
@@ -133,7 +133,7 @@ def content_hash(path: Path) -> str:
 class _Sink:
     """Takes decoded blocks, keeps the limits, and in the end says whether the file was whole."""
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, limits: DecodeLimits) -> None:
         self._name = repr(str(path))
         self._limits = limits
         self._buffer: SampleBuffer | None = None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from podeval.audio.decode import Decoded, Limits, decode
+from podeval.audio.decode import Decoded, DecodeLimits, decode
 from podeval.errors import BadAudio
 
 REPORT = "transcoded.jsonl"
@@ -81,9 +81,9 @@ def main(job_file: str) -> None:
             report.flush()
 
 
-def _limits(bounds: Bounds) -> Limits:
+def _limits(bounds: Bounds) -> DecodeLimits:
     frames = int(bounds.seconds * bounds.rates[1])
-    return Limits(
+    return DecodeLimits(
         channels=bounds.channels,
         min_rate=bounds.rates[0],
         max_rate=bounds.rates[1],

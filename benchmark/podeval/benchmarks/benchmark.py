@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from podeval.benchmarks.records import Pinned, Record
+from podeval.benchmarks.records import FactSheet, PinnedFile
 from podeval.benchmarks.records import content_revision as content_revision
 from podeval.benchmarks.spoken import ReferenceVoice, Version, read_scripts, read_voices
 from podeval.errors import BadInput, PodevalError
@@ -30,7 +30,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
 
 
-class MetricUse(Record):
+class MetricUse(FactSheet):
     """One metric as a benchmark uses it: which of its keys become columns, and its parameters."""
 
     name: Name
@@ -38,7 +38,7 @@ class MetricUse(Record):
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Dimension(Record):
+class Dimension(FactSheet):
     """What a reader ranks by: a group of the board's columns.
 
     `main` is the column the board sorts by at first, as `metric.key`. A dimension that
@@ -61,7 +61,7 @@ class Dimension(Record):
         return tuple(f"{use.name}.{key}" for use in self.metrics for key in use.keys)
 
 
-class Track(Record):
+class Track(FactSheet):
     """A task put to systems: what they are given, what they hand back."""
 
     name: Name
@@ -69,7 +69,7 @@ class Track(Record):
     task: Sentence
 
 
-class Split(Record):
+class Split(FactSheet):
     """A part of the dataset and the tracks it serves.
 
     Its items are those of a `file` in the package, or the rows of a `config` of the dataset, which is built from its
@@ -90,8 +90,8 @@ class Split(Record):
     revision: str | None = Field(default=None, pattern=r"^sha256:[0-9a-f]{64}$")
     tracks: tuple[Name, ...] = Field(min_length=1)
     licence: str
-    scripts: Pinned | None = None
-    voices: Pinned | None = None
+    scripts: PinnedFile | None = None
+    voices: PinnedFile | None = None
     version: Version = "written"
 
     @model_validator(mode="after")
@@ -119,7 +119,7 @@ class Split(Record):
         return self.version == "spontaneous"
 
 
-class Dataset(Record):
+class Dataset(FactSheet):
     """The dataset repo that holds the items, and the licence of what is ours in it."""
 
     path: str = Field(pattern=r"^podeval/[a-z0-9_]+$")
@@ -127,7 +127,7 @@ class Dataset(Record):
     attribution: Sentence
 
 
-class Breakdown(Record):
+class Breakdown(FactSheet):
     """A property of items by which scores are also shown, and its groups in order; none where the source names them.
 
     `robustness` says that the spread over its groups is a figure of its own: a system should do equally well in all.
@@ -139,7 +139,7 @@ class Breakdown(Record):
     robustness: bool = False
 
 
-class Composite(Record):
+class Composite(FactSheet):
     """A figure made of others, item by item: the mean of `columns` (as `metric.key`) of one track's items."""
 
     name: Name
@@ -149,7 +149,7 @@ class Composite(Record):
     about: Sentence
 
 
-class Aggregation(Record):
+class Aggregation(FactSheet):
     """How item scores become a system's score.
 
     `cluster` is the property of items that intervals and bootstrap resample by; `coverage` is the share of
@@ -162,14 +162,14 @@ class Aggregation(Record):
     coverage: float = Field(default=0.95, gt=0, le=1)
 
 
-class Episode(Record):
+class Episode(FactSheet):
     """A published human episode on an item's topic."""
 
     title: str
     link: str = Field(pattern=r"^https://")
 
 
-class UserTurn(Record):
+class UserTurn(FactSheet):
     """What a user says in one turn of a dialogue: the words, the sounds and tones among them, and the audio's path."""
 
     id: str
@@ -179,7 +179,7 @@ class UserTurn(Record):
     criteria: tuple[str, ...] = ()
 
 
-class Item(Record):
+class Item(FactSheet):
     """One thing a system is asked to do.
 
     To speak `script`, its speakers in their `reference_voices` where there are some (`spontaneous` is the same as
@@ -208,13 +208,13 @@ class Item(Record):
         return self.properties.get(breakdown, "")
 
 
-class _ItemsFile(Record):
+class _ItemsFile(FactSheet):
     licence: str
     attribution: str
     items: tuple[Item, ...]
 
 
-class Benchmark(Record):
+class Benchmark(FactSheet):
     """The whole record of a benchmark. `wer_ceiling` is a ratio; see `Dimension.needs_accurate_speech`."""
 
     name: Name
@@ -314,7 +314,7 @@ class Benchmark(Record):
 
 @cache
 def _read_items(split: Split) -> tuple[Item, ...]:
-    pinned = Pinned(file=str(split.file), revision=str(split.revision))
+    pinned = PinnedFile(file=str(split.file), revision=str(split.revision))
     try:
         items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:

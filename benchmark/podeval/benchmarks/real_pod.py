@@ -17,7 +17,7 @@ from podeval.benchmarks.benchmark import (
     Split,
     Track,
 )
-from podeval.benchmarks.records import Pinned
+from podeval.benchmarks.records import PinnedFile
 
 CATEGORIES = (
     "Society_and_Culture",
@@ -39,13 +39,13 @@ CATEGORIES = (
     "Mental_Health",
 )
 
-SCRIPTS = Pinned(
+SCRIPTS = PinnedFile(
     file="real_pod_scripts.jsonl",
     revision="sha256:d31e5da5bf739d442fabce70d21c9f0e966d11e48130a4c4efc9e589430a7012",
 )
 """A script for each topic, in two versions."""
 
-VOICES = Pinned(
+VOICES = PinnedFile(
     file="real_pod_voices.json",
     revision="sha256:e047a6ebc6bafd3d2f94c4518c78c9c12c70eaf4317573621550116ee3040243",
 )

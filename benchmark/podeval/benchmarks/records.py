@@ -12,13 +12,13 @@ from podeval.errors import PodevalError
 Revision = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 
 
-class Record(BaseModel):
+class FactSheet(BaseModel):
     """A fact sheet: immutable, with no field that is not declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Pinned(Record):
+class PinnedFile(FactSheet):
     """A data file of the package, and the content it must have."""
 
     file: str

@@ -13,14 +13,14 @@ from typing import Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from podeval.benchmarks.records import Pinned, Record, data_path
+from podeval.benchmarks.records import FactSheet, PinnedFile, data_path
 from podeval.errors import PodevalError
 from podeval.text.script import Script, Turn
 
 Version = Literal["written", "spontaneous"]
 
 
-class ReferenceVoice(Record):
+class ReferenceVoice(FactSheet):
     """A short recording of a voice, in the package; `seconds` long, with its words and the utterances it is made of."""
 
     id: str = Field(pattern=r"^[a-z0-9_]+$")
@@ -40,7 +40,7 @@ class ReferenceVoice(Record):
         return _checked(self.file, self.sha256)
 
 
-class Speaker(Record):
+class ScriptSpeaker(FactSheet):
     """Who speaks in a script: name, role, and the id of the reference voice."""
 
     name: str = Field(min_length=1)
@@ -48,7 +48,7 @@ class Speaker(Record):
     voice: str
 
 
-class SpokenTurn(Record):
+class ScriptedTurn(FactSheet):
     """A turn in both versions."""
 
     speaker: str
@@ -56,12 +56,12 @@ class SpokenTurn(Record):
     spontaneous: str = Field(min_length=1)
 
 
-class SpokenScript(Record):
+class SpokenScript(FactSheet):
     """The script of a topic in both versions, which have the same turns."""
 
     id: str
-    speakers: tuple[Speaker, ...] = Field(min_length=1)
-    turns: tuple[SpokenTurn, ...] = Field(min_length=1)
+    speakers: tuple[ScriptSpeaker, ...] = Field(min_length=1)
+    turns: tuple[ScriptedTurn, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":
@@ -78,7 +78,7 @@ class SpokenScript(Record):
 
 
 @cache
-def read_scripts(pinned: Pinned) -> dict[str, SpokenScript]:
+def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
     """The scripts of a file by topic.
 
     Raises:
@@ -96,7 +96,7 @@ def read_scripts(pinned: Pinned) -> dict[str, SpokenScript]:
 
 
 @cache
-def read_voices(pinned: Pinned) -> dict[str, ReferenceVoice]:
+def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
     """The voices of a manifest by id.
 
     Raises:

@@ -357,10 +357,10 @@ def mirror(
 
     Example: podeval arena mirror my-lab/podeval-votes
     """
-    from podeval.arena.public_log import Mirror
+    from podeval.arena.public_log import PublicLog
 
     with _open(database, runs) as opened:
-        log = Mirror(opened.database, repo, private=private)
+        log = PublicLog(opened.database, repo, private=private)
         if read_only:
             print(_told(log.read_back()))
             return

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from podeval.construction.staged_rows import Report, Workshop
-    from podeval.judges.client import Judging
+    from podeval.construction.staged_rows import StepReport, Workshop
+    from podeval.judges.client import JudgeClient
 
 construct = typer.Typer(
     help="Make material of one's own for a benchmark: steps with files between them, and people who review.\n\n"
@@ -32,7 +32,7 @@ MostCost = Annotated[float | None, typer.Option(help="stop asking before this is
 AcceptAll = Annotated[bool, typer.Option("--accept-all", help="keep also what nobody decided about in the review")]
 Profile = Annotated[str, typer.Option(help="whose models are used: embedded or reference")]
 
-Work = Callable[["Workshop"], "Report"]
+Work = Callable[["Workshop"], "StepReport"]
 
 
 def at_work(into: Path, work: Work) -> None:
@@ -63,19 +63,19 @@ def at_work(into: Path, work: Work) -> None:
 @contextmanager
 def asking(
     workshop: "Workshop", judge: str, workers: int, tokens: int | None = None, cost: float | None = None
-) -> Iterator["Judging"]:
+) -> Iterator["JudgeClient"]:
     """A judge at work, with its records in the folder; at the end it says what was used.
 
     What was answered is not asked again, what was never answered so that it can be used is: the same command goes on
     after a judge was mended.
     """
     from podeval.judges.budget import Budget
-    from podeval.judges.client import Judging
+    from podeval.judges.client import JudgeClient
     from podeval.judges.judge import judge_named
 
     named = judge_named(judge)
     folder = None if named.replays else workshop.records
-    judging = Judging(named, folder, workers=workers, budget=Budget(cost, tokens), refresh="failed")
+    judging = JudgeClient(named, folder, workers=workers, budget=Budget(cost, tokens), refresh="failed")
     try:
         yield judging
     finally:

@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.construction.staged_rows import Report, Workshop
+    from podeval.construction.staged_rows import StepReport, Workshop
 
 lfs_bench = typer.Typer(
     help="Texts to be spoken, in the scenarios of LFS-Bench.\n\n"
@@ -53,15 +53,15 @@ def write(
     Example: podeval data construct lfs_bench write --into my_texts --each 2 --scenario lesson --judge judge.yaml
     """
     from podeval.construction import lfs
-    from podeval.construction.lfs_writing import Plan, topics_from
+    from podeval.construction.lfs_writing import CasePlan, topics_from
 
     chosen = {"scenarios": scenario, "languages": language, "speakers": speakers}
-    plan = Plan.model_validate(
+    plan = CasePlan.model_validate(
         {"each": each, "lengths": lengths} | {name: tuple(value) for name, value in chosen.items() if value}
     )
     own = topics_from(topics) if topics else None
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return lfs.write(workshop, plan, judging, own)
 
@@ -78,7 +78,7 @@ def replenish(
     """
     from podeval.construction import lfs
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return lfs.write(workshop, None, judging)
 
@@ -122,14 +122,14 @@ def collect(
     Example: podeval data construct lfs_bench collect ./shows --into my_texts --scenario interview
     """
     from podeval.construction import lfs
-    from podeval.construction.collecting import Settings
+    from podeval.construction.collecting import CollectionSettings
     from podeval.errors import BadInput
     from podeval.models import registry
 
     registry.require_profile(profile)
     if by not in ("ovrl", "sig", "bak", "p808"):
         raise BadInput(f"DNSMOS has no score {by!r}; name ovrl, sig, bak or p808")
-    settings = Settings(scenario, least, by, enhancer, language, profile, lengths)
+    settings = CollectionSettings(scenario, least, by, enhancer, language, profile, lengths)
     at_work(into, lambda workshop: lfs.collect(workshop, folder, settings))
 
 
@@ -161,7 +161,7 @@ def refine(
     """
     from podeval.construction import lfs
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return lfs.refine(workshop, judging, encoder(profile), threshold=threshold, least=least)
 

@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.construction.staged_rows import Report, Workshop
+    from podeval.construction.staged_rows import StepReport, Workshop
 
 mtalk_bench = typer.Typer(
     help="Spoken dialogues with tags and sounds, as in MTalk-Bench.\n\n"
@@ -46,12 +46,12 @@ def write(
     Example: podeval data construct mtalk_bench write --into my_dialogues --each 3 --judge MODEL@https://host/v1
     """
     from podeval.construction import mtalk_raw
-    from podeval.construction.mtalk_writing import Plan
+    from podeval.construction.mtalk_writing import DialoguePlan
 
     chosen = {"scenarios": scenario, "capabilities": capability}
-    plan = Plan.model_validate({"each": each} | {name: tuple(value) for name, value in chosen.items() if value})
+    plan = DialoguePlan.model_validate({"each": each} | {name: tuple(value) for name, value in chosen.items() if value})
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return mtalk_raw.write(workshop, plan, judging)
 
@@ -68,7 +68,7 @@ def label(
     """
     from podeval.construction import mtalk_raw
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return mtalk_raw.annotate(workshop, judging)
 
@@ -90,7 +90,7 @@ def infer(
     """
     from podeval.construction import mtalk_raw
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return mtalk_raw.settle(workshop, judging, encoder(profile))
 
@@ -142,7 +142,7 @@ def tag(
     if kind not in KINDS:
         raise BadInput(f"tags are {' or '.join(KINDS)}, not {kind!r}")
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return mtalk.annotate(workshop, KINDS[kind], judging)
 

@@ -19,7 +19,7 @@ from podeval.cli.construct import (
 )
 
 if TYPE_CHECKING:
-    from podeval.construction.staged_rows import Report, Workshop
+    from podeval.construction.staged_rows import StepReport, Workshop
 
 podbench = typer.Typer(
     help="Requests for podcast scripts with their materials, as in PodBench.\n\n"
@@ -59,7 +59,7 @@ def cluster(
     """
     from podeval.construction import podbench as steps
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return steps.cluster(workshop, judging, encoder(profile), alike=alike, most=most)
 
@@ -81,7 +81,7 @@ def write(
     """
     from podeval.construction import podbench as steps
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return steps.write(workshop, judging, seed=seed)
 

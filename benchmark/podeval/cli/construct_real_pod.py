@@ -9,7 +9,7 @@ import typer
 from podeval.cli.construct import AcceptAll, Into, JudgeName, MostCost, MostTokens, Workers, asking, at_work
 
 if TYPE_CHECKING:
-    from podeval.construction.staged_rows import Report, Workshop
+    from podeval.construction.staged_rows import StepReport, Workshop
 
 real_pod = typer.Typer(
     help="Topics of podcasts with a published episode each, as in Real-Pod.\n\n"
@@ -35,7 +35,7 @@ def topics(
     from podeval.benchmarks.real_pod import CATEGORIES
     from podeval.construction import real_pod as steps
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
             return steps.suggest(workshop, judging, category or CATEGORIES, each)
 
@@ -62,7 +62,7 @@ def search(
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
     web = web_for(itunes)
 
-    def work(workshop: "Workshop") -> "Report":
+    def work(workshop: "Workshop") -> "StepReport":
         scratch = workshop.folder / ".searching"
         read = lambda url, most_bytes: web.read(url, scratch, most_bytes)  # noqa: E731
         return steps.search(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from podeval.runs.executor import Executor
     from podeval.runs.generate import Speaking
-    from podeval.runs.multi_gpu import Group
+    from podeval.runs.multi_gpu import ProcessGroup
 
 
 class Where(StrEnum):
@@ -22,7 +22,7 @@ class Where(StrEnum):
 
 @contextmanager
 def spread(
-    where: Where, workers: int, address: str, cpus: float, gpus: float, together: "Group | None" = None
+    where: Where, workers: int, address: str, cpus: float, gpus: float, together: "ProcessGroup | None" = None
 ) -> Iterator[tuple["Executor", "Speaking"]]:
     """Who measures and who makes built-in systems speak, for as long as the block runs.
 

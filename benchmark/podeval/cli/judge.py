@@ -13,7 +13,7 @@ from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
     from podeval.judges.rounds import Conversation
-    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 T = TypeVar("T")
@@ -97,18 +97,18 @@ def rubrics(
 
     Example: podeval judge rubrics dialogues/*.json --judge judge.yaml --to review.yaml --turns
     """
-    from podeval.metrics.judge_use import Asks
-    from podeval.metrics.rubric_writing import WRITE, Review, save_review, write_criteria
+    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics.rubric_writing import WRITE, ReviewFile, save_review, write_criteria
     from podeval.store.copies import register
 
     _require_absent(to)
     wanted = {one.id: one for one in _dialogues(files)}.values()
     cuts = [(one, turn) for one in wanted for turn in (None, *(range(1, len(one.turns)) if turns else ()))]
-    asks = Asks(prompts=lambda _: (WRITE,))
+    asks = JudgeUse(prompts=lambda _: (WRITE,))
     found, judge_id = _asked([write_criteria(one, turn) for one, turn in cuts], asks, name, records)
     if written := [item for item in found if not isinstance(item, PodevalError)]:
         register("review", [to], None)
-        save_review(Review(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
+        save_review(ReviewFile(kind="rubrics", judge=judge_id, prompt=WRITE.id, items=written), to)
     _end([f"{one.id}" + (f", turn {turn}" if turn else "") for one, turn in cuts], found, to)
 
 
@@ -119,19 +119,19 @@ def checklists(files: Requests, to: To, name: Judge, records: Records = None) ->
     Example: podeval judge checklists request.json --judge judge.yaml --to review.yaml
     """
     from podeval.metrics.checklists import DERIVE
-    from podeval.metrics.judge_use import Asks
-    from podeval.metrics.rubric_writing import Review, save_review, write_checklist
+    from podeval.metrics.judge_use import JudgeUse
+    from podeval.metrics.rubric_writing import ReviewFile, save_review, write_checklist
     from podeval.store.copies import register
     from podeval.text.podcast_request import PodcastRequest
     from podeval.text.text_file import read_text
 
     _require_absent(to)
     requests = [(_named(path), PodcastRequest.parse(read_text(path))) for path in files]
-    asks = Asks(prompts=lambda _: (DERIVE,))
+    asks = JudgeUse(prompts=lambda _: (DERIVE,))
     found, judge_id = _asked([write_checklist(*request) for request in requests], asks, name, records)
     if written := [item for item in found if not isinstance(item, PodevalError)]:
         register("review", [to], None)
-        save_review(Review(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
+        save_review(ReviewFile(kind="checklists", judge=judge_id, prompt=DERIVE.id, items=written), to)
     _end([request for request, _ in requests], found, to)
 
 
@@ -192,13 +192,13 @@ def battles(
 
     Example: podeval judge battles dialogues/*.json --judge judge.yaml > battles.jsonl
     """
-    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.pairwise_judge import SAMPLING, battle, prompts
 
     pairs = [(a, b) for a, b in combinations(_dialogues(files), 2) if a.id == b.id and a.system != b.system]
     if not pairs:
         raise BadInput("no two systems answered the same dialogue; give dialogues of at least two")
-    asks = Asks(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
+    asks = JudgeUse(prompts=lambda _: prompts(modality), sampling=lambda _: SAMPLING[variant])
     found, judge_id = _asked(
         [battle(a, b, variant=variant, modality=modality, seed=seed) for a, b in pairs], asks, name, records
     )
@@ -222,14 +222,14 @@ def reasons(
     Example: podeval judge reasons answers.jsonl --judge judge.yaml >> answers.jsonl
     """
     from podeval.metrics.human_records import answers as read_answers
-    from podeval.metrics.judge_use import Asks
+    from podeval.metrics.judge_use import JudgeUse
     from podeval.metrics.mos_reasons import QUESTIONS, SUMMARISE, justification_scores, reasons_by_question
 
     read = read_answers(answers)
     asked = reasons_by_question(read.answers, read.clips)
     if not asked:
         raise BadInput(f"{answers}: there is no question about which every system was given a reason")
-    asks = Asks(prompts=lambda _: (SUMMARISE,))
+    asks = JudgeUse(prompts=lambda _: (SUMMARISE,))
     conversations = [justification_scores(QUESTIONS[question], texts) for question, texts in asked.items()]
     found, judge_id = _asked(conversations, asks, name, records)
     for question, outcome in zip(asked, found, strict=True):
@@ -243,17 +243,17 @@ def reasons(
 
 
 def _asked(
-    conversations: "Sequence[Conversation[T]]", asks: "Asks", name: str, records: Path | None
+    conversations: "Sequence[Conversation[T]]", asks: "JudgeUse", name: str, records: Path | None
 ) -> tuple[list[T | PodevalError], str]:
     """What each conversation found, and who was asked."""
     from podeval.cli.progress_bar import listening
     from podeval.judges.rounds import hold
-    from podeval.metrics.judge_use import Bench
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.store.copies import register
 
     if records:
         register("records", [records], None)
-    judging = Bench(name, records).judging(asks, {})
+    judging = JudgeConfig(name, records).judging(asks, {})
     if judging is None:
         raise BadInput("name a judge with --judge")
     with listening(judging.judge.model):

@@ -12,7 +12,7 @@ from podeval.errors import BadInput, PodevalError
 
 if TYPE_CHECKING:
     from podeval.metrics.declaration import Metric
-    from podeval.metrics.judge_use import Bench
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Result
 
 TEXT_SUFFIXES = {".txt", ".json", ".jsonl", ".md"}
@@ -67,7 +67,7 @@ def measure(
     from podeval.cli.progress_bar import listening
     from podeval.metrics import catalogue
     from podeval.metrics.compute import protocol_for, provenance
-    from podeval.metrics.judge_use import Bench
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
     from podeval.models import registry
     from podeval.store.copies import register
@@ -75,7 +75,7 @@ def measure(
     metric = catalogue.get(name)
     registry.require_profile(profile)
     parameters = metric.read_parameters(_settings(settings or []))
-    bench = _bench(metric, Bench(judge, records, refresh=refresh.value if refresh else ""))
+    bench = _bench(metric, JudgeConfig(judge, records, refresh=refresh.value if refresh else ""))
     if records:
         register("records", [records], None)
     asked = bench.judging(metric.asks, parameters) if metric.asks else None
@@ -111,7 +111,7 @@ def measure(
     raise typer.Exit(worst)
 
 
-def _bench(metric: "Metric", bench: "Bench") -> "Bench":
+def _bench(metric: "Metric", bench: "JudgeConfig") -> "JudgeConfig":
     """Who judges.
 
     Raises:

@@ -13,7 +13,7 @@ from podeval.cli.database import DEFAULT, RUNS, Runs, existing_place, is_there, 
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.leaderboard.evaluators import Finding
+    from podeval.leaderboard.evaluators import AnalysisLine
 
 AsJson = Annotated[bool, typer.Option("--json", help="one JSON object a line on standard output")]
 
@@ -52,7 +52,7 @@ def evaluators(
             f"there is nothing to look into: --votes FILE, --scores FILE, or --database with votes or listening tests; "
             f"there is no {place_of(database, runs)}"
         )
-    found: list[Finding] = []
+    found: list[AnalysisLine] = []
     for path in votes or []:
         found += of_votes(path.stem, votes_of_file(path))
     for path in scores or []:
@@ -67,13 +67,13 @@ def evaluators(
         raise typer.Exit(1)
 
 
-def _of_database(place: str) -> "list[Finding]":
+def _of_database(place: str) -> "list[AnalysisLine]":
     from podeval.arena.vote_table import rating_table
     from podeval.leaderboard.evaluators import of_marks, of_votes
     from podeval.leaderboard.validity import marks_of_listening_tests
     from podeval.store.database import Database
 
-    found: list[Finding] = []
+    found: list[AnalysisLine] = []
     with Database(place) as opened:
         with opened.reading() as session:
             table = rating_table(session)

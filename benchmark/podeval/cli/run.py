@@ -14,7 +14,7 @@ from podeval.cli.judge_refresh import Refresh
 from podeval.errors import BadInput, ModelMissing
 
 if TYPE_CHECKING:
-    from podeval.runs.run import Request
+    from podeval.runs.run import RunRequest
     from podeval.systems.speech import SpeakingSystem
 
 DEMO_SYSTEMS = ("hibari_piper", "espeak_ng", "silence", "repeated_sentence", "shuffled_voices")
@@ -54,17 +54,17 @@ def run(
     from podeval import benchmarks as known
     from podeval.leaderboard.build import build
     from podeval.leaderboard.terminal_table import print_board
-    from podeval.metrics.judge_use import Bench
+    from podeval.metrics.judge_use import JudgeConfig
     from podeval.runs.multi_gpu import group, speak_share
-    from podeval.runs.run import Request
+    from podeval.runs.run import RunRequest
     from podeval.store.copies import register
 
     chosen = known.get(benchmark)
     part = chosen.split(split) if split else chosen.first_split
     if records:
         register("records", [records], out)
-    bench = Bench(judge, records, refresh=refresh.value if refresh else "")
-    plain = Request(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
+    bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
+    plain = RunRequest(chosen, part.name, track or part.tracks[0], out, profile, seed, data=data, bench=bench)
     together = group()
     if together and together.rank:
         speak_share(_found(system)[0], plain, together)
@@ -91,7 +91,7 @@ def demo(
     from podeval.leaderboard.build import build
     from podeval.leaderboard.terminal_table import print_board
     from podeval.runs.executor import Workers
-    from podeval.runs.run import Request
+    from podeval.runs.run import RunRequest
 
     if serve:
         require_board("127.0.0.1", port)
@@ -100,7 +100,7 @@ def demo(
     _say("The first time takes about 5 minutes on 2 cores; what is finished is kept, a second call resumes.")
     complete = True
     with Workers(workers or _cores()) as executor:
-        request = Request(benchmark, "demo", "voice", out, executor=executor)
+        request = RunRequest(benchmark, "demo", "voice", out, executor=executor)
         for system in DEMO_SYSTEMS:
             try:
                 complete = _evaluate(system, request) and complete
@@ -157,7 +157,7 @@ def _found(name: str) -> tuple["SpeakingSystem", str]:
     return registry.get(submission.source.runner), submission.system.name
 
 
-def _evaluate(name: str, request: "Request") -> bool:
+def _evaluate(name: str, request: "RunRequest") -> bool:
     """Run one system; whether every item was scored, and if not, say why."""
     from podeval.cli.progress_bar import Steps
     from podeval.runs.run import run_system

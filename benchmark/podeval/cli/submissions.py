@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
-    from podeval.submissions.gate import Gate, Pinned
-    from podeval.submissions.queue import Queue, Standing
+    from podeval.submissions.gate import Gate, PinnedSource
+    from podeval.submissions.queue import Queue, QueuePosition
     from podeval.systems.submission import Submission
 
-    Standings = Mapping[str, Standing]
+    Standings = Mapping[str, QueuePosition]
 
 submissions = typer.Typer(
     help="Submissions: where they stand, what became of them.\n\nExample: podeval submissions list",
@@ -57,7 +57,7 @@ def submit(
     Example: podeval submit submissions/my_tts
     """
     from podeval.submissions.gate import Gate
-    from podeval.submissions.service import OPERATOR, Desk, hub_submitter
+    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
     from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
@@ -72,21 +72,25 @@ def submit(
         return
     with opened(place_to_make(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
-        row = Desk(queue, gate).submit(found, submitter, place=file.parent, profile=profile, priority=priority)
+        row = SubmissionService(queue, gate).submit(
+            found, submitter, place=file.parent, profile=profile, priority=priority
+        )
         print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _checked(document: "Submission", gate: "Gate", beside: Path, place: str, profile: str, as_me: bool) -> "Pinned":
+def _checked(
+    document: "Submission", gate: "Gate", beside: Path, place: str, profile: str, as_me: bool
+) -> "PinnedSource":
     """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
-    from podeval.submissions.service import OPERATOR, Desk, hub_submitter
+    from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
 
     if not is_there(place):
         return gate.check(document, beside)
     with opened(place) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
-        return Desk(queue, gate).check(document, submitter, place=beside, profile=profile)
+        return SubmissionService(queue, gate).check(document, submitter, place=beside, profile=profile)
 
 
 def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:
@@ -249,12 +253,12 @@ def spot_check(
     from podeval.submissions import sandbox
     from podeval.submissions.fetch_model import fetch
     from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import Making
+    from podeval.submissions.generation import GenerationSettings
     from podeval.submissions.spot_check import SpotCheck
 
     if not trust_models:
         sandbox.require()
-    making, seeds = Making(trusted=trust_models, gpu=gpu), tuple(range(times))
+    making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
     with opened(existing_place(database, runs)) as queue:
         found = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
         reports = found.check(queue.get(id), items=items, seed=seed)
@@ -320,10 +324,10 @@ def mirror(
     """
     from podeval.hub.commits import AppendOnly
     from podeval.leaderboard.build import build
-    from podeval.submissions.hub_record import Mirror
+    from podeval.submissions.hub_record import HubRecord
 
     with opened(place_to_make(database, runs)) as queue:
-        found = Mirror(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
+        found = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
             taken, files = found.read_back(), found.read_back_results(runs)
             if files:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from podeval.store.database import Database
     from podeval.submissions.hub_generation import OnTheHub
     from podeval.submissions.queue import Queue
-    from podeval.submissions.service import Desk
+    from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
 
 EXECUTORS = ("local", "hf-jobs")
@@ -85,11 +85,11 @@ def worker(
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions import sandbox
     from podeval.submissions.gate import Gate
-    from podeval.submissions.generation import Making
+    from podeval.submissions.generation import GenerationSettings
     from podeval.submissions.pull_requests import Proposals
-    from podeval.submissions.sandbox import Limits
+    from podeval.submissions.sandbox import SandboxLimits
     from podeval.submissions.scheduler import housekeeping, ticking
-    from podeval.submissions.service import Desk
+    from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
 
@@ -97,15 +97,17 @@ def worker(
         raise BadInput("say either --once or --watch")
     if executor not in EXECUTORS:
         raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
-    limits = Limits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
+    limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
     given = None if voices is None else require_voices(voices)
-    making = Making(limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given)
+    making = GenerationSettings(
+        limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given
+    )
     with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asked)
             hub = _on_the_hub(queue.database, jobs, budget)
-        desk = Desk(queue, Gate(api=HfApi(token=False), data=data))
+        desk = SubmissionService(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
         found = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
         found.hub, found.proposals = hub, Proposals(queue, board)
@@ -193,7 +195,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     return OnTheHub(jobs, ledger, log=say)
 
 
-def _dispatched(queue: "Queue", worker: "Worker", desk: "Desk", board: Path, pause: float) -> None:
+def _dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
     """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
     from podeval.submissions.procrastinate_worker import Dispatch
     from podeval.submissions.scheduler import housekeeping, ticking

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podeval.datasets import catalogue
-from podeval.datasets.row_rules import BrokenRules, Problem
+from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.store.files import writing
 
 
@@ -44,7 +44,7 @@ def check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
         BadInput: the files are no such source.
     """
     kind = catalogue.get(dataset)
-    problems: list[Problem] = []
+    problems: list[RowProblem] = []
     for name in configs:
         config = kind.RECORD.config(name)
         assert config

@@ -20,10 +20,10 @@ from pydantic import BaseModel, ConfigDict
 
 from podeval import progress
 from podeval.audio.decode import content_hash
-from podeval.construction.lfs_cases import Case, Turn, case_of, turns_of
+from podeval.construction.lfs_cases import Case, CaseTurn, case_of, turns_of
 from podeval.construction.programs import Program
-from podeval.construction.review import Entry, decisions
-from podeval.construction.staged_rows import LeftOut, Line, Sifted, Waiting
+from podeval.construction.review import ReviewRow, decisions
+from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
 from podeval.store.files import append_line
 from podeval.text.dialogue_segments import Segment
@@ -39,7 +39,7 @@ LANGUAGES: dict[str, Literal["english", "chinese"]] = {"en": "english", "zh": "c
 
 
 @dataclass(frozen=True)
-class Settings:
+class CollectionSettings:
     """How recordings are collected.
 
     Args:
@@ -66,17 +66,17 @@ class Settings:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]
 
 
-class Passage(BaseModel):
+class TranscriptStretch(BaseModel):
     """A stretch of a recording in words; times in seconds."""
 
     model_config = ConfigDict(frozen=True)
 
     start: float
     end: float
-    turns: tuple[Turn, ...]
+    turns: tuple[CaseTurn, ...]
 
 
-class Collected(Line):
+class Collected(StagedRow):
     """What came of a recording; `reason` says why it is dropped."""
 
     file: str
@@ -87,11 +87,13 @@ class Collected(Line):
     enhanced: bool
     dnsmos: float | None = None
     language: str | None = None
-    passages: tuple[Passage, ...] = ()
+    passages: tuple[TranscriptStretch, ...] = ()
     reason: str | None = None
 
 
-def collect(files: Sequence[Path], record: Path, before: Sequence[Collected], settings: Settings) -> list[Collected]:
+def collect(
+    files: Sequence[Path], record: Path, before: Sequence[Collected], settings: CollectionSettings
+) -> list[Collected]:
     """Work through recordings; those that were done before, unchanged and with the same settings, are not heard again.
 
     Args:
@@ -123,7 +125,7 @@ def collect(files: Sequence[Path], record: Path, before: Sequence[Collected], se
     return found
 
 
-def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[Passage]:
+def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
     """Stretches of whole segments, none longer than the most (unless a segment is); what is too short is left out."""
     held: list[Segment] = []
     for segment in segments:
@@ -136,7 +138,7 @@ def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int
         yield _passage(held)
 
 
-def entries_of(rows: Sequence[Collected]) -> list[Entry]:
+def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
     """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
     found = []
     for row in rows:
@@ -150,7 +152,7 @@ def entries_of(rows: Sequence[Collected]) -> list[Entry]:
             }
             text = "\n".join(f"[{turn.speaker}] {turn.text}" for turn in passage.turns)
             found.append(
-                Entry(f"{row.id}-{number:03d}", shown, {"scenario": row.scenario, "theme": row.id, "text": text})
+                ReviewRow(f"{row.id}-{number:03d}", shown, {"scenario": row.scenario, "theme": row.id, "text": text})
             )
     return found
 
@@ -171,7 +173,7 @@ def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = Fals
         try:
             result.kept.append(case_of(name, turns_of(edited["text"]), language=LANGUAGES[languages[name]], **facts))
         except BadInput as error:
-            result.waiting.append(Waiting(name, f"its text in {table.name} cannot be read: {error}"))
+            result.waiting.append(WaitingRow(name, f"its text in {table.name} cannot be read: {error}"))
     return result
 
 
@@ -180,7 +182,7 @@ def left_out_of(rows: Sequence[Collected]) -> list[LeftOut]:
     return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
 
 
-def _heard(path: Path, content: str, settings: Settings, enhancer: Program | None) -> Collected:
+def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
     """One recording, from its samples to its passages; where it is of no use, why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
@@ -225,20 +227,20 @@ def _dnsmos(recording: "Recording", by: str) -> float:
     return round(float(score.values[by] or 0), 4)
 
 
-def _passage(segments: Sequence[Segment]) -> Passage:
+def _passage(segments: Sequence[Segment]) -> TranscriptStretch:
     """Segments as turns: what one speaker says in a row is one, speakers are numbered as they come."""
     numbers: dict[str, str] = {}
-    turns: list[Turn] = []
+    turns: list[CaseTurn] = []
     for segment in segments:
         speaker = numbers.setdefault(segment.speaker, f"Speaker{len(numbers) + 1}")
         if turns and turns[-1].speaker == speaker:
-            turns[-1] = Turn(speaker=speaker, text=f"{turns[-1].text} {segment.text}".strip())
+            turns[-1] = CaseTurn(speaker=speaker, text=f"{turns[-1].text} {segment.text}".strip())
         else:
-            turns.append(Turn(speaker=speaker, text=segment.text.strip()))
-    return Passage(start=round(segments[0].start, 2), end=round(segments[-1].end, 2), turns=tuple(turns))
+            turns.append(CaseTurn(speaker=speaker, text=segment.text.strip()))
+    return TranscriptStretch(start=round(segments[0].start, 2), end=round(segments[-1].end, 2), turns=tuple(turns))
 
 
 def _length(segments: Sequence[Segment], language: str) -> int:
     facts: Any = {"scene": "", "theme": "", "source": "", "language": LANGUAGES[language], "num_speakers": 1}
     text = " ".join(segment.text for segment in segments)
-    return Case(id="passage", content=(Turn(speaker="", text=text),), **facts).length
+    return Case(id="passage", content=(CaseTurn(speaker="", text=text),), **facts).length

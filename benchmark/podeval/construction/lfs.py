@@ -24,17 +24,17 @@ from podeval.construction.lfs_refining import (
     DULL,
     UNSAFE,
     Encode,
-    Screened,
+    ScreenedCase,
     deduplicate,
     digest,
     rate,
     screen,
 )
 from podeval.construction.lfs_scenarios import BY_NAME
-from podeval.construction.lfs_writing import Order, Plan, checked_plan, place_orders, write_cases
+from podeval.construction.lfs_writing import CaseOrder, CasePlan, checked_plan, place_orders, write_cases
 from podeval.construction.near_duplicates import THRESHOLD
 from podeval.construction.review import lay_out
-from podeval.construction.staged_rows import Report, Workshop
+from podeval.construction.staged_rows import StepReport, Workshop
 from podeval.errors import BadInput
 from podeval.judges.rounds import Asked
 from podeval.store.files import read_lines
@@ -45,8 +45,8 @@ COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
 
 
 def write(
-    workshop: Workshop, plan: Plan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
-) -> Report:
+    workshop: Workshop, plan: CasePlan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
+) -> StepReport:
     """Order what the plan lacks, and have it written; run again, it goes on, or makes up for what was left out.
 
     Args:
@@ -58,14 +58,14 @@ def write(
     Raises:
         BadInput: there is no plan, or it cannot be kept.
     """
-    plans = workshop.read(PLAN, Plan)
+    plans = workshop.read(PLAN, CasePlan)
     if plan is None:
         if not plans:
             raise BadInput(f"{workshop.folder} holds no plan; `podeval data construct lfs_bench write` makes one")
         plan = plans[0]
     workshop.write(PLAN, [checked_plan(plan)])
-    report = Report()
-    orders, written = workshop.read(ORDERS, Order), workshop.read(WRITTEN, Case)
+    report = StepReport()
+    orders, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
     gone = {left.id for left in workshop.left_out()}
     new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
     report.waiting += waiting
@@ -80,7 +80,7 @@ def write(
     return report
 
 
-def take(workshop: Workshop, files: Sequence[Path]) -> Report:
+def take(workshop: Workshop, files: Sequence[Path]) -> StepReport:
     """Take in cases of one's own, in the published schema; a file that was taken in before is read anew.
 
     Raises:
@@ -92,14 +92,14 @@ def take(workshop: Workshop, files: Sequence[Path]) -> Report:
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] + "-" not in prefixes]
     new = [case for path in files for case in cases_of(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
-    report = Report()
+    report = StepReport()
     report.say(f"taken: {len(new)} cases, {len(before)} from other files before")
     return report
 
 
 def refine(
     workshop: Workshop, judging: Asked, encode: Encode, *, threshold: float = THRESHOLD, least: int = 3
-) -> Report:
+) -> StepReport:
     """Digest, de-duplicate, rate, screen; then lay out the table for the review.
 
     Args:
@@ -115,7 +115,7 @@ def refine(
     cases = [*workshop.read(TAKEN, Case), *workshop.read(WRITTEN, Case)]
     if not cases:
         raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
-    report = Report()
+    report = StepReport()
     digested = digest(cases, judging)
     report.sifted("digested", digested)
     workshop.write("digested.jsonl", digested.kept)
@@ -134,16 +134,16 @@ def refine(
     return report
 
 
-def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """Read the review; write what was kept as a source of the dataset, with its statistics.
 
     Raises:
         BadInput: nothing was refined, the table cannot be used, or nothing was kept.
         BrokenRules: a case that the dataset would refuse.
     """
-    rows = workshop.read("screened.jsonl", Screened, made_by="podeval data construct lfs_bench refine")
+    rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
     found = reviewed(rows, workshop.folder / TABLE, accept_all=accept_all)
-    report = Report()
+    report = StepReport()
     report.sifted(REVIEW, found)
     workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
     if not found.kept:
@@ -157,7 +157,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
     return report
 
 
-def count(folder: Path, into: Path) -> Report:
+def count(folder: Path, into: Path) -> StepReport:
     """Statistics of published files, the authors' or one's own; the commonest themes stand for topics.
 
     Raises:
@@ -165,12 +165,12 @@ def count(folder: Path, into: Path) -> Report:
     """
     cases = published_cases(folder)
     paths = write_statistics(statistics(cases, [case.theme for case in cases]), into)
-    report = Report()
+    report = StepReport()
     report.say(f"counted: {len(cases)} cases in {', '.join(str(path) for path in paths)}")
     return report
 
 
-def collect(workshop: Workshop, folder: Path, settings: collecting.Settings) -> Report:
+def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSettings) -> StepReport:
     """Listen to recordings of one's own; lay out what is said in them for people to proofread.
 
     Raises:
@@ -180,7 +180,7 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.Settings) -> 
     if settings.scenario not in BY_NAME:
         raise BadInput(f"there is no scenario {settings.scenario!r}; there are {', '.join(BY_NAME)}")
     files = recordings_in(folder)
-    report = Report()
+    report = StepReport()
     if not settings.enhancer:
         report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
     record = workshop.folder / COLLECTED
@@ -198,7 +198,7 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.Settings) -> 
     return report
 
 
-def proofread(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """Take in the passages that people kept in the transcripts.
 
     Raises:
@@ -209,7 +209,7 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> Report:
     if not rows:
         raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
     found = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
-    report = Report()
+    report = StepReport()
     report.sifted("proofread", found)
     ids = {case.id for case in found.kept} | {entry.id for entry in collecting.entries_of(rows)}
     others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]

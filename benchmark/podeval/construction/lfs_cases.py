@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.staged_rows import Line, sentence_of
+from podeval.construction.staged_rows import StagedRow, sentence_of
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -24,7 +24,7 @@ _GARBLED = re.compile("[\ufffd\ufeff\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe0
 _LINE = re.compile(r"\[([^\]\n]+)\] ?(.*)")
 
 
-class Turn(BaseModel):
+class CaseTurn(BaseModel):
     """What one speaker says without a break."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -33,10 +33,10 @@ class Turn(BaseModel):
     text: str
 
 
-class Case(Line):
+class Case(StagedRow):
     """A text to be spoken."""
 
-    content: tuple[Turn, ...] = Field(min_length=1)
+    content: tuple[CaseTurn, ...] = Field(min_length=1)
     num_speakers: int = Field(ge=1)
     theme: str
     source: str
@@ -68,14 +68,14 @@ class Case(Line):
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
-def case_of(name: str, turns: Sequence[Mapping[str, Any] | Turn], **facts: Any) -> Case:
+def case_of(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
     """A case from turns: cleaned, empty turns dropped, its speakers counted.
 
     Raises:
         BadInput: nothing is said in it, or a fact is missing.
     """
     cleaned = [
-        Turn(speaker=clean(str(_of(turn, "speaker"))) or "Speaker1", text=clean(str(_of(turn, "text"))))
+        CaseTurn(speaker=clean(str(_of(turn, "speaker"))) or "Speaker1", text=clean(str(_of(turn, "text"))))
         for turn in turns
     ]
     content = tuple(turn for turn in cleaned if turn.text)
@@ -94,7 +94,7 @@ def clean(text: str) -> str:
     return " ".join(spoken.split())
 
 
-def turns_of(lines: str) -> list[Turn]:
+def turns_of(lines: str) -> list[CaseTurn]:
     """The turns of a text as `Case.lines` has them, perhaps corrected by a person.
 
     Raises:
@@ -105,7 +105,7 @@ def turns_of(lines: str) -> list[Turn]:
         found = _LINE.fullmatch(line.strip())
         if found is None:
             raise BadInput(f"line {number} is {line[:40]!r}; it should be [speaker] and the words")
-        turns.append(Turn(speaker=found[1].strip(), text=found[2].strip()))
+        turns.append(CaseTurn(speaker=found[1].strip(), text=found[2].strip()))
     return turns
 
 
@@ -150,5 +150,5 @@ def published(case: Case) -> str:
     return json.dumps(row, ensure_ascii=False)
 
 
-def _of(turn: Mapping[str, Any] | Turn, name: str) -> Any:
-    return (getattr(turn, name) if isinstance(turn, Turn) else turn.get(name)) or ""
+def _of(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
+    return (getattr(turn, name) if isinstance(turn, CaseTurn) else turn.get(name)) or ""

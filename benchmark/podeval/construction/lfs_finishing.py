@@ -12,10 +12,10 @@ from typing import Any
 from podeval.construction import charts
 from podeval.construction.checked_source import source_of
 from podeval.construction.lfs_cases import Case, case_of, cases_of, published, turns_of
-from podeval.construction.lfs_refining import Screened
+from podeval.construction.lfs_refining import ScreenedCase
 from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES
-from podeval.construction.review import Entry, decisions
-from podeval.construction.staged_rows import Sifted, Waiting
+from podeval.construction.review import ReviewRow, decisions
+from podeval.construction.staged_rows import Sifted, WaitingRow
 from podeval.errors import BadInput
 from podeval.store.files import write_json, write_whole
 
@@ -25,7 +25,7 @@ TEXT, THEME = "text", "theme"
 _TOPICS = 40
 
 
-def entry_of(row: Screened) -> Entry:
+def entry_of(row: ScreenedCase) -> ReviewRow:
     """A case as a reviewer sees it: the text may be corrected, a turn a line."""
     case = row.case
     shown = {
@@ -37,10 +37,10 @@ def entry_of(row: Screened) -> Entry:
         "look at": "; ".join(row.warnings),
         "summary": row.digest.summary,
     }
-    return Entry(row.id, shown, {THEME: case.theme, TEXT: case.lines})
+    return ReviewRow(row.id, shown, {THEME: case.theme, TEXT: case.lines})
 
 
-def reviewed(rows: Sequence[Screened], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
+def reviewed(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
     """The cases that people kept, as they corrected them.
 
     Raises:
@@ -55,7 +55,7 @@ def reviewed(rows: Sequence[Screened], table: Path, *, accept_all: bool = False)
             facts = row.case.model_dump(include={"source", "scene", "language", "order"})
             kept.append(case_of(row.id, turns_of(edited[TEXT]), theme=edited[THEME], **facts))
         except BadInput as error:
-            found.waiting.append(Waiting(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
+            found.waiting.append(WaitingRow(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
     return Sifted(kept, found.left_out, found.waiting)
 
 

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.lfs_cases import Case, Turn, clean
+from podeval.construction.lfs_cases import Case, CaseTurn, clean
 from podeval.construction.near_duplicates import THRESHOLD, near_duplicates
-from podeval.construction.staged_rows import LeftOut, Line, Sifted, ask_each
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.tokens import HAN
@@ -44,7 +44,7 @@ PERSONAL = {
 """What is looked for in every text, whatever the judge finds."""
 
 
-class Digest(Answer):
+class Digest(JudgeAnswer):
     """What a text is about, in English."""
 
     topics: list[str] = Field(min_length=1)
@@ -57,7 +57,7 @@ class Digest(Answer):
         return f"{'; '.join(self.topics)}. {', '.join(self.keywords)}. {self.summary}"
 
 
-class Rating(Answer):
+class SpeechFitness(JudgeAnswer):
     """How fit a text is for long speech."""
 
     reasoning: str
@@ -66,7 +66,7 @@ class Rating(Answer):
     overall: int = Field(ge=1, le=5)
 
 
-class Detail(Answer):
+class Detail(JudgeAnswer):
     """A personal detail in a text."""
 
     quote: str = Field(min_length=1, description="exactly as it stands in the text")
@@ -75,14 +75,14 @@ class Detail(Answer):
     stand_in: str = Field(description="something made up to stand in its place; empty where it is public")
 
 
-class Softening(Answer):
+class Softening(JudgeAnswer):
     """Words that are better put otherwise."""
 
     quote: str = Field(min_length=1, description="exactly as it stands in the text")
     replacement: str
 
 
-class Screening(Answer):
+class TextScreening(JudgeAnswer):
     """What a text tells of people, and what harm is in it."""
 
     reasoning: str
@@ -101,7 +101,7 @@ class Replacement(BaseModel):
     why: str
 
 
-class Digested(Line):
+class Digested(StagedRow):
     """A case with what it is about."""
 
     case: Case
@@ -111,10 +111,10 @@ class Digested(Line):
 class Rated(Digested):
     """A case with its ratings."""
 
-    rating: Rating
+    rating: SpeechFitness
 
 
-class Screened(Rated):
+class ScreenedCase(Rated):
     """A case with private details replaced, and what a reviewer should look at."""
 
     replaced: tuple[Replacement, ...] = ()
@@ -145,7 +145,7 @@ After a short reasoning that names what is good and bad, rate from 1 (poor) to 5
 - expressiveness: is it fluent and natural, in language that lives and has a rhythm for speaking?
 - consistency: does it hold together, without contradictions and sudden changes of the matter?
 - overall: how strongly you would keep it.""",
-    answer=Rating,
+    answer=SpeechFitness,
     source="LFS-Bench figure 6, wording of our own",
 )
 
@@ -165,14 +165,14 @@ are no names.
 better ones. severe: so much that the text cannot be published.
 Reason first, then answer. Every quote must be exactly as in the text; a part of a name that occurs alone is quoted \
 by itself too.""",
-    answer=Screening,
+    answer=TextScreening,
     source="LFS-Bench figure 7, wording of our own",
 )
 
 
 def digest(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
     """Have every case summed up."""
-    answered, waiting = ask_each(judging, cases, Digest, lambda case: Request(DIGEST, {"text": case.lines}))
+    answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
     return Sifted([Digested(id=case.id, case=case, digest=found) for case, found in answered], waiting=waiting)
 
 
@@ -191,7 +191,9 @@ def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THR
 def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -> Sifted[Rated]:
     """Take out cases that are rated too low."""
     found: Sifted[Rated] = Sifted()
-    answered, found.waiting = ask_each(judging, rows, Rating, lambda row: Request(RATE, {"text": row.case.lines}))
+    answered, found.waiting = ask_each(
+        judging, rows, SpeechFitness, lambda row: JudgeRequest(RATE, {"text": row.case.lines})
+    )
     for row, rating in answered:
         if rating.overall >= least:
             found.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
@@ -201,11 +203,14 @@ def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -
     return found
 
 
-def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[Screened]:
+def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
     """Take out cases that cannot be published; replace private details in the others."""
-    found: Sifted[Screened] = Sifted()
+    found: Sifted[ScreenedCase] = Sifted()
     answered, found.waiting = ask_each(
-        judging, rows, Screening, lambda row: Request(SCREEN, {"text": row.case.lines}, check=_quotes_of(row.case))
+        judging,
+        rows,
+        TextScreening,
+        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_quotes_of(row.case)),
     )
     for row, screening in answered:
         if screening.harm == "severe":
@@ -214,7 +219,7 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[Screened]:
         replaced = replacements(screening)
         case = with_replacements(row.case, replaced)
         found.kept.append(
-            Screened(
+            ScreenedCase(
                 id=row.id,
                 case=case,
                 digest=row.digest,
@@ -226,7 +231,7 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[Screened]:
     return found
 
 
-def replacements(screening: Screening) -> list[Replacement]:
+def replacements(screening: TextScreening) -> list[Replacement]:
     """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
     found = {}
     for detail in screening.details:
@@ -251,12 +256,12 @@ def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
     def change(text: str) -> str:
         return " ".join(pattern.sub(lambda found: by_words[found[0]], text).split())
 
-    content = tuple(Turn(speaker=change(turn.speaker), text=change(turn.text)) for turn in case.content)
+    content = tuple(CaseTurn(speaker=change(turn.speaker), text=change(turn.text)) for turn in case.content)
     kept = tuple(turn for turn in content if turn.text)
     return case.model_copy(update={"content": kept, "theme": change(case.theme)}) if kept else case
 
 
-def warnings_of(case: Case, screening: Screening) -> list[str]:
+def warnings_of(case: Case, screening: TextScreening) -> list[str]:
     """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
     found = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
@@ -276,11 +281,11 @@ def _whole(words: str) -> str:
     return f"{before}{re.escape(words)}{after}"
 
 
-def _quotes_of(case: Case) -> Callable[[Screening], None]:
+def _quotes_of(case: Case) -> Callable[[TextScreening], None]:
     """Every quote stands in the text, and every private detail has a stand-in that is something else."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
 
-    def check(answer: Screening) -> None:
+    def check(answer: TextScreening) -> None:
         for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
             if not any(re.search(_whole(quote), place) for place in places):
                 raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")

@@ -16,10 +16,10 @@ from pydantic import Field
 
 from podeval.construction.lfs_cases import CODES, Case, case_of
 from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES, SCENARIOS
-from podeval.construction.staged_rows import Line, Sifted, Waiting, ask_each
+from podeval.construction.staged_rows import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
@@ -35,7 +35,7 @@ Cell = tuple[str, str, int]
 """Scenario, language, number of speakers."""
 
 
-class Plan(Line):
+class CasePlan(StagedRow):
     """What is wanted.
 
     Attributes:
@@ -64,7 +64,7 @@ class Plan(Line):
         ]
 
 
-class Order(Line):
+class CaseOrder(StagedRow):
     """A case to be written."""
 
     scenario: str
@@ -79,27 +79,27 @@ class Order(Line):
         return self.scenario, self.language, self.speakers
 
 
-class Topics(Answer):
+class Topics(JudgeAnswer):
     """Topics for cases."""
 
     topics: list[str]
 
 
-class WrittenTurn(Answer):
+class WrittenTurn(JudgeAnswer):
     """A turn."""
 
     speaker: str = Field(description="Speaker1, Speaker2, and so on")
     text: str = Field(description="what is said, in plain words without any markup")
 
 
-class Written(Answer):
+class WrittenCase(JudgeAnswer):
     """A case as a language model writes it."""
 
     content: list[WrittenTurn] = Field(min_length=1)
     summary: str
 
 
-def checked_plan(plan: Plan) -> Plan:
+def checked_plan(plan: CasePlan) -> CasePlan:
     """The plan, if it can be kept.
 
     Raises:
@@ -116,7 +116,7 @@ def checked_plan(plan: Plan) -> Plan:
     return plan
 
 
-def missing(plan: Plan, orders: Sequence[Order], gone: Collection[str]) -> Counter[Cell]:
+def missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
     """How many more cases of each kind are to be ordered.
 
     Args:
@@ -129,13 +129,13 @@ def missing(plan: Plan, orders: Sequence[Order], gone: Collection[str]) -> Count
 
 
 def place_orders(
-    plan: Plan,
-    before: Sequence[Order],
+    plan: CasePlan,
+    before: Sequence[CaseOrder],
     gone: Collection[str],
     judging: Asked,
     *,
     topics: Mapping[str, Sequence[str]] | None = None,
-) -> tuple[list[Order], list[Waiting]]:
+) -> tuple[list[CaseOrder], list[WaitingRow]]:
     """New orders for what is missing, each with a topic of its own.
 
     Args:
@@ -162,7 +162,7 @@ def place_orders(
         found[place] = [topic for topic in own if topic not in taken][: len(needs[place])]
     asked = {place: len(needs[place]) - len(found[place]) for place in needs if len(found[place]) < len(needs[place])}
     waiting = _suggest(asked, found, used, judging)
-    orders, numbers = list[Order](), Counter((order.scenario, order.language) for order in before)
+    orders, numbers = list[CaseOrder](), Counter((order.scenario, order.language) for order in before)
     for place, speakers_of in needs.items():
         for speakers, topic in zip(speakers_of, found[place], strict=False):
             numbers[place] += 1
@@ -170,7 +170,7 @@ def place_orders(
             # Drawn by the order's own name, so that the same plan orders the same lengths.
             length = random.Random(name).randint(*plan.lengths)  # noqa: S311
             orders.append(
-                Order(
+                CaseOrder(
                     id=name, scenario=place[0], language=place[1], speakers=speakers, length=length, topic=topic.strip()
                 )
             )
@@ -182,15 +182,15 @@ def _suggest(
     found: dict[tuple[str, str], list[str]],
     used: Mapping[tuple[str, str], Sequence[str]],
     judging: Asked,
-) -> list[Waiting]:
+) -> list[WaitingRow]:
     """Add suggested topics to those found."""
-    places = [Line(id=f"{scenario}/{language}") for scenario, language in asked]
+    places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in asked]
 
-    def request(line: Line) -> Request:
+    def request(line: StagedRow) -> JudgeRequest:
         scenario, _, language = line.id.partition("/")
         place = (scenario, language)
         known = [*used.get(place, ()), *found[place]]
-        return Request(
+        return JudgeRequest(
             topics_prompt(scenario, language, asked[place]),
             {"used": "\n".join(known) or "(none)"},
             check=_new_topics(asked[place], known),
@@ -203,10 +203,10 @@ def _suggest(
     return waiting
 
 
-def write_cases(orders: Sequence[Order], judging: Asked) -> Sifted[Case]:
+def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
     """A case for every order; where none came, the order waits."""
     found: Sifted[Case] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, Written, _writing)
+    answered, found.waiting = ask_each(judging, orders, WrittenCase, _writing)
     for order, written in answered:
         turns = [turn.model_dump() for turn in written.content]
         found.kept.append(
@@ -223,9 +223,9 @@ def write_cases(orders: Sequence[Order], judging: Asked) -> Sifted[Case]:
     return found
 
 
-def _writing(order: Order) -> Request:
+def _writing(order: CaseOrder) -> JudgeRequest:
     prompt = writing_prompt(order.scenario, order.language, order.speakers, order.length)
-    return Request(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _as_ordered(order))
+    return JudgeRequest(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _as_ordered(order))
 
 
 def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
@@ -264,7 +264,7 @@ def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> 
             "the matter ends. Then sum it up in one sentence.\n\n"
             "The topic:\n{topic}"
         ),
-        answer=Written,
+        answer=WrittenCase,
         source="LFS-Bench figure 5 (the plan of its template), wording of our own",
     )
 
@@ -282,8 +282,8 @@ def _new_topics(count: int, known: Sequence[str]) -> Callable[[Topics], None]:
     return check
 
 
-def _as_ordered(order: Order) -> Callable[[Written], None]:
-    def check(answer: Written) -> None:
+def _as_ordered(order: CaseOrder) -> Callable[[WrittenCase], None]:
+    def check(answer: WrittenCase) -> None:
         try:
             turns = [turn.model_dump() for turn in answer.content]
             case = case_of(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)

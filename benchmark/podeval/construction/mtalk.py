@@ -49,9 +49,9 @@ from podeval.construction.mtalk_tagging import (
 from podeval.construction.review import decisions, lay_out
 from podeval.construction.staged_rows import (
     LeftOut,
-    Report,
     Sifted,
-    Waiting,
+    StepReport,
+    WaitingRow,
     Workshop,
     sentence_of,
 )
@@ -64,7 +64,7 @@ DIALOGUES, SCRIPT, CHECKS, AUDIO = "dialogues.jsonl", "script.jsonl", "checks.js
 SOUNDS, VOICES, FINISHED, DUE = "sounds.csv", "voices.yaml", "finished", "due.jsonl"
 
 
-def take(workshop: Workshop, path: Path) -> Report:
+def take(workshop: Workshop, path: Path) -> StepReport:
     """Take in dialogues: a JSON list of `{number, turns}`, with `type` (sem by default), prompts and `profile`.
 
     Raises:
@@ -88,19 +88,19 @@ def take(workshop: Workshop, path: Path) -> Report:
             raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
         found[dialogue.id] = dialogue
     workshop.write(DIALOGUES, found.values())
-    report = Report()
+    report = StepReport()
     report.say(f"taken: {len(found)} dialogues, {sum(len(d.turns) for d in found.values())} turns")
     return report
 
 
-def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> Report:
+def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
     """Have the semantic dialogues tagged twice, and lay out the table in which a third annotator resolves them.
 
     Raises:
         BadInput: no dialogues were taken.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report = Report()
+    report = StepReport()
     rows, report.waiting = tag(dialogues, kind, judging)
     workshop.write(f"tagged-{kind}.jsonl", rows)
     agreed = sum(row.agreed for row in rows)
@@ -111,14 +111,14 @@ def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> Report:
     return report
 
 
-def script(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """What is to be recorded: the dialogues taken, and their tagged variants as people kept and corrected them.
 
     Raises:
         BadInput: no dialogues, or a table that cannot be used.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report, found = Report(), list(dialogues)
+    report, found = StepReport(), list(dialogues)
     for kind in ("para", "amb"):
         rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
         if rows:
@@ -136,7 +136,7 @@ def script(workshop: Workshop, *, accept_all: bool = False) -> Report:
     return report
 
 
-def check(workshop: Workshop) -> Report:
+def check(workshop: Workshop) -> StepReport:
     """Read the verdicts of the rounds, and lay out what is due next.
 
     Raises:
@@ -149,7 +149,7 @@ def check(workshop: Workshop) -> Report:
     state = state_of(takes, checks)
     due, undecided = lay_out_rounds(tables, state)
     workshop.write(DUE, due)
-    report = Report(waiting=[*missing, *state.waiting, *undecided])
+    report = StepReport(waiting=[*missing, *state.waiting, *undecided])
     for sentence in sentences(checks):
         report.say(sentence)
     report.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
@@ -158,7 +158,7 @@ def check(workshop: Workshop) -> Report:
     return report
 
 
-def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """Put sounds and voices into what was accepted; write whole dialogues as a source of the dataset.
 
     Args:
@@ -173,20 +173,20 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
     dialogues, checks, takes, missing = _recorded(workshop)
     state = state_of(takes, checks)
     by_turn = {take.turn: take for take in takes}
-    report = Report(waiting=[*missing, *state.waiting])
+    report = StepReport(waiting=[*missing, *state.waiting])
     fit = set(state.accepted)
     for number, due in state.due.items():
         if accept_all:
             fit |= {one.turn for one in due}
         else:
-            report.waiting += [Waiting(one.turn, f"due in round {number}") for one in due]
+            report.waiting += [WaitingRow(one.turn, f"due in round {number}") for one in due]
     sounds, voices = sounds_of(workshop.folder / SOUNDS), voices_of(workshop.folder / VOICES)
     rows, done = list[dict[str, Any]](), list[Mixed]()
     for dialogue in dialogues:
         if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
             continue
         if lacking := _lacking(dialogue, sounds, voices):
-            report.waiting.append(Waiting(dialogue.id, lacking))
+            report.waiting.append(WaitingRow(dialogue.id, lacking))
             continue
         for number, text in enumerate(dialogue.turns, 1):
             one = by_turn[f"{dialogue.id}-{number}"]
@@ -229,13 +229,13 @@ def _resolved(rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict
             continue
         turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
         if wrong := wrong_with(plain[row.dialogue.number].turns, turns):
-            result.waiting.append(Waiting(row.id, f"its corrected tags in {table.name}: {wrong}"))
+            result.waiting.append(WaitingRow(row.id, f"its corrected tags in {table.name}: {wrong}"))
         else:
             result.kept.append(row.dialogue.model_copy(update={"turns": tuple(turns)}))
     return result
 
 
-def _recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[Waiting]]:
+def _recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[WaitingRow]]:
     dialogues = workshop.read(SCRIPT, Dialogue, made_by="podeval data construct mtalk_bench script")
     takes, missing = takes_of(dialogues, workshop.folder / "recordings")
     return dialogues, workshop.read(CHECKS, Check), takes, missing

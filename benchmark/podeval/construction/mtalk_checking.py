@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podeval.construction.mtalk_tagging import Dialogue
-from podeval.construction.review import Entry, decisions, lay_out
-from podeval.construction.staged_rows import Line, Waiting
+from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.staged_rows import StagedRow, WaitingRow
 from podeval.datasets.mtalk_turns import words_and_tags
 
 ROUNDS = 3
@@ -20,7 +20,7 @@ ROUNDS = 3
 _QUIET_LUFS = -40.0
 
 
-class Check(Line):
+class Check(StagedRow):
     """A verdict on a recording."""
 
     turn: str
@@ -31,7 +31,7 @@ class Check(Line):
     remark: str = ""
 
 
-class Due(Line):
+class Due(StagedRow):
     """A recording that was laid out for a verdict: a verdict is on this one, also when the file is another by now."""
 
     turn: str
@@ -40,9 +40,9 @@ class Due(Line):
     shown: dict[str, str]
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> ReviewRow:
         """The row of the table."""
-        return Entry(self.turn, self.shown, {"fault": ""})
+        return ReviewRow(self.turn, self.shown, {"fault": ""})
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,15 @@ class State:
     accepted: set[str] = field(default_factory=set)
     gone: dict[str, str] = field(default_factory=dict)
     due: dict[int, list[Take]] = field(default_factory=dict)
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
 
 
-def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[Waiting]]:
+def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
     """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
     from podeval.audio.decode import content_hash
 
     there = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
-    found, missing = list[Take](), list[Waiting]()
+    found, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
         for number, text in enumerate(dialogue.turns, 1):
             turn = f"{dialogue.id}-{number}"
@@ -79,7 +79,7 @@ def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], l
                 path = there[turn]
                 found.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
             else:
-                missing.append(Waiting(turn, f"no recording of it lies in {folder}"))
+                missing.append(WaitingRow(turn, f"no recording of it lies in {folder}"))
     return found, missing
 
 
@@ -99,7 +99,7 @@ def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
             state.gone[take.turn] = f"refused in {ROUNDS} rounds: {faults}"
         elif any(check.sha256 == take.sha256 for check in refused):
             reason = f"refused in round {len(refused)} ({refused[-1].fault or refused[-1].remark}); record it again"
-            state.waiting.append(Waiting(take.turn, reason))
+            state.waiting.append(WaitingRow(take.turn, reason))
         else:
             state.due.setdefault(len(refused) + 1, []).append(take)
     return state
@@ -124,14 +124,14 @@ def read_verdicts(tables: Mapping[int, Path], heard: Sequence[Due]) -> list[Chec
     return found
 
 
-def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[Waiting]]:
+def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[WaitingRow]]:
     """Write the tables of the rounds in which something is due; what was laid out, and waits for a verdict."""
-    laid_out, waiting = list[Due](), list[Waiting]()
+    laid_out, waiting = list[Due](), list[WaitingRow]()
     for number, takes in sorted(state.due.items()):
         its = [_due(take, number) for take in takes]
         lay_out(tables[number], [due.entry for due in its])
         laid_out += its
-        waiting += [Waiting(due.turn, f"due in round {number}: {tables[number]}") for due in its]
+        waiting += [WaitingRow(due.turn, f"due in round {number}: {tables[number]}") for due in its]
     return laid_out, waiting
 
 

@@ -14,10 +14,10 @@ from pydantic import Field
 
 from podeval.construction.mtalk_writing import CAPABILITIES, Raw
 from podeval.construction.near_duplicates import near_duplicates
-from podeval.construction.review import Entry
-from podeval.construction.staged_rows import LeftOut, Line, Sifted, ask_each
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.construction.review import ReviewRow
+from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 
@@ -36,33 +36,33 @@ OTHERS = {
 ALL: Mapping[str, str] = {name: found.what for name, found in CAPABILITIES.items()} | OTHERS
 
 
-class Alone(Answer):
+class Alone(JudgeAnswer):
     """Whether the last turn can be answered without the others."""
 
     enough: bool = Field(description="true if the last turn alone is enough for a good answer")
     because: str = Field(description="one sentence: what is missing, or why nothing is")
 
 
-class Label(Answer):
+class Label(JudgeAnswer):
     """A capability, and what in the dialogue calls for it."""
 
     capability: str = Field(json_schema_extra={"enum": list(ALL)})
     because: str
 
 
-class Labels(Answer):
+class Labels(JudgeAnswer):
     """Every capability that a dialogue calls for."""
 
     labels: list[Label] = Field(min_length=1)
 
 
-class Foremost(Answer):
+class Foremost(JudgeAnswer):
     """The capability that a dialogue tests above all."""
 
     capability: str = Field(json_schema_extra={"enum": list(CAPABILITIES)})
 
 
-class Labelled(Line):
+class Labelled(StagedRow):
     """A dialogue with its labels, most relevant first as they came, and the reasons."""
 
     raw: Raw
@@ -74,7 +74,7 @@ class Labelled(Line):
         return [name for name in self.labels if name in CAPABILITIES]
 
 
-class Candidate(Labelled):
+class DialogueCandidate(Labelled):
     """A dialogue for people to decide about: `foremost` is the capability that was inferred."""
 
     foremost: str
@@ -108,23 +108,23 @@ def label(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
     return found
 
 
-def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[Candidate]:
+def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
     """Dialogues with the foremost of their labels; of an only one nobody is asked."""
-    found: Sifted[Candidate] = Sifted()
+    found: Sifted[DialogueCandidate] = Sifted()
     clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
     answered, found.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
     clear |= {row.id: answer.capability for row, answer in answered}
-    found.kept = [Candidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
+    found.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
     return found
 
 
-def deduplicate(rows: Sequence[Candidate], encode: Encode) -> Sifted[Candidate]:
+def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[DialogueCandidate]:
     """Those of which no other says nearly the same; of two that are alike, the earlier stays."""
     if not rows:
         return Sifted()
     said = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
     alike = {found.row: found for found in near_duplicates(said)}
-    result: Sifted[Candidate] = Sifted()
+    result: Sifted[DialogueCandidate] = Sifted()
     for number, row in enumerate(rows):
         if number in alike:
             reason = f"its user says nearly what that of {rows[alike[number].of].id} says ({alike[number].cosine:.2f})"
@@ -134,7 +134,7 @@ def deduplicate(rows: Sequence[Candidate], encode: Encode) -> Sifted[Candidate]:
     return result
 
 
-def entry_of(row: Candidate) -> Entry:
+def entry_of(row: DialogueCandidate) -> ReviewRow:
     """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
     shown = {
         "scenario": row.raw.scenario,
@@ -146,7 +146,7 @@ def entry_of(row: Candidate) -> Entry:
         "last answer needs": f"turn {', '.join(map(str, row.raw.needs))}: {row.raw.because}",
     }
     user = "\n".join(turn.user for turn in row.raw.turns)
-    return Entry(row.id, shown, {"user": user, "capability": row.foremost if row.agreed else ""})
+    return ReviewRow(row.id, shown, {"user": user, "capability": row.foremost if row.agreed else ""})
 
 
 ALONE_PROMPT = Prompt(
@@ -186,21 +186,21 @@ FOREMOST_PROMPT = Prompt(
 )
 
 
-def _last_turn(raw: Raw) -> Request:
-    return Request(ALONE_PROMPT, {"turn": raw.turns[-1].user})
+def _last_turn(raw: Raw) -> JudgeRequest:
+    return JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user})
 
 
-def _labelling(raw: Raw) -> Request:
-    return Request(LABELS_PROMPT, {"dialogue": raw.lines}, check=_known_labels)
+def _labelling(raw: Raw) -> JudgeRequest:
+    return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_known_labels)
 
 
-def _inferring(row: Labelled) -> Request:
+def _inferring(row: Labelled) -> JudgeRequest:
     def check(answer: Foremost) -> None:
         if answer.capability not in row.semantic:
             raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
 
     lines: Any = (f"{name}: {row.labels[name]}" for name in row.semantic)
-    return Request(FOREMOST_PROMPT, {"labels": "\n".join(lines)}, check=check)
+    return JudgeRequest(FOREMOST_PROMPT, {"labels": "\n".join(lines)}, check=check)
 
 
 def _known_labels(answer: Labels) -> None:

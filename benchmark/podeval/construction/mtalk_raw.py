@@ -10,7 +10,7 @@ from podeval.construction.mtalk import DIALOGUES
 from podeval.construction.mtalk_labelling import (
     ALIKE,
     INDEPENDENT,
-    Candidate,
+    DialogueCandidate,
     Encode,
     Labelled,
     deduplicate,
@@ -24,8 +24,8 @@ from podeval.construction.mtalk_writing import (
     ARENA_PROMPTS,
     CAPABILITIES,
     SCENES,
-    Order,
-    Plan,
+    DialogueOrder,
+    DialoguePlan,
     Raw,
     checked_plan,
     place_orders,
@@ -33,7 +33,7 @@ from podeval.construction.mtalk_writing import (
     wrong_with_user,
 )
 from podeval.construction.review import decisions, lay_out
-from podeval.construction.staged_rows import Report, Sifted, Waiting, Workshop
+from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
 from podeval.judges.rounds import Asked
 
 ORDERS, RAW, DEPENDENT, LABELLED, CANDIDATES = (
@@ -52,14 +52,14 @@ RETAINED = 0.19
 """Share of the candidates that the paper retains."""
 
 
-def write(workshop: Workshop, plan: Plan, judging: Asked) -> Report:
+def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
     """Order what is missing of the plan, and have it written. Again, it makes up for what was left out since.
 
     Raises:
         BadInput: an unknown scenario or capability.
     """
     plan = checked_plan(plan)
-    report, before = Report(), workshop.read(ORDERS, Order)
+    report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
     gone = {left.id for left in workshop.left_out()}
     new, report.waiting = place_orders(plan, before, gone, judging)
     orders = [*before, *new]
@@ -74,13 +74,13 @@ def write(workshop: Workshop, plan: Plan, judging: Asked) -> Report:
     return report
 
 
-def annotate(workshop: Workshop, judging: Asked) -> Report:
+def annotate(workshop: Workshop, judging: Asked) -> StepReport:
     """Leave out dialogues whose last turn stands alone, and have the others labelled.
 
     Raises:
         BadInput: nothing was written.
     """
-    report = Report()
+    report = StepReport()
     raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
     kept = dependent(raw, judging)
     report.sifted("last turns that need the others", kept)
@@ -90,13 +90,13 @@ def annotate(workshop: Workshop, judging: Asked) -> Report:
     return report
 
 
-def settle(workshop: Workshop, judging: Asked, encode: Encode) -> Report:
+def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """Have the foremost capability inferred, leave out near-duplicates, and lay out the rest for people.
 
     Raises:
         BadInput: nothing was labelled, or the table cannot be read.
     """
-    report = Report()
+    report = StepReport()
     labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
     found = infer(labelled, judging)
     report.sifted("inferred", found)
@@ -110,7 +110,7 @@ def settle(workshop: Workshop, judging: Asked, encode: Encode) -> Report:
     return report
 
 
-def select(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """The dialogues that people kept, as they corrected them, for the steps that follow.
 
     A candidate whose inferred capability is not the one that was ordered waits until somebody has written which it is,
@@ -119,9 +119,9 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> Report:
     Raises:
         BadInput: no candidates, or a table that cannot be used.
     """
-    report = Report()
-    candidates = workshop.read(CANDIDATES, Candidate, made_by="podeval data construct mtalk_bench infer")
-    places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, Order))}
+    report = StepReport()
+    candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
+    places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, DialogueOrder))}
     found = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
     chosen: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
     counts: Counter[str] = Counter()
@@ -131,10 +131,10 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> Report:
         turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
         capability = edited["capability"].strip()
         if wrong := wrong_with_user(turns):
-            chosen.waiting.append(Waiting(row.id, f"as corrected in {TABLE}: {wrong}"))
+            chosen.waiting.append(WaitingRow(row.id, f"as corrected in {TABLE}: {wrong}"))
         elif capability not in CAPABILITIES:
             why = f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
-            chosen.waiting.append(Waiting(row.id, why))
+            chosen.waiting.append(WaitingRow(row.id, why))
         else:
             counts[capability] += 1
             number = places[row.id]
@@ -155,7 +155,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> Report:
     return report
 
 
-def _numbered(orders: list[Order]) -> list[tuple[str, Order]]:
+def _numbered(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
     """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
     seen: Counter[str] = Counter()
     found = []

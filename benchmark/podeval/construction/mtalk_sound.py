@@ -21,7 +21,7 @@ from podeval.audio.mixing import lay_under, put_in
 from podeval.audio.resample import resample
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.programs import Program
-from podeval.construction.staged_rows import Line, sentence_of
+from podeval.construction.staged_rows import StagedRow, sentence_of
 from podeval.datasets.mtalk_turns import words_and_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
@@ -36,7 +36,7 @@ _KINDS = ("background", "event", "none")
 _COLUMNS = ("tag", "kind", "file", "snr_db")
 
 
-class Voice(BaseModel):
+class VoiceProfile(BaseModel):
     """A voice profile: a converter, as a command with places for files, and whom to sound like."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +47,7 @@ class Voice(BaseModel):
 
 
 @dataclass(frozen=True)
-class Sound:
+class TagSound:
     """What a tag means in sound."""
 
     kind: str
@@ -55,7 +55,7 @@ class Sound:
     snr_db: float
 
 
-class Mixed(Line):
+class Mixed(StagedRow):
     """What was done to a recording."""
 
     recording: str
@@ -65,7 +65,7 @@ class Mixed(Line):
     seconds: float
 
 
-def voices_of(path: Path) -> dict[str, Voice]:
+def voices_of(path: Path) -> dict[str, VoiceProfile]:
     """Voice profiles by name, none where there is no file; references are relative to it.
 
     Raises:
@@ -76,7 +76,9 @@ def voices_of(path: Path) -> dict[str, Voice]:
     if not path.is_file():
         return {}
     try:
-        found = TypeAdapter(dict[str, Voice]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        found = TypeAdapter(dict[str, VoiceProfile]).validate_python(
+            yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        )
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
     except ValidationError as error:
@@ -119,7 +121,7 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
     return [tag for tag in tags if not lines[tag]["kind"].strip()]
 
 
-def sounds_of(path: Path) -> dict[str, Sound]:
+def sounds_of(path: Path) -> dict[str, TagSound]:
     """The sounds by tag; those without a kind are left out.
 
     Raises:
@@ -142,12 +144,12 @@ def sounds_of(path: Path) -> dict[str, Sound]:
             raise BadInput(f"{place}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
         if not -30 <= ratio <= 60:
             raise BadInput(f"{place}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
-        found[line["tag"].casefold()] = Sound(kind, file, ratio)
+        found[line["tag"].casefold()] = TagSound(kind, file, ratio)
     return found
 
 
 def sounded(
-    turn: str, text: str, recording: Path, voice: tuple[str, Voice] | None, sounds: Mapping[str, Sound]
+    turn: str, text: str, recording: Path, voice: tuple[str, VoiceProfile] | None, sounds: Mapping[str, TagSound]
 ) -> tuple[NDArray[np.float32], Mixed]:
     """A turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
 

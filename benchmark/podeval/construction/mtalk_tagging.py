@@ -10,11 +10,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from podeval.construction.review import Entry
-from podeval.construction.staged_rows import Line, Waiting, ask_each
+from podeval.construction.review import ReviewRow
+from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
 from podeval.datasets.mtalk_turns import words_and_tags
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 
@@ -25,7 +25,7 @@ PROMPTS = ("arena_prompt", "rubric_prompt_general", "rubric_prompt_specific")
 KINDS: Mapping[str, Kind] = {"paralinguistic": "para", "ambient": "amb"}
 
 
-class Dialogue(Line):
+class Dialogue(StagedRow):
     """What a user says, turn by turn; `number` is the scenario's and the dialogue's, as in `3-12`.
 
     `profile` names the voice that it is to be heard in, "" for the reader's own. `variants` holds the prompts of its
@@ -50,7 +50,7 @@ class Dialogue(Line):
         )
 
 
-class Tagged(Line):
+class Tagged(StagedRow):
     """A dialogue as the annotators tagged it, turn by turn."""
 
     dialogue: Dialogue
@@ -62,7 +62,7 @@ class Tagged(Line):
         return len(set(self.versions)) == 1
 
 
-class Tags(Answer):
+class Tags(JudgeAnswer):
     """The turns with tags."""
 
     turns: list[str]
@@ -101,7 +101,7 @@ def tagging_prompt(kind: Kind) -> Prompt:
     )
 
 
-def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[Waiting]]:
+def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
     """Variants of semantic dialogues with tags, each by two annotators.
 
     Args:
@@ -110,7 +110,7 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         judging: both annotators: the same judge, asked with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
-    prompt, waiting = tagging_prompt(kind), dict[str, Waiting]()
+    prompt, waiting = tagging_prompt(kind), dict[str, WaitingRow]()
     versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
     for seed in range(ANNOTATORS):
         answered, missing = ask_each(judging, plain, Tags, _tagging(prompt, seed))
@@ -129,11 +129,11 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
     return found, list(waiting.values())
 
 
-def entry_of(row: Tagged) -> Entry:
+def entry_of(row: Tagged) -> ReviewRow:
     """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
     shown = {"agreed": "yes" if row.agreed else "no"}
     shown |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
-    return Entry(row.id, shown, {"tagged": "\n".join(row.versions[0])})
+    return ReviewRow(row.id, shown, {"tagged": "\n".join(row.versions[0])})
 
 
 def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
@@ -151,12 +151,12 @@ def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
     return None if tags else "no turn has a tag"
 
 
-def _tagging(prompt: Prompt, seed: int) -> Callable[[Dialogue], Request]:
-    def request(dialogue: Dialogue) -> Request:
+def _tagging(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
+    def request(dialogue: Dialogue) -> JudgeRequest:
         def check(answer: Tags) -> None:
             if wrong := wrong_with(dialogue.turns, answer.turns):
                 raise ValueError(wrong)
 
-        return Request(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)
+        return JudgeRequest(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)
 
     return request

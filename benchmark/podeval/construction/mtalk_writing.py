@@ -14,10 +14,10 @@ from itertools import product
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from podeval.construction.staged_rows import Line, Sifted, Waiting, ask_each
+from podeval.construction.staged_rows import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
@@ -104,7 +104,7 @@ Cell = tuple[str, str]
 """Scenario and capability."""
 
 
-class Plan(Line):
+class DialoguePlan(StagedRow):
     """What is wanted: `each` candidates of every scenario and capability."""
 
     id: str = "plan"
@@ -119,7 +119,7 @@ class Plan(Line):
         ]
 
 
-class Order(Line):
+class DialogueOrder(StagedRow):
     """A dialogue to be written."""
 
     scenario: str
@@ -142,7 +142,7 @@ class Exchange(BaseModel):
     assistant: str = Field(description="what a good assistant answers, in plain words")
 
 
-class Raw(Order):
+class Raw(DialogueOrder):
     """A dialogue as it was written; `needs` are the earlier turns, counted from 1, that its last answer needs."""
 
     turns: tuple[Exchange, ...] = Field(min_length=1)
@@ -155,13 +155,13 @@ class Raw(Order):
         return "\n".join(f"User: {turn.user}\nAssistant: {turn.assistant}" for turn in self.turns)
 
 
-class Situations(Answer):
+class Situations(JudgeAnswer):
     """Situations for dialogues."""
 
     situations: list[str]
 
 
-class Written(Answer):
+class WrittenDialogue(JudgeAnswer):
     """A dialogue as a language model writes it."""
 
     turns: list[Exchange] = Field(min_length=1)
@@ -169,7 +169,7 @@ class Written(Answer):
     because: str = Field(description="one sentence: what of them the last answer needs")
 
 
-def checked_plan(plan: Plan) -> Plan:
+def checked_plan(plan: DialoguePlan) -> DialoguePlan:
     """The plan, if it can be kept.
 
     Raises:
@@ -183,8 +183,8 @@ def checked_plan(plan: Plan) -> Plan:
 
 
 def place_orders(
-    plan: Plan, before: Sequence[Order], gone: Collection[str], judging: Asked
-) -> tuple[list[Order], list[Waiting]]:
+    plan: DialoguePlan, before: Sequence[DialogueOrder], gone: Collection[str], judging: Asked
+) -> tuple[list[DialogueOrder], list[WaitingRow]]:
     """New orders for what is missing, each with a situation that was not used before.
 
     Args:
@@ -200,21 +200,21 @@ def place_orders(
         cell: [order.situation for order in before if order.cell == cell] for cell in lacking
     }
 
-    def request(line: Line) -> Request:
+    def request(line: StagedRow) -> JudgeRequest:
         cell = _cell(line.id)
         prompt = situations_prompt(cell, lacking[cell])
-        return Request(
+        return JudgeRequest(
             prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_new_situations(lacking[cell], used[cell])
         )
 
-    answered, waiting = ask_each(judging, [Line(id="/".join(cell)) for cell in lacking], Situations, request)
+    answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
     orders = []
     for line, answer in answered:
         scenario, capability = cell = _cell(line.id)
         aspects = CAPABILITIES[capability].aspects
         for number, situation in enumerate(answer.situations[: lacking[cell]], placed[cell]):
             orders.append(
-                Order(
+                DialogueOrder(
                     id=f"{list(SCENES).index(scenario) + 1}-{capability}-{number + 1:03d}",
                     scenario=scenario,
                     capability=capability,
@@ -225,10 +225,10 @@ def place_orders(
     return orders, waiting
 
 
-def write_dialogues(orders: Sequence[Order], judging: Asked) -> Sifted[Raw]:
+def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
     """A dialogue for every order; where none came that can be used, the order waits."""
     found: Sifted[Raw] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, Written, _writing)
+    answered, found.waiting = ask_each(judging, orders, WrittenDialogue, _writing)
     for order, written in answered:
         turns = tuple(
             Exchange(user=" ".join(turn.user.split()), assistant=" ".join(turn.assistant.split()))
@@ -271,7 +271,7 @@ def situations_prompt(cell: Cell, count: int) -> Prompt:
     )
 
 
-def dialogue_prompt(order: Order) -> Prompt:
+def dialogue_prompt(order: DialogueOrder) -> Prompt:
     """Asks for a dialogue in a situation."""
     return Prompt(
         name=f"mtalk_dialogue_{order.capability}",
@@ -287,17 +287,17 @@ def dialogue_prompt(order: Order) -> Prompt:
             f"{USER_WORDS[0]} to {USER_WORDS[1]} words. No brackets, lists, markup, stage directions or web "
             "addresses.\n\nThe situation:\n{situation}"
         ),
-        answer=Written,
+        answer=WrittenDialogue,
         source="MTalk-Bench appendix B.1 (script 1), wording of our own",
     )
 
 
-def _writing(order: Order) -> Request:
+def _writing(order: DialogueOrder) -> JudgeRequest:
     seed = zlib.crc32(order.id.encode()) % 100_000
-    return Request(dialogue_prompt(order), {"situation": order.situation}, seed, _as_ordered)
+    return JudgeRequest(dialogue_prompt(order), {"situation": order.situation}, seed, _as_ordered)
 
 
-def _as_ordered(written: Written) -> None:
+def _as_ordered(written: WrittenDialogue) -> None:
     if wrong := wrong_with_user([" ".join(turn.user.split()) for turn in written.turns]):
         raise ValueError(wrong)
     for number, turn in enumerate(written.turns, 1):

@@ -33,8 +33,8 @@ from podeval.construction.podbench_sources import (
     clusters_of,
     documents_in,
 )
-from podeval.construction.review import Entry, decisions, lay_out
-from podeval.construction.staged_rows import Report, Sifted, Waiting, Workshop
+from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
 from podeval.datasets import podbench_meta
 from podeval.datasets.podbench_prompts import generation_prompt
 from podeval.errors import BadInput
@@ -49,7 +49,7 @@ Count = Callable[[str], int]
 """Tokens of a text."""
 
 
-def take(workshop: Workshop, paths: Sequence[Path]) -> Report:
+def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:
     """Take in documents.
 
     Raises:
@@ -57,7 +57,7 @@ def take(workshop: Workshop, paths: Sequence[Path]) -> Report:
     """
     documents = documents_in(paths)
     workshop.write(DOCUMENTS, documents)
-    report = Report()
+    report = StepReport()
     spoken = Counter(document.language for document in documents)
     report.say(f"taken: {len(documents)} documents ({', '.join(f'{n} {code}' for code, n in spoken.items())})")
     unlicensed = sum(not document.licence for document in documents)
@@ -68,14 +68,14 @@ def take(workshop: Workshop, paths: Sequence[Path]) -> Report:
 
 def cluster(
     workshop: Workshop, judging: Asked, encode: Encode, *, alike: float = ALIKE, most: int = MOST_DOCUMENTS
-) -> Report:
+) -> StepReport:
     """Ask for a query of each document; put documents with like queries together.
 
     Raises:
         BadInput: no documents were taken.
     """
     documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
-    report = Report()
+    report = StepReport()
     queries, report.waiting = ask_queries(documents, judging)
     workshop.write("queries.jsonl", queries)
     found = clusters_of(queries, documents, encode, alike=alike, most=most) if queries else []
@@ -86,7 +86,7 @@ def cluster(
     return report
 
 
-def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> Report:
+def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
     """Have a request written for every cluster, filter them, lay out the table for the review.
 
     Raises:
@@ -94,7 +94,7 @@ def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> Report:
     """
     documents = _documents(workshop)
     clusters = workshop.read("clusters.jsonl", Cluster, made_by="podeval data construct podbench cluster")
-    report = Report()
+    report = StepReport()
     requests, report.waiting = instruct(clusters, documents, judging, seed)
     workshop.write("requests.jsonl", requests)
     report.say(f"written: {len(requests)} requests for {len(clusters)} clusters")
@@ -107,7 +107,9 @@ def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> Report:
     return report
 
 
-def finish(workshop: Workshop, *, accept_all: bool = False, tokens: Count | None = None, tokenizer: str = "") -> Report:
+def finish(
+    workshop: Workshop, *, accept_all: bool = False, tokens: Count | None = None, tokenizer: str = ""
+) -> StepReport:
     """Read the review; write what was kept as a source of the dataset, with its statistics.
 
     Args:
@@ -123,7 +125,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False, tokens: Count | None
     documents = _documents(workshop)
     rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
     found = _reviewed(rows, documents, workshop.folder / TABLE, accept_all)
-    report = Report()
+    report = StepReport()
     report.sifted(REVIEW, found)
     workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
     if not found.kept:
@@ -206,7 +208,7 @@ def _documents(workshop: Workshop) -> dict[str, Document]:
     return {document.id: document for document in found}
 
 
-def _entry(row: Requested, documents: Mapping[str, Document]) -> Entry:
+def _entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
     shown = {
         "language": row.cluster.language,
         "domain": row.cluster.domain,
@@ -214,7 +216,7 @@ def _entry(row: Requested, documents: Mapping[str, Document]) -> Entry:
         "materials": materials(row.cluster, documents)[:2000],
     }
     requirements = "\n".join(f"{r.dimension}: {r.value}" for r in row.requirements)
-    return Entry(row.id, shown, {"instruction": row.instruction, "requirements": requirements})
+    return ReviewRow(row.id, shown, {"instruction": row.instruction, "requirements": requirements})
 
 
 def _reviewed(
@@ -232,7 +234,7 @@ def _reviewed(
             reason = (
                 f"its requirements in {table.name} cannot be read; write a dimension, a colon and what is asked for"
             )
-            result.waiting.append(Waiting(row.id, reason))
+            result.waiting.append(WaitingRow(row.id, reason))
             continue
         changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(named)}
         result.kept.append(row.model_copy(update=changes))

@@ -12,10 +12,10 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.podbench_sources import Cluster, Document
-from podeval.construction.staged_rows import LeftOut, Line, Sifted, Waiting, ask_each
+from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow, ask_each
 from podeval.datasets import podbench_meta
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import read_as
@@ -56,14 +56,14 @@ class Requirement(BaseModel):
     value: str = Field(min_length=1)
 
 
-class Instruction(Answer):
+class Instruction(JudgeAnswer):
     """A request as a user would write it."""
 
     instruction: str = Field(min_length=5)
     requirements: list[Requirement] = Field(description="each dimension that was to be named, and what is asked for")
 
 
-class Verdict(Answer):
+class Verdict(JudgeAnswer):
     """Whether a request is fit for a benchmark."""
 
     reasoning: str
@@ -72,7 +72,7 @@ class Verdict(Answer):
     sensible: bool = Field(description="a user could write it; it does not contradict itself")
 
 
-class Requested(Line):
+class Requested(StagedRow):
     """A cluster with its request."""
 
     cluster: Cluster
@@ -102,13 +102,15 @@ def dimensions_for(cluster: str, seed: int = 0) -> tuple[str, ...]:
 
 def instruct(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
-) -> tuple[list[Requested], list[Waiting]]:
+) -> tuple[list[Requested], list[WaitingRow]]:
     """A request for every cluster."""
 
-    def request(cluster: Cluster) -> Request:
+    def request(cluster: Cluster) -> JudgeRequest:
         wanted = dimensions_for(cluster.id, seed)
         prompt = instruction_prompt(wanted, cluster.language)
-        return Request(prompt, {"materials": materials(cluster, documents)}, check=_names_all(wanted, cluster.language))
+        return JudgeRequest(
+            prompt, {"materials": materials(cluster, documents)}, check=_names_all(wanted, cluster.language)
+        )
 
     answered, waiting = ask_each(judging, clusters, Instruction, request)
     found = [
@@ -130,7 +132,7 @@ def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: 
         judging,
         rows,
         Verdict,
-        lambda row: Request(
+        lambda row: JudgeRequest(
             FILTERING, {"materials": materials(row.cluster, documents), "instruction": row.instruction}
         ),
     )

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from podeval.construction.near_duplicates import units_of
-from podeval.construction.staged_rows import Line, Waiting, ask_each
+from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.text.language import identify_language, read_as
@@ -37,7 +37,7 @@ _SHOWN = 24_000
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 
 
-class Document(Line):
+class Document(StagedRow):
     """A text to draw on."""
 
     text: str = Field(min_length=1)
@@ -46,21 +46,21 @@ class Document(Line):
     origin: str = ""
 
 
-class Query(Answer):
+class Query(JudgeAnswer):
     """What a document answers."""
 
     query: str = Field(min_length=3, description="in English")
     domain: str = Field(min_length=2, description="one or two words, in English")
 
 
-class Asking(Line):
+class Asking(StagedRow):
     """A document's query."""
 
     query: str
     domain: str
 
 
-class Cluster(Line):
+class Cluster(StagedRow):
     """Documents on one topic, by id; the query and the domain are of the one in the middle."""
 
     documents: tuple[str, ...]
@@ -116,10 +116,10 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
     return list(found.values())
 
 
-def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[Waiting]]:
+def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[WaitingRow]]:
     """A query and a domain for every document."""
     answered, waiting = ask_each(
-        judging, documents, Query, lambda document: Request(QUERY, {"document": document.text[:_SHOWN]})
+        judging, documents, Query, lambda document: JudgeRequest(QUERY, {"document": document.text[:_SHOWN]})
     )
     return [Asking(id=d.id, query=q.query.strip(), domain=q.domain.strip().casefold()) for d, q in answered], waiting
 

@@ -16,19 +16,19 @@ from podeval import progress
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
 from podeval.construction.checked_source import source_of
-from podeval.construction.review import Entry, decisions, lay_out
+from podeval.construction.review import ReviewRow, decisions, lay_out
 from podeval.construction.staged_rows import (
-    Line,
-    Report,
-    Waiting,
+    StagedRow,
+    StepReport,
+    WaitingRow,
     Workshop,
     ask_each,
     sentence_of,
 )
 from podeval.datasets.feeds import ITUNES, Read, search_episodes
 from podeval.errors import BadAudio, BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Asked
 from podeval.store.files import append_line, read_lines, write_json, write_whole
@@ -48,14 +48,14 @@ VOICES = 2
 _SHOWN = 400
 
 
-class Topic(Line):
+class Topic(StagedRow):
     """A topic that was suggested."""
 
     category: str
     topic: str
 
 
-class Candidate(Line):
+class EpisodeCandidate(StagedRow):
     """An episode that may be on a topic; its id is the topic's and its rank."""
 
     topic_id: str
@@ -70,7 +70,7 @@ class Candidate(Line):
     explicit: bool
 
 
-class Suggestions(Answer):
+class Suggestions(JudgeAnswer):
     """Topics."""
 
     topics: list[str] = Field(min_length=1)
@@ -95,7 +95,7 @@ def topics_prompt(count: int) -> Prompt:
 
 def suggest(
     workshop: Workshop, judging: Asked, categories: Sequence[str] = CATEGORIES, each: int = SUGGESTED
-) -> Report:
+) -> StepReport:
     """Have topics named for every category, and lay them out for people to keep some.
 
     Raises:
@@ -105,11 +105,11 @@ def suggest(
         raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
     prompt = topics_prompt(each)
 
-    def request(line: Line) -> Request:
-        return Request(prompt, {"category": line.id.replace("_", " ")}, check=_distinct(each))
+    def request(line: StagedRow) -> JudgeRequest:
+        return JudgeRequest(prompt, {"category": line.id.replace("_", " ")}, check=_distinct(each))
 
-    report = Report()
-    answered, report.waiting = ask_each(judging, [Line(id=name) for name in categories], Suggestions, request)
+    report = StepReport()
+    answered, report.waiting = ask_each(judging, [StagedRow(id=name) for name in categories], Suggestions, request)
     topics = [
         Topic(id=f"{line.id}_{number}", category=line.id, topic=topic.strip())
         for line, answer in answered
@@ -131,7 +131,7 @@ def search(
     country: str = "us",
     most: int = 8,
     accept_all: bool = False,
-) -> Report:
+) -> StepReport:
     """Search for episodes on every topic that was kept, and lay them out for people to choose one of each.
 
     A topic that was searched for before is not searched for again, unless its words changed.
@@ -147,7 +147,7 @@ def search(
     Raises:
         BadInput: no topics, or a table that cannot be used.
     """
-    report = Report()
+    report = StepReport()
     topics, undecided = _kept_topics(workshop, accept_all)
     report.waiting += undecided
     record = workshop.folder / CANDIDATES
@@ -159,7 +159,7 @@ def search(
         try:
             found = search_episodes(topic.topic, read, itunes, country=country, most=most)
         except BadInput as trouble:
-            report.waiting.append(Waiting(topic.id, f"the search failed: {trouble}"))
+            report.waiting.append(WaitingRow(topic.id, f"the search failed: {trouble}"))
             continue
         episodes = [vars(one) for one in found]
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
@@ -171,12 +171,12 @@ def search(
     report.say(f"searched: {len(topics)} topics, {len(candidates)} candidates for {len(found_for)} of them")
     for topic in topics:
         if topic.id not in found_for and topic.id not in {waiting.id for waiting in report.waiting}:
-            report.waiting.append(Waiting(topic.id, f"no episode was found; change its words in {TOPIC_TABLE}"))
+            report.waiting.append(WaitingRow(topic.id, f"no episode was found; change its words in {TOPIC_TABLE}"))
     report.say(f"review: say yes to one episode a topic in {table}")
     return report
 
 
-def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
+def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """Items from the topics and the episode chosen for each, as a source of the dataset.
 
     Args:
@@ -187,7 +187,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
         BadInput: no candidates, a table that cannot be used, or nothing chosen.
         BrokenRules: an item that the dataset would refuse.
     """
-    report = Report()
+    report = StepReport()
     topics, undecided = _kept_topics(workshop, accept_all)
     report.waiting += undecided
     candidates = _candidates(workshop.folder / CANDIDATES, topics)
@@ -204,7 +204,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
             chosen = open_to[:1]
         if len(chosen) != 1:
             why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; leave one"
-            report.waiting.append(Waiting(topic.id, why))
+            report.waiting.append(WaitingRow(topic.id, why))
             continue
         items.append(_item(topic, chosen[0], len(items) + 1))
     if not items:
@@ -223,7 +223,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> Report:
     return report
 
 
-def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> Report:
+def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
     """Items from recordings of one's own, once people have named topic and category of each.
 
     The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
@@ -237,7 +237,7 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> Report
     entries = [_recording_entry(path) for path in recordings_in(folder)]
     if len({entry.id for entry in entries}) < len(entries):
         raise BadInput(f"two recordings in {folder} have one name but for the ending or odd characters; rename one")
-    table, report = workshop.folder / OWN_TABLE, Report()
+    table, report = workshop.folder / OWN_TABLE, StepReport()
     if not table.is_file():
         lay_out(table, entries)
     found = decisions(table, entries, "own recordings", accept_all=accept_all)
@@ -247,13 +247,13 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> Report
         try:
             facts = {"topic": edited["topic"].strip(), "category": edited["category"].strip()}
             if facts["category"] not in CATEGORIES or not facts["topic"]:
-                report.waiting.append(Waiting(name, f"name its topic, and a category of {', '.join(CATEGORIES)}"))
+                report.waiting.append(WaitingRow(name, f"name its topic, and a category of {', '.join(CATEGORIES)}"))
                 continue
             language = edited["language"].strip() or "en"
             item = Item.model_validate({"id": name, "language": language, "voices": int(edited["voices"]), **facts})
         except (ValueError, ValidationError) as error:
             said = sentence_of(error) if isinstance(error, ValidationError) else "voices is no number"
-            report.waiting.append(Waiting(name, f"its row in {table.name} cannot be used: {said}"))
+            report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {said}"))
             continue
         items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
     lay_out(table, entries)
@@ -265,7 +265,7 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> Report
     return report
 
 
-def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[Waiting]]:
+def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[WaitingRow]]:
     """The topics that people kept, in their words."""
     topics = workshop.read(TOPICS, Topic, made_by="podeval data construct real_pod topics")
     table = workshop.folder / TOPIC_TABLE
@@ -278,20 +278,20 @@ def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], lis
     return kept, read.waiting
 
 
-def _candidates(record: Path, topics: Sequence[Topic]) -> list[Candidate]:
+def _candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
     """The episodes of the last search for each topic, as its words are now; each episode under its first topic only."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
-    found, seen = list[Candidate](), set[str]()
+    found, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:
         for rank, episode in enumerate(last.get((topic.id, topic.topic), ()), 1):
             if episode["link"] not in seen:
                 seen.add(episode["link"])
                 name = f"{topic.id}/{rank}"
-                found.append(Candidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
+                found.append(EpisodeCandidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
     return found
 
 
-def _item(topic: Topic, episode: Candidate, number: int) -> dict[str, object]:
+def _item(topic: Topic, episode: EpisodeCandidate, number: int) -> dict[str, object]:
     return {
         "id": f"{topic.category}_{number}",
         "category": topic.category,
@@ -302,11 +302,11 @@ def _item(topic: Topic, episode: Candidate, number: int) -> dict[str, object]:
     }
 
 
-def _topic_entry(topic: Topic) -> Entry:
-    return Entry(topic.id, {"category": topic.category}, {"topic": topic.topic})
+def _topic_entry(topic: Topic) -> ReviewRow:
+    return ReviewRow(topic.id, {"category": topic.category}, {"topic": topic.topic})
 
 
-def _candidate_entry(one: Candidate) -> Entry:
+def _candidate_entry(one: EpisodeCandidate) -> ReviewRow:
     shown = {
         "topic": one.term,
         "title": one.title,
@@ -317,10 +317,10 @@ def _candidate_entry(one: Candidate) -> Entry:
         "description": one.description[:_SHOWN],
         "link": one.link,
     }
-    return Entry(one.id, shown)
+    return ReviewRow(one.id, shown)
 
 
-def _recording_entry(path: Path) -> Entry:
+def _recording_entry(path: Path) -> ReviewRow:
     from podeval.audio.formats.duration import container_and_seconds
 
     try:
@@ -331,7 +331,7 @@ def _recording_entry(path: Path) -> Entry:
     words = " ".join(re.split(r"[\s_-]+", path.stem)).strip()
     name = re.sub(r"[^A-Za-z0-9_-]", "_", path.stem)
     editable = {"topic": words, "category": "", "language": "en", "voices": str(VOICES)}
-    return Entry(name, {"file": path.name, "minutes": length}, editable)
+    return ReviewRow(name, {"file": path.name, "minutes": length}, editable)
 
 
 def _distinct(count: int) -> Callable[[Suggestions], None]:

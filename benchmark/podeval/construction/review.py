@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from podeval.construction.staged_rows import LeftOut, Waiting
+from podeval.construction.staged_rows import LeftOut, WaitingRow
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
@@ -26,7 +26,7 @@ _MARKED = re.compile(r"'+[=+\-@\t\r]")
 
 
 @dataclass(frozen=True)
-class Entry:
+class ReviewRow:
     """A row as a reviewer sees it.
 
     Args:
@@ -47,16 +47,16 @@ class Entry:
 
 
 @dataclass
-class Reviewed:
+class ReviewDecisions:
     """What people decided; `kept` and `refused` hold the editable columns by id, as they are now."""
 
     kept: dict[str, dict[str, str]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
     left_out: list[LeftOut] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
 
 
-def lay_out(path: Path, entries: Sequence[Entry]) -> int:
+def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
     """Write the table, with what was decided before about rows that did not change.
 
     Returns:
@@ -86,7 +86,7 @@ def lay_out(path: Path, entries: Sequence[Entry]) -> int:
     return open_rows
 
 
-def decisions(path: Path, entries: Sequence[Entry], step: str, *, accept_all: bool = False) -> Reviewed:
+def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
     """What people decided about these rows.
 
     Args:
@@ -109,14 +109,14 @@ def decisions(path: Path, entries: Sequence[Entry], step: str, *, accept_all: bo
         word = line.get(KEEP, "").strip().casefold()
         if word and word not in YES | NO:
             raise BadInput(f"{path}, line {number} ({name}): keep is {word!r}; write yes or no, or leave it empty")
-    found = Reviewed()
+    found = ReviewDecisions()
     for entry in entries:
         _decide(found, entry, lines.get(entry.id), step, path, accept_all)
     return found
 
 
 def _decide(
-    found: Reviewed, entry: Entry, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
+    found: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
 ) -> None:
     unchanged = dict(entry.editable)
     stale = line is not None and line.get(SEEN) != entry.seen
@@ -132,9 +132,9 @@ def _decide(
     elif accept_all:
         found.kept[entry.id] = unchanged
     elif stale:
-        found.waiting.append(Waiting(entry.id, f"it changed after {path.name} was written; write the table again"))
+        found.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
     else:
-        found.waiting.append(Waiting(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
+        found.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
 
 
 def _lines(path: Path) -> list[dict[str, str]]:

@@ -16,14 +16,14 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from podeval.errors import BadInput
-from podeval.judges.client import Answered, Request
+from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.rounds import Asked
 from podeval.store.files import only_one, read_lines, write_whole
 
 LEFT_OUT = "left_out.jsonl"
 
 
-class Line(BaseModel):
+class StagedRow(BaseModel):
     """A row of a step's file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -31,7 +31,7 @@ class Line(BaseModel):
     id: str = Field(min_length=1)
 
 
-class LeftOut(Line):
+class LeftOut(StagedRow):
     """A row that a step took out, and why."""
 
     step: str
@@ -39,14 +39,14 @@ class LeftOut(Line):
 
 
 @dataclass(frozen=True)
-class Waiting:
+class WaitingRow:
     """A row that goes on when something outside has happened: a judge answers, a person decides."""
 
     id: str
     reason: str
 
 
-R = TypeVar("R", bound=Line)
+R = TypeVar("R", bound=StagedRow)
 A = TypeVar("A", bound=BaseModel)
 
 
@@ -56,7 +56,7 @@ class Sifted(Generic[R]):
 
     kept: list[R] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
 
 
 class Workshop:
@@ -95,7 +95,7 @@ class Workshop:
             raise BadInput(f"{path} is not there; `{made_by}` makes it")
         return rows_of(path, kind)
 
-    def write(self, name: str, rows: Iterable[Line]) -> Path:
+    def write(self, name: str, rows: Iterable[StagedRow]) -> Path:
         """Replace a step's file."""
         path = self.folder / name
         write_rows(path, rows)
@@ -147,8 +147,8 @@ def sentence_of(error: ValidationError) -> str:
 
 
 def ask_each(
-    judging: Asked, rows: Sequence[R], kind: type[A], request: Callable[[R], Request]
-) -> tuple[list[tuple[R, A]], list[Waiting]]:
+    judging: Asked, rows: Sequence[R], kind: type[A], request: Callable[[R], JudgeRequest]
+) -> tuple[list[tuple[R, A]], list[WaitingRow]]:
     """Ask a judge about every row, all at once; rows without an answer that can be used wait.
 
     Args:
@@ -158,21 +158,21 @@ def ask_each(
         request: made of a row.
     """
     answered: list[tuple[R, A]] = []
-    waiting: list[Waiting] = []
+    waiting: list[WaitingRow] = []
     for row, outcome in zip(rows, judging.ask([request(row) for row in rows]), strict=True):
-        if isinstance(outcome, Answered) and isinstance(outcome.value, kind):
+        if isinstance(outcome, UsableAnswer) and isinstance(outcome.value, kind):
             answered.append((row, outcome.value))
         else:
-            waiting.append(Waiting(row.id, str(getattr(outcome, "reason", "the judge answered something else"))))
+            waiting.append(WaitingRow(row.id, str(getattr(outcome, "reason", "the judge answered something else"))))
     return answered, waiting
 
 
 @dataclass
-class Report:
+class StepReport:
     """What a command says at its end: sentences, and what still waits."""
 
     sentences: list[str] = field(default_factory=list)
-    waiting: list[Waiting] = field(default_factory=list)
+    waiting: list[WaitingRow] = field(default_factory=list)
 
     def say(self, sentence: str) -> None:
         """Add a sentence."""

@@ -14,7 +14,7 @@ from podeval import __version__
 from podeval.datasets import card, catalogue
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Problem
+from podeval.datasets.row_rules import BrokenRules, RowProblem
 from podeval.datasets.source_files import Fetched, fetch
 from podeval.errors import BadInput
 from podeval.store.files import write_json, writing
@@ -94,7 +94,7 @@ def build(
     return lock
 
 
-def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[Problem]:
+def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[RowProblem]:
     """What is wrong with the rows of a source, without building anything from them."""
     kind = catalogue.get(name)
     wanted = source or kind.RECORD.sources[0].name
@@ -123,7 +123,7 @@ def _write_configs(
 ) -> dict[str, Any]:
     """Every config's splits as Parquet; what was written, by config and split."""
     made: dict[str, Any] = {}
-    broken: list[Problem] = []
+    broken: list[RowProblem] = []
     for name in chosen:
         builder = kind(name, source=source, folder=fetched.folder)
         config = kind.RECORD.config(name)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import datasets
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Problem, Row, Rule, problems_of
+from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, problems_of
 from podeval.errors import BadInput
 
 ROWS_PER_GROUP = 100
@@ -51,7 +51,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         raise NotImplementedError
 
     @classmethod
-    def rules(cls, config: str) -> Sequence[Rule]:
+    def rules(cls, config: str) -> Sequence[RowRule]:
         """What every row of a config must keep."""
         raise NotImplementedError
 
@@ -104,7 +104,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _generate_tables(self, split: str) -> Iterator[tuple[int, pa.Table]]:
         yield from enumerate(self.tables(split))
 
-    def problems(self, split: str) -> Iterator[Problem]:
+    def problems(self, split: str) -> Iterator[RowProblem]:
         """What is wrong with the rows of a split; rows are made one by one, and none is kept."""
         config = self.config.name
         known = set(self.features(config))
@@ -113,7 +113,7 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             odd = set(row) ^ known
             return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
 
-        yield from problems_of(config, split, self._rows(split), [Rule("columns", columns), *self.rules(config)])
+        yield from problems_of(config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)])
 
     def tables(self, split: str) -> Iterator[pa.Table]:
         """A split as tables of one row group each.

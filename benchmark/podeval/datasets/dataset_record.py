@@ -11,13 +11,13 @@ SAMPLE = "sample"
 """The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
 
 
-class Record(BaseModel):
+class DatasetFacts(BaseModel):
     """A fact sheet: immutable, with no field that is not declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Source(Record):
+class Source(DatasetFacts):
     """Where rows come from, pinned.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one
@@ -37,7 +37,7 @@ class Source(Record):
     about: Sentence
 
 
-class Config(Record):
+class Config(DatasetFacts):
     """One table of the dataset: its splits, what a row is, and the sources it can be made from (all, where empty)."""
 
     name: Name
@@ -46,7 +46,7 @@ class Config(Record):
     sources: tuple[Name, ...] = ()
 
 
-class DatasetRecord(Record):
+class DatasetRecord(DatasetFacts):
     """The whole record of a dataset repo `podeval/<name>`."""
 
     name: Name

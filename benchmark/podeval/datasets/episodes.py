@@ -11,7 +11,7 @@ import datasets
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
 from podeval.datasets.fetch_episodes import RECORD, recorded
-from podeval.datasets.row_rules import Row, Rule
+from podeval.datasets.row_rules import Row, RowRule
 from podeval.errors import BadAudio, BadInput, CannotScore
 
 _AUDIO_NAMES = frozenset(
@@ -68,9 +68,9 @@ def _out_of_time(row: Row) -> str | None:
 
 
 EPISODE_RULES = (
-    Rule("audio.readable", _not_readable),
-    Rule("speech.heard", _not_heard),
-    Rule("turns.times", _out_of_time),
+    RowRule("audio.readable", _not_readable),
+    RowRule("speech.heard", _not_heard),
+    RowRule("turns.times", _out_of_time),
 )
 """What every row keeps: it is of readable audio in which somebody speaks."""
 

@@ -19,7 +19,7 @@ from podeval.audio.decode import content_hash
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.benchmarks import real_pod
 from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, enclosures
-from podeval.datasets.http import Refused, Web, is_loopback, shown
+from podeval.datasets.http import AddressRefused, Web, is_loopback, shown
 from podeval.errors import BadAudio, BadInput
 from podeval.hub.downloading import Gone, TooLarge
 from podeval.store.files import append_line, only_one, read_lines, writing
@@ -39,7 +39,7 @@ _ENDINGS = {"mp4": "m4a", "matroska": "mka"}
 _STATUS: dict[type[BadInput], Status] = {
     Gone: "gone",
     TooLarge: "too large",
-    Refused: "refused",
+    AddressRefused: "refused",
     BadFeed: "bad feed",
     BadAudio: "wrong type",
 }

@@ -21,7 +21,7 @@ from podeval.errors import BadInput
 from podeval.hub.downloading import Watch, download
 
 
-class Refused(BadInput):
+class AddressRefused(BadInput):
     """An address that is not gone to: private, or not of the web."""
 
 
@@ -151,7 +151,7 @@ class _Visits(urllib.request.BaseHandler):
         scheme = urlsplit(answer.headers.get("Location") or "").scheme if 300 <= answer.status < 400 else ""
         if scheme not in ("", "http", "https"):
             answer.close()
-            raise Refused(f"{shown(request.full_url)} redirects to {scheme}:, which is no web address")
+            raise AddressRefused(f"{shown(request.full_url)} redirects to {scheme}:, which is no web address")
         return answer
 
     https_request, https_response = http_request, http_response
@@ -175,7 +175,7 @@ def _refuse_private_literal(request: urllib.request.Request) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise Refused(f"{shown(request.full_url)} is in a private network, so it is not gone to")
+        raise AddressRefused(f"{shown(request.full_url)} is in a private network, so it is not gone to")
 
 
 def _dotted(host: str) -> str:
@@ -227,7 +227,7 @@ def _public_connection(
     host, port = address
     found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if private := [one for one in found if not _is_public(one)]:
-        raise Refused(f"{host} is {private[0]}, in a private network, so it is not gone to")
+        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not gone to")
     trouble: OSError = OSError(f"{host} has no address")
     for one in found:
         try:

@@ -26,7 +26,7 @@ _SUFFIXES = {"semantic": "sem", "paralinguistic": "para", "ambient": "amb"}
 
 
 @dataclass(frozen=True)
-class Answer:
+class MtalkAnswer:
     """What one model answered in one turn; paths as the file has them, transcripts "" where it has none.
 
     Attributes:
@@ -51,14 +51,14 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Answers:
+class MtalkAnswers:
     """All answers of a file in its order, and what is missing or odd in it, as sentences."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[MtalkAnswer, ...]
     missing: tuple[str, ...]
 
 
-def read_answers(path: Path) -> Answers:
+def read_answers(path: Path) -> MtalkAnswers:
     """Read a submission file.
 
     What cannot be used is left out and named in `missing`, so is a transcript that is not there, and a model that
@@ -77,7 +77,7 @@ def read_answers(path: Path) -> Answers:
     missing = [
         f"section {name!r} is not known and is left out; known are {known}" for name in content.keys() - SECTIONS
     ]
-    answers: list[Answer] = []
+    answers: list[MtalkAnswer] = []
     for section, kind in SECTIONS.items():
         dialogues = content.get(section, [])
         if not isinstance(dialogues, list):
@@ -98,7 +98,7 @@ def read_answers(path: Path) -> Answers:
             answers += found
     if not answers:
         raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
-    return Answers(tuple(answers), tuple(missing))
+    return MtalkAnswers(tuple(answers), tuple(missing))
 
 
 def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
@@ -114,7 +114,7 @@ def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str |
     return None
 
 
-def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[Answer]:
+def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
     """The answers of a dialogue; adds to `missing` what is not there."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
@@ -136,7 +136,7 @@ def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str])
             if not isinstance(said, str) or not said.strip():
                 missing.append(f"{where}: {model} has no transcript")
                 said = ""
-            yield Answer(dialogue, kind, model, number, question, path, asked, said)
+            yield MtalkAnswer(dialogue, kind, model, number, question, path, asked, said)
 
 
 def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iter
             yield f"{dialogue}-{number}: its question is {named[2]} by its path; its section in the file counts"
 
 
-def _unanswered(answers: list[Answer], dialogue: str, turns: int) -> Iterator[str]:
+def _unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
     for model in dict.fromkeys(answer.model for answer in answers):
         there = {answer.turn for answer in answers if answer.model == model}
         if absent := [str(turn) for turn in range(1, turns + 1) if turn not in there]:

@@ -39,7 +39,7 @@ def prompt_key(prompt: str) -> str:
 
 
 @dataclass(frozen=True)
-class Turn:
+class SourceTurn:
     """A user's turn: where it belongs, and the row of the source it stands in; what cannot be read stays as it is."""
 
     dialogue: str
@@ -55,7 +55,7 @@ class Turn:
         return f"{self.dialogue}-{self.turn}"
 
 
-def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Turn]:
+def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
     """The turns by dimension, scenario, dialogue and number, whatever their order in the source.
 
     Args:
@@ -63,14 +63,14 @@ def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list
         taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
     """
     read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_order)
-    found: list[Turn] = []
+    found: list[SourceTurn] = []
     for _, group in groupby(read, key=lambda turn: turn.dialogue):
         turns = list(group)
-        found += [Turn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
+        found += [SourceTurn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
     return found
 
 
-def dialogues_of(turns: Iterable[Turn]) -> dict[str, Sequence[Turn]]:
+def dialogues_of(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
     """Turns that are in order, by dialogue."""
     return {dialogue: list(group) for dialogue, group in groupby(turns, key=lambda turn: turn.dialogue)}
 
@@ -84,11 +84,11 @@ def words_and_tags(transcript: str) -> tuple[str, list[str]]:
     return " ".join(_TAG.sub(gap, transcript).split()), [tag.strip() for tag in _TAG.findall(transcript)]
 
 
-def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> Turn:
+def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> SourceTurn:
     kind = TYPES.get(str(raw["type"]), raw["type"])
     scene = re.fullmatch(r"([1-9])-[1-9]\d*", str(raw["number"]))
     turn = re.fullmatch(r"turn([1-9]\d*)", str(raw["turn"]))
-    return Turn(
+    return SourceTurn(
         dialogue=f"{kind}-{raw['number']}",
         type=kind,
         scenario=taxonomy.scenarios[int(scene[1]) - 1] if scene else raw["number"],
@@ -98,7 +98,7 @@ def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> Turn:
     )
 
 
-def _order(turn: Turn) -> tuple[Any, ...]:
+def _order(turn: SourceTurn) -> tuple[Any, ...]:
     types = list(TYPES.values())
     known = types.index(turn.type) if turn.type in types else len(types)
     numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
 
-from podeval.datasets.row_rules import Row, Rule
+from podeval.datasets.row_rules import Row, RowRule
 
 TURNS = (10, 24)
 WORDS = (350, 500)
@@ -54,18 +54,18 @@ JOINTS = frozenset(
 """Words that join what follows to what went before: a clause said after one is a fault where it is written without."""
 
 
-def script_rules() -> Sequence[Rule]:
+def script_rules() -> Sequence[RowRule]:
     """The rules, which remember the scripts they have seen; take new ones for each table."""
     return (
-        Rule("speakers", _wrong_speakers),
-        Rule("turns", _wrong_turns),
-        Rule("length", _wrong_length),
-        Rule("readable", _unreadable),
-        Rule("fillers", _wrong_fillers),
-        Rule("versions", _versions_differ),
-        Rule("stands alone", _lacks_joint),
-        Rule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
-        Rule("phrases", _seen_before(_phrases, "shares words with")),
+        RowRule("speakers", _wrong_speakers),
+        RowRule("turns", _wrong_turns),
+        RowRule("length", _wrong_length),
+        RowRule("readable", _unreadable),
+        RowRule("fillers", _wrong_fillers),
+        RowRule("versions", _versions_differ),
+        RowRule("stands alone", _lacks_joint),
+        RowRule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
+        RowRule("phrases", _seen_before(_phrases, "shares words with")),
     )
 
 

@@ -10,7 +10,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Problem:
+class RowProblem:
     """A row that breaks a rule: where it stands, whose it is, and what is wrong, as a sentence."""
 
     config: str
@@ -25,7 +25,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RowRule:
     """One rule: `broken_by` says what is wrong with a row, or None."""
 
     name: str
@@ -35,22 +35,22 @@ class Rule:
 class BrokenRules(BadInput):
     """Rows that break rules; nothing was built from them."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[RowProblem]) -> None:
         self.problems = tuple(problems)
         shown = "\n".join(f"  {problem}" for problem in problems[:20])
         more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
         super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{shown}{more}")
 
 
-def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[Rule]) -> Iterator[Problem]:
+def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
     """Every problem of these rows, in order; ids are checked to be there and each its own."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):
         name = str(row.get("id") or "no id")
         if not row.get("id"):
-            yield Problem(config, split, number, name, "id", "has no id")
+            yield RowProblem(config, split, number, name, "id", "has no id")
         elif name in seen:
-            yield Problem(config, split, number, name, "id", f"has the id of row {seen[name]}")
+            yield RowProblem(config, split, number, name, "id", f"has the id of row {seen[name]}")
         seen.setdefault(name, number)
         for rule in rules:
             try:
@@ -58,30 +58,30 @@ def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[Ru
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 sentence = f"cannot be checked ({type(error).__name__}: {error})"
             if sentence:
-                yield Problem(config, split, number, name, rule.name, sentence)
+                yield RowProblem(config, split, number, name, rule.name, sentence)
 
 
-def present(*columns: str) -> Rule:
+def present(*columns: str) -> RowRule:
     """These columns hold something."""
 
     def broken_by(row: Row) -> str | None:
         empty = [column for column in columns if row.get(column) in (None, "", [], {})]
         return f"lacks {', '.join(empty)}" if empty else None
 
-    return Rule("present", broken_by)
+    return RowRule("present", broken_by)
 
 
-def one_of(column: str, values: Sequence[str]) -> Rule:
+def one_of(column: str, values: Sequence[str]) -> RowRule:
     """The column's value is one of these."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
         return None if value in values else f"{column} is {value!r}, not one of {', '.join(values)}"
 
-    return Rule(f"{column}.known", broken_by)
+    return RowRule(f"{column}.known", broken_by)
 
 
-def at_least(column: str, least: float) -> Rule:
+def at_least(column: str, least: float) -> RowRule:
     """The column's value is a number, and no smaller than this."""
 
     def broken_by(row: Row) -> str | None:
@@ -89,10 +89,10 @@ def at_least(column: str, least: float) -> Rule:
         fits = isinstance(value, int | float) and not isinstance(value, bool) and value >= least
         return None if fits else f"{column} is {value!r}, not a number of at least {least:g}"
 
-    return Rule(f"{column}.range", broken_by)
+    return RowRule(f"{column}.range", broken_by)
 
 
-def readable_audio(column: str) -> Rule:
+def readable_audio(column: str) -> RowRule:
     """The audio in the column decodes."""
 
     def broken_by(row: Row) -> str | None:
@@ -109,4 +109,4 @@ def readable_audio(column: str) -> Rule:
             return f"{column} cannot be read: {refusal}"
         return f"{column} {defect}" if defect else None
 
-    return Rule(f"{column}.readable", broken_by)
+    return RowRule(f"{column}.readable", broken_by)

@@ -21,7 +21,7 @@ FRAMEWORK = "podeval"
 
 
 @dataclass(frozen=True)
-class Figure:
+class HubFigure:
     """One value of the board: the main column of a dimension of a benchmark.
 
     Attributes:
@@ -68,7 +68,7 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
     return yaml.safe_dump({**about, "tasks": tasks}, sort_keys=False, allow_unicode=True)
 
 
-def eval_results_yaml(figures: Iterable[Figure], board: str) -> str:
+def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
     """The file that a model's repo keeps its results in.
 
     Args:
@@ -93,7 +93,7 @@ def eval_results_yaml(figures: Iterable[Figure], board: str) -> str:
     return yaml.safe_dump(eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True)
 
 
-def propose(repo: str, figures: Sequence[Figure], board: str, *, api: "HfApi | None" = None) -> str | None:
+def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None) -> str | None:
     """Open a pull request with a model's results; its address, None where the repo has them.
 
     A pull request with the same results is not opened again, also where its owners closed or merged it. Only for
@@ -124,7 +124,7 @@ def propose(repo: str, figures: Sequence[Figure], board: str, *, api: "HfApi | N
 
 
 def propose_model_index(
-    repo: str, name: str, figures: Sequence[Figure], board: str, *, api: "HfApi | None" = None
+    repo: str, name: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None
 ) -> str | None:
     """Open a pull request that adds the results to the `model-index` of a model's card; as `propose`.
 
@@ -172,7 +172,7 @@ def propose_model_index(
     return _once(repo, title, opened, api)
 
 
-def model_index(name: str, figures: Iterable[Figure], board: str) -> list[dict[str, Any]]:
+def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
     """The results in the older form of a model card's `model-index`; for those who ask for it."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
@@ -211,7 +211,7 @@ def _is_ours(result: Any) -> bool:
     return isinstance(source, dict) and source.get("name") == FRAMEWORK
 
 
-def _some(repo: str, figures: Sequence[Figure]) -> Sequence[Figure]:
+def _some(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFigure]:
     if not figures:
         raise BadInput(f"there are no results of {repo} to propose")
     return figures

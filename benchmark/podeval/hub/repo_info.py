@@ -40,7 +40,7 @@ class NotReadable(BadInput):
 
 
 @dataclass(frozen=True)
-class Weights:
+class SafetensorsFile:
     """A safetensors file by its header: `claimed` is how many bytes its tensors end at."""
 
     parameters: int
@@ -69,7 +69,7 @@ class RepoFacts:
     card: Mapping[str, Any] = field(default_factory=dict)
     card_text: str = ""
     configs: Mapping[str, Any] = field(default_factory=dict)
-    weights: Mapping[str, Weights | None] = field(default_factory=dict)
+    weights: Mapping[str, SafetensorsFile | None] = field(default_factory=dict)
 
 
 def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
@@ -209,10 +209,10 @@ def _json(content: bytes) -> Any:
         return None
 
 
-def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, Weights | None]:
+def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
     from huggingface_hub.errors import SafetensorsParsingError
 
-    found: dict[str, Weights | None] = {}
+    found: dict[str, SafetensorsFile | None] = {}
     names = [name for name in files if name.endswith(".safetensors")]
     if len(names) > SHARDS_MOST:
         return dict.fromkeys(names)
@@ -220,7 +220,7 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
         try:
             header = patiently(partial(client.parse_safetensors_file_metadata, repo, name, revision=revision))
             end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
-            weights = Weights(sum(header.parameter_count.values()), end)
+            weights = SafetensorsFile(sum(header.parameter_count.values()), end)
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
             found[name] = None
             continue

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 
-class Answer(BaseModel):
+class JudgeAnswer(BaseModel):
     """What a prompt asks for."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)

@@ -21,8 +21,8 @@ import pydantic
 from podeval import progress
 from podeval.errors import BadInput, ModelMissing, PodevalError
 from podeval.judges.budget import BYTES_A_TOKEN, TOKENS_A_SECOND, Account, Budget
-from podeval.judges.concurrency import Pace, Patience
-from podeval.judges.exchange_records import Exchange, Records, key_of
+from podeval.judges.concurrency import AdaptiveConcurrency, Patience
+from podeval.judges.exchange_records import JudgeExchange, Records, key_of
 from podeval.judges.judge import Judge
 from podeval.judges.materials import AudioClip
 from podeval.judges.parsing import UnreadableAnswer, read_answer
@@ -39,7 +39,7 @@ Refresh = bool | Literal["failed"]
 
 
 @dataclass(frozen=True)
-class Request:
+class JudgeRequest:
     """Something to ask.
 
     Args:
@@ -56,7 +56,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Answered:
+class UsableAnswer:
     """An answer that can be used: its value, its record, and how many answers it took."""
 
     value: pydantic.BaseModel
@@ -73,7 +73,7 @@ class Unanswered:
     record_id: str | None = None
 
 
-Outcome = Answered | Unanswered
+Outcome = UsableAnswer | Unanswered
 
 
 @dataclass
@@ -89,7 +89,7 @@ class _Halt:
             self.event.set()
 
 
-class Judging:
+class JudgeClient:
     """A judge at work.
 
     Args:
@@ -124,7 +124,7 @@ class Judging:
         self.judge = judge
         self.records = Records(Path(str(judge.endpoint)) if judge.replays and folder is None else folder)
         self.budget = budget or Budget()
-        self.pace = Pace(workers)
+        self.pace = AdaptiveConcurrency(workers)
         self._refresh: Refresh = False if judge.replays else refresh
         self._patience = patience or Patience()
         self._backend: ChatModel | None = None
@@ -136,7 +136,7 @@ class Judging:
         """What was used under this budget."""
         return self.budget.account
 
-    def ask(self, requests: Sequence[Request]) -> list[Outcome]:
+    def ask(self, requests: Sequence[JudgeRequest]) -> list[Outcome]:
         """The outcomes in the order asked; the same request twice is asked once.
 
         Raises:
@@ -146,7 +146,7 @@ class Judging:
         keys = [self.key(request) for request in requests]
         unique = dict(zip(keys, requests, strict=True))
         outcomes: dict[str, Outcome] = {}
-        missing: list[tuple[str, list[Exchange]]] = []
+        missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
             before = self._before(key, request)
             known = self._known(request, before)
@@ -154,7 +154,7 @@ class Judging:
                 missing.append((key, before))
             else:
                 outcomes[key] = known
-                self.account.from_records += isinstance(known, Answered)
+                self.account.from_records += isinstance(known, UsableAnswer)
         total = len(unique)
         what = f"asking {self.judge.model}"
         progress.report(what, len(outcomes), total)
@@ -163,11 +163,11 @@ class Judging:
             progress.report(what, len(outcomes), total)
         return [outcomes[key] for key in keys]
 
-    def key(self, request: Request) -> str:
+    def key(self, request: JudgeRequest) -> str:
         """What a request is found by in the records."""
         return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
 
-    def _before(self, key: str, request: Request) -> list[Exchange]:
+    def _before(self, key: str, request: JudgeRequest) -> list[JudgeExchange]:
         """What the records hold of a request, that counts."""
         if not self._refresh or key in self._asked_anew:
             return self.records.exchanges(key)
@@ -177,11 +177,11 @@ class Judging:
         usable = any(_problem(exchange.answer, request) is None for exchange in before)
         return before if usable or len(before) < self.judge.tries else []
 
-    def _known(self, request: Request, before: Sequence[Exchange]) -> Outcome | None:
+    def _known(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
         """The outcome that the records give, None where the judge must be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
-                return Answered(_value(exchange.answer, request), exchange.id, exchange.attempt)
+                return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)
         if len(before) >= self.judge.tries or (before and self.judge.replays):
             return _unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
@@ -189,7 +189,7 @@ class Judging:
         return None
 
     def _answers(
-        self, requests: Mapping[str, Request], missing: Sequence[tuple[str, list[Exchange]]]
+        self, requests: Mapping[str, JudgeRequest], missing: Sequence[tuple[str, list[JudgeExchange]]]
     ) -> Iterator[tuple[str, Outcome]]:
         """Outcomes of what must be asked, as they come, by threads that end with the process."""
         if not missing:
@@ -201,7 +201,7 @@ class Judging:
             yield from ((key, Unanswered(str(absent))) for key, _ in missing)
             return
         self.records.add_judge(self.judge.described())
-        waiting: queue.SimpleQueue[tuple[str, list[Exchange]]] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[tuple[str, list[JudgeExchange]]] = queue.SimpleQueue()
         done: queue.SimpleQueue[tuple[str, Outcome | BaseException]] = queue.SimpleQueue()
         for entry in missing:
             waiting.put(entry)
@@ -239,7 +239,9 @@ class Judging:
                 form.name = known
         return self._backend
 
-    def _asked(self, backend: ChatModel, request: Request, key: str, before: list[Exchange], halt: _Halt) -> Outcome:
+    def _asked(
+        self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
+    ) -> Outcome:
         """Ask until there is an answer that can be used, or no more tries."""
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
@@ -260,7 +262,7 @@ class Judging:
             except _NoAnswer as failure:
                 return Unanswered(str(failure), record_id=exchanges[-1].id if exchanges else None)
             problem = _problem(answer, request)
-            exchange = Exchange(
+            exchange = JudgeExchange(
                 key=key,
                 series=series,
                 attempt=len(exchanges) + 1,
@@ -278,11 +280,11 @@ class Judging:
             self._asked_anew.add(key)
             exchanges.append(exchange)
             if problem is None:
-                return Answered(_value(answer, request), exchange.id, exchange.attempt)
+                return UsableAnswer(_value(answer, request), exchange.id, exchange.attempt)
         return _unreadable(exchanges[-1].problem, exchanges[-1])
 
     def _called(
-        self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: Request, key: str, halt: _Halt
+        self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
         """One answer, after as many calls as patience allows.
 
@@ -326,7 +328,7 @@ class Judging:
                 halt.event.wait(self._patience.wait(failed, self._chance.random()))
         raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
 
-    def _failed(self, request: Request, key: str, reason: str, asked: str, began: float) -> None:
+    def _failed(self, request: JudgeRequest, key: str, reason: str, asked: str, began: float) -> None:
         seconds = round(time.monotonic() - began, 3)
         self.records.add_failure(key, request.prompt.id, self.judge.id, reason, asked, seconds)
 
@@ -335,7 +337,7 @@ class _NoAnswer(Exception):
     """A call stays without an answer."""
 
 
-def _value(answer: ChatAnswer, request: Request) -> pydantic.BaseModel:
+def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
     """The typed and checked answer.
 
     Raises:
@@ -350,7 +352,7 @@ def _value(answer: ChatAnswer, request: Request) -> pydantic.BaseModel:
     return value
 
 
-def _problem(answer: ChatAnswer, request: Request) -> str | None:
+def _problem(answer: ChatAnswer, request: JudgeRequest) -> str | None:
     try:
         _value(answer, request)
     except UnreadableAnswer as problem:
@@ -358,12 +360,12 @@ def _problem(answer: ChatAnswer, request: Request) -> str | None:
     return None
 
 
-def _unreadable(problem: str | None, last: Exchange) -> Unanswered:
+def _unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
     tries = "1 try" if last.attempt == 1 else f"{last.attempt} tries"
     return Unanswered(f"the judge gave no usable answer in {tries}; the last: {problem}", record_id=last.id)
 
 
-def _told(exchanges: Sequence[Exchange], request: Request) -> Iterator[dict[str, Any]]:
+def _told(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
     """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
     said = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, said, strict=True):
@@ -401,7 +403,7 @@ def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": message["role"], "content": kept}
 
 
-def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: Request) -> int:
+def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
     """Tokens of a question, on the careful side."""
     size = 0
     for message in messages:
@@ -412,6 +414,6 @@ def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: Request) ->
     return round(size / BYTES_A_TOKEN + heard * TOKENS_A_SECOND)
 
 
-def answered(outcomes: Sequence[Outcome]) -> list[Answered]:
+def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
     """Those that were answered."""
-    return cast(list[Answered], [outcome for outcome in outcomes if isinstance(outcome, Answered)])
+    return cast(list[UsableAnswer], [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)])

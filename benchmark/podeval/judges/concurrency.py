@@ -32,7 +32,7 @@ class Patience:
         return full * (0.5 + 0.5 * chance)
 
 
-class Pace:
+class AdaptiveConcurrency:
     """Calls at a time, between 1 and `most`; starts at `most`."""
 
     def __init__(self, most: int) -> None:

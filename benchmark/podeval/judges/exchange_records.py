@@ -36,7 +36,7 @@ def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class JudgeExchange:
     """A question and what came back.
 
     Args:
@@ -74,7 +74,7 @@ class Exchange:
         return {"kind": "exchange", "version": VERSION, "id": self.id, **asdict(self)}
 
     @classmethod
-    def from_json(cls, line: Mapping[str, Any]) -> "Exchange":
+    def from_json(cls, line: Mapping[str, Any]) -> "JudgeExchange":
         """From a line of the records."""
         fields = {name: line[name] for name in cls.__dataclass_fields__}
         answer = dict(fields["answer"])
@@ -116,20 +116,20 @@ class Records:
         """The newest series under a key, -1 where there is none."""
         return max((series for series, _, _ in self._places.get(key, ())), default=-1)
 
-    def exchanges(self, key: str) -> list[Exchange]:
+    def exchanges(self, key: str) -> list[JudgeExchange]:
         """Those of the newest series under a key, by attempt."""
         with self._lock:
             newest = self.series(key)
             places = [place for series, _, place in sorted(self._places.get(key, ())) if series == newest]
         lines = [json.loads(self._line_at(place)) for place in places]
         # Another process may have removed one since this one read the file.
-        return [Exchange.from_json(line) for line in lines if line["kind"] == "exchange"]
+        return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
-    def all_exchanges(self) -> Iterator[Exchange]:
+    def all_exchanges(self) -> Iterator[JudgeExchange]:
         """Every exchange in the order recorded, also those that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
-                yield Exchange.from_json(line)
+                yield JudgeExchange.from_json(line)
 
     def failures(self) -> Iterator[dict[str, Any]]:
         """Every call without an answer."""
@@ -143,7 +143,7 @@ class Records:
         if json.dumps(known, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
             self._append({"kind": "judge", "version": VERSION, **described})
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, exchange: JudgeExchange) -> None:
         """Keep an exchange, synced to the disk before this returns."""
         self._append(exchange.to_json())
 
@@ -222,7 +222,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line)
         if data["kind"] == "exchange":
-            Exchange.from_json(data)
+            JudgeExchange.from_json(data)
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(
             f"{path}, line {number} is damaged ({error}); delete that line and run the same command again, "

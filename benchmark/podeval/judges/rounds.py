@@ -11,19 +11,19 @@ from typing import Generic, Protocol, TypeVar
 from pydantic import BaseModel
 
 from podeval.errors import PodevalError
-from podeval.judges.client import Answered, Request, Unanswered
+from podeval.judges.client import JudgeRequest, Unanswered, UsableAnswer
 
 T = TypeVar("T")
 A = TypeVar("A", bound=BaseModel)
 
-Conversation = Generator[Sequence[Request], Sequence[Answered], T]
+Conversation = Generator[Sequence[JudgeRequest], Sequence[UsableAnswer], T]
 """Yields requests, is sent their answers, returns a finding."""
 
 
 class Asked(Protocol):
-    """Whoever answers: `podeval.judges.client.Judging`."""
+    """Whoever answers: `podeval.judges.client.JudgeClient`."""
 
-    def ask(self, requests: Sequence[Request]) -> Sequence[Answered | Unanswered]:
+    def ask(self, requests: Sequence[JudgeRequest]) -> Sequence[UsableAnswer | Unanswered]:
         """An answer, or why there is none, for each request in order."""
 
 
@@ -31,7 +31,7 @@ class NoAnswer(PodevalError):
     """The judge gave no answer that can be used; raised where a conversation waits for it."""
 
 
-def values(kind: type[A], answers: Sequence[Answered]) -> list[A]:
+def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
     """What was answered to prompts that ask for this kind of answer."""
     return [answer.value for answer in answers if isinstance(answer.value, kind)]
 
@@ -57,19 +57,19 @@ class _Held(Generic[T]):
 
     def __init__(self, conversation: Conversation[T]) -> None:
         self._conversation = conversation
-        self.requests: Sequence[Request] = ()
+        self.requests: Sequence[JudgeRequest] = ()
         self._go_on(None)
 
-    def hear(self, answers: Sequence[Answered | Unanswered]) -> None:
+    def hear(self, answers: Sequence[UsableAnswer | Unanswered]) -> None:
         """Go on with the answers to its requests."""
         missing = [answer.reason for answer in answers if isinstance(answer, Unanswered)]
         if missing:
             several = f" ({len(missing)} of {len(answers)} requests without an answer)" if len(answers) > 1 else ""
             self._go_on(NoAnswer(f"{missing[0]}{several}"))
         else:
-            self._go_on([answer for answer in answers if isinstance(answer, Answered)])
+            self._go_on([answer for answer in answers if isinstance(answer, UsableAnswer)])
 
-    def _go_on(self, heard: Sequence[Answered] | NoAnswer | None) -> None:
+    def _go_on(self, heard: Sequence[UsableAnswer] | NoAnswer | None) -> None:
         self.requests = ()
         try:
             if isinstance(heard, NoAnswer):

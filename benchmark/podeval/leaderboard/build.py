@@ -30,7 +30,7 @@ from podeval.runs.board_tables import (
     ItemRow,
     write_table,
 )
-from podeval.runs.run_folder import MetricSummary, RunFolder, Summary, run_folders
+from podeval.runs.run_folder import MetricSummary, RunFolder, RunSummary, run_folders
 from podeval.runs.spot_check_report import spot_check_of
 from podeval.stats.intervals import paired_bootstrap_ranks
 from podeval.store.files import only_one
@@ -45,7 +45,7 @@ class Run:
     """One run under one profile, with its results at hand."""
 
     folder: RunFolder
-    summary: Summary
+    summary: RunSummary
     benchmark: Benchmark
     items: tuple[Item, ...]
     results: dict[tuple[str, str], Result]

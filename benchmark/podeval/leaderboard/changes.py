@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from podeval.benchmarks import get as benchmark_named
 from podeval.errors import BadInput
-from podeval.runs.run_folder import SUPERSEDED, RunFolder, Summary
+from podeval.runs.run_folder import SUPERSEDED, RunFolder, RunSummary
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
 from podeval.submissions.public_view import said
@@ -74,7 +74,7 @@ def changes(board: pd.DataFrame, runs: Path, database: Database | None = None) -
     return sorted(found, key=lambda change: change.at, reverse=True)
 
 
-def _results(board: pd.DataFrame, aside: list[Summary]) -> Iterable[Change]:
+def _results(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     columns = ["created", "system", "system_title", "benchmark", "split", "profile"]
     shown = board[(board["profile"] != "paper") & (board["created"] != "")][columns].drop_duplicates()
     measured = {_Measured(*map(str, row)) for row in shown.itertuples(index=False, name=None)}
@@ -90,7 +90,7 @@ def _results(board: pd.DataFrame, aside: list[Summary]) -> Iterable[Change]:
         yield Change(run.created, kind, run.title, _benchmark(run.benchmark, run.split), run.profile)
 
 
-def _protocols(board: pd.DataFrame, aside: list[Summary]) -> Iterable[Change]:
+def _protocols(board: pd.DataFrame, aside: list[RunSummary]) -> Iterable[Change]:
     """From a metric's second version on: when results of it first came."""
     began: dict[str, dict[str, str]] = defaultdict(dict)
 
@@ -127,7 +127,7 @@ def _withdrawn(database: Database) -> Iterable[Change]:
             )
 
 
-def _set_aside(runs: Path) -> Iterable[Summary]:
+def _set_aside(runs: Path) -> Iterable[RunSummary]:
     for path in sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json")):
         place = path.parent
         try:

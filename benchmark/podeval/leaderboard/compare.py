@@ -12,18 +12,18 @@ import pandas as pd
 
 from podeval.errors import BadInput
 from podeval.leaderboard.columns import Column, column, headlines, ordered
-from podeval.leaderboard.report_figures import Against, Paired, at, paired, rows_by_place, stands
-from podeval.leaderboard.report_scores import Reading, Scores, Shelf
+from podeval.leaderboard.report_figures import Paired, ReferenceFigure, at, paired, rows_by_place, stands
+from podeval.leaderboard.report_scores import Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, names, present
 from podeval.leaderboard.view import Choice, choose_protocols
 
 
-class Unknown(BadInput):
+class UnknownSystem(BadInput):
     """There is no such system, or the two were never measured in one place."""
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedSystem:
     """One of the two."""
 
     system: str
@@ -48,7 +48,7 @@ class Pair:
     a: Row | None
     b: Row | None
     beside: Paired | None
-    to_b: Against
+    to_b: ReferenceFigure
 
     @property
     def values(self) -> tuple[float | None, float | None]:
@@ -81,7 +81,7 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SystemComparison:
     """Two systems at one place.
 
     Attributes:
@@ -92,8 +92,8 @@ class Comparison:
         items: every item that one of them was measured on, by title.
     """
 
-    a: Side
-    b: Side
+    a: ComparedSystem
+    b: ComparedSystem
     where: str
     places: tuple[Choice, ...]
     pairs: tuple[Pair, ...]
@@ -110,11 +110,11 @@ class Comparison:
         return next((item for item in self.items if item.id == id), None)
 
 
-def sides(board: pd.DataFrame) -> list[Side]:
+def sides(board: pd.DataFrame) -> list[ComparedSystem]:
     """Every system of a board: by name, controls and what papers report last."""
     last = {"reported": 2, "control": 1}
     kinds = board.drop_duplicates("system").set_index("system")["system_kind"]
-    listed = [Side(system, title, str(kinds[system])) for system, title in names(board).items()]
+    listed = [ComparedSystem(system, title, str(kinds[system])) for system, title in names(board).items()]
     return sorted(listed, key=lambda side: (last.get(side.kind, 0), side.title.casefold(), side.system))
 
 
@@ -127,8 +127,8 @@ def places(board: pd.DataFrame, a: str, b: str) -> tuple[Choice, ...]:
 
 
 def compare(
-    board: pd.DataFrame, shelf: Shelf, a: str, b: str, benchmark: str = "", wanted: tuple[str, ...] = ()
-) -> Comparison:
+    board: pd.DataFrame, shelf: ScoreCache, a: str, b: str, benchmark: str = "", wanted: tuple[str, ...] = ()
+) -> SystemComparison:
     """Set two systems side by side.
 
     Args:
@@ -146,9 +146,9 @@ def compare(
     known = {side.system: side for side in sides(board)}
     for system in (a, b):
         if system not in known:
-            raise Unknown("there is no such system on this board; choose two from the list")
+            raise UnknownSystem("there is no such system on this board; choose two from the list")
     if a == b:
-        raise Unknown("a system is not compared with itself; choose two")
+        raise UnknownSystem("a system is not compared with itself; choose two")
     shared = places(board, a, b)
     where = _where(shared, benchmark)
     here = at(board, where)
@@ -156,7 +156,7 @@ def compare(
     protocols = _protocols(here, a, wanted)
     here = here[(here["slice"] == "") & (here["protocol"] == here["metric"].map(protocols))]
     of_a, of_b = shelf.scores(a, where), shelf.scores(b, where)
-    return Comparison(
+    return SystemComparison(
         a=known[a],
         b=known[b],
         where=where,
@@ -171,7 +171,7 @@ def _where(shared: tuple[Choice, ...], benchmark: str) -> str:
     for _, where in shared:
         if not wished or where == benchmark or where.startswith(f"{wished}/"):
             return where
-    raise Unknown("these two were not both measured there; no number of one can be set against one of the other")
+    raise UnknownSystem("these two were not both measured there; no number of one can be set against one of the other")
 
 
 def _protocols(rows: pd.DataFrame, a: str, wanted: tuple[str, ...]) -> dict[str, str]:

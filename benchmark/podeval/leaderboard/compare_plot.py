@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from html import escape
 
 from podeval.leaderboard.columns import Column
-from podeval.leaderboard.compare import Comparison
+from podeval.leaderboard.compare import SystemComparison
 from podeval.plots.axis import Axis
 
 WIDTH = 360
@@ -20,7 +20,7 @@ MOST = 120
 _ROW, _TOP, _SIDE = 11, 56, 14
 
 
-def differences(found: Comparison, column: Column, texts: Mapping[str, str]) -> str:
+def differences(found: SystemComparison, column: Column, texts: Mapping[str, str]) -> str:
     """The picture of one column, the items where a is furthest above b on top.
 
     Args:

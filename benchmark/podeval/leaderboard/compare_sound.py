@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 from podeval.analysis.playback import Playback, Stretch, matched_gains
 from podeval.errors import PodevalError
-from podeval.leaderboard.runs_folder import Output, RunsFolder, Turn
+from podeval.leaderboard.runs_folder import PlayableOutput, PlayableTurn, RunsFolder
 
 Why = Literal["", "no output", "unreadable", "failed", "removed", "silent"]
 """Why there is nothing to hear: no output, one that cannot be read, a system that failed, audio that was removed to
@@ -29,19 +29,19 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Part:
+class PlayablePart:
     """One sound of an output: where it lies, and who says what when.
 
     Where there is no audio, `why` says why, and `told` what more is known: the system's words, an error, a day.
     """
 
     audio: Path | None
-    turns: tuple[Turn, ...]
+    turns: tuple[PlayableTurn, ...]
     why: Why = ""
     told: str = ""
 
 
-def parts(folder: RunsFolder, output: str) -> tuple[Part, ...]:
+def parts(folder: RunsFolder, output: str) -> tuple[PlayablePart, ...]:
     """The sounds of an output: one, or one an answer; at least one, which may have no audio.
 
     Args:
@@ -49,14 +49,14 @@ def parts(folder: RunsFolder, output: str) -> tuple[Part, ...]:
         output: the path of the output's document, as the table of items has it; "" where there is none.
     """
     if not output:
-        return (Part(None, (), "no output"),)
+        return (PlayablePart(None, (), "no output"),)
     try:
         found = folder.output(output)
     except PodevalError as error:
-        return (Part(None, (), "unreadable", str(error)),)
+        return (PlayablePart(None, (), "unreadable", str(error)),)
     if found.answers:
         return tuple(
-            _part(found, answer.audio, (Turn("", None, None, answer.words),) if answer.words else ())
+            _part(found, answer.audio, (PlayableTurn("", None, None, answer.words),) if answer.words else ())
             for answer in found.answers
         )
     return (_part(found, found.audio, found.turns),)
@@ -109,9 +109,11 @@ class Recordings:
         return matched_gains(own, other, LOUDNESS)[0]
 
 
-def _part(output: Output, audio: Path | None, turns: tuple[Turn, ...]) -> Part:
+def _part(output: PlayableOutput, audio: Path | None, turns: tuple[PlayableTurn, ...]) -> PlayablePart:
     if audio:
-        return Part(audio, turns)
+        return PlayablePart(audio, turns)
     if output.failed:
-        return Part(None, turns, "failed", output.failed)
-    return Part(None, turns, "removed", output.removed) if output.removed else Part(None, turns, "silent")
+        return PlayablePart(None, turns, "failed", output.failed)
+    return (
+        PlayablePart(None, turns, "removed", output.removed) if output.removed else PlayablePart(None, turns, "silent")
+    )

@@ -18,7 +18,7 @@ LONGEST = 2_400
 _WORD = re.compile(r"[a-z0-9_]+|[一-鿿]")
 
 
-class Passage(BaseModel):
+class DocumentationPassage(BaseModel):
     """Part of a page under one heading."""
 
     page: str
@@ -36,7 +36,7 @@ class Documentation:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
 
-    def search(self, query: str, most: int = 5) -> list[Passage]:
+    def search(self, query: str, most: int = 5) -> list[DocumentationPassage]:
         """The passages that fit best, the best first; none where none of the words occurs.
 
         Args:
@@ -62,9 +62,9 @@ class Documentation:
         return math.log(1 + (len(self._passages) - holding + 0.5) / (holding + 0.5))
 
     @cached_property
-    def _passages(self) -> list[Passage]:
+    def _passages(self) -> list[DocumentationPassage]:
         folder = self._folder or hub_source("docs")
-        found: list[Passage] = []
+        found: list[DocumentationPassage] = []
         for path in sorted(folder.rglob("*.md")):
             found += _split(path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8"))
         for metric in catalogue.all_metrics():
@@ -85,7 +85,7 @@ class Documentation:
         return sum(length for _, length in self._counts) / max(1, len(self._counts))
 
 
-def _split(page: str, content: str) -> Iterable[Passage]:
+def _split(page: str, content: str) -> Iterable[DocumentationPassage]:
     """By headings; what is longer than a passage may be, by paragraphs."""
     heading, lines, fenced = "", list[str](), False
     for line in [*content.splitlines(), "# "]:
@@ -93,7 +93,9 @@ def _split(page: str, content: str) -> Iterable[Passage]:
         if not line.startswith("#") or fenced:
             lines.append(line)
             continue
-        yield from (Passage(page=page, heading=heading, text=text) for text in _cut("\n".join(lines).strip()))
+        yield from (
+            DocumentationPassage(page=page, heading=heading, text=text) for text in _cut("\n".join(lines).strip())
+        )
         heading, lines = line.lstrip("# ").strip(), []
 
 

@@ -21,7 +21,7 @@ FEWEST_GROUPS = 2
 
 
 @dataclass(frozen=True)
-class Finding:
+class AnalysisLine:
     """One line of an analysis: which, of what, in words and as data."""
 
     analysis: str
@@ -30,7 +30,7 @@ class Finding:
     data: Mapping[str, Any]
 
 
-def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[Finding]:
+def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[AnalysisLine]:
     """Separability of the ratings by all votes, and each pair of groups of voters where votes name a `group`.
 
     Args:
@@ -52,13 +52,13 @@ def of_votes(name: str, rows: Sequence[Mapping[str, str]]) -> list[Finding]:
     return found
 
 
-def of_marks(name: str, marks: Sequence[Mark]) -> list[Finding]:
+def of_marks(name: str, marks: Sequence[Mark]) -> list[AnalysisLine]:
     """Each rater against the mean of the others (leave one out), where there are at least two."""
     raters, table = table_of(marks)
     if len(raters) < 2:
         return []
     return [
-        Finding(
+        AnalysisLine(
             "leave one out",
             name,
             f"{name}: {rater} against the mean of the others: SRCC {_figure(rank)}, PLCC {_figure(value)}, "
@@ -88,10 +88,10 @@ def _battles(rows: Sequence[Mapping[str, str]]) -> Battles:
     return Battles.of_records({**row, "voter": row.get("voter") or None, "covariates": {}} for row in rows)
 
 
-def _separable(name: str, part: evaluators.Separability) -> Finding:
+def _separable(name: str, part: evaluators.Separability) -> AnalysisLine:
     up_to = "more" if part.high == float("inf") else f"{part.high:g}"
     share = part.told_apart
-    return Finding(
+    return AnalysisLine(
         "separability",
         name,
         f"{name}: pairs {part.low:g} to {up_to} points apart: {_figure(share)} told apart, {share.count} pairs",
@@ -99,11 +99,11 @@ def _separable(name: str, part: evaluators.Separability) -> Finding:
     )
 
 
-def _cohorts(name: str, found: evaluators.Cohorts) -> Finding:
+def _cohorts(name: str, found: evaluators.Cohorts) -> AnalysisLine:
     said = ", ".join(
         f"{gap.system} {gap.one:+.0f} against {gap.other:+.0f}" for gap in found.gaps if gap.system in found.differing
     )
-    return Finding(
+    return AnalysisLine(
         "groups of raters",
         name,
         f"{name}: SRCC {_figure(found.agreement)} over {found.agreement.count} systems; rated apart: {said or 'none'}",

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from podeval.metrics.dialogue_prompt import Comparison
-from podeval.metrics.judge_answers import Given, JudgeAnswers, Leaf, measure_of
+from podeval.metrics.judge_answers import JudgeAnswers, JudgeReply, Leaf, measure_of
 from podeval.metrics.pairwise_judge import Choice
 from podeval.stats import agreement
 from podeval.stats.agreement import Estimate
@@ -73,7 +73,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class Audit:
+class AuditFindings:
     """All findings on one judge; `unfit` lists why its scores may not be published, empty when they may."""
 
     judge: JudgeAnswers
@@ -84,10 +84,10 @@ class Audit:
     unfit: tuple[str, ...]
 
 
-def audit(judge: JudgeAnswers) -> Audit:
+def audit(judge: JudgeAnswers) -> AuditFindings:
     """What its records say of a judge."""
     orders = compare_orders(judge.given)
-    return Audit(
+    return AuditFindings(
         judge=judge,
         unusable=wilson(judge.unusable, judge.asked),
         unanswered=wilson(judge.unanswered, judge.asked),
@@ -127,7 +127,7 @@ class _Pair:
     sizes: dict[str, float] = field(default_factory=dict)
 
 
-def compare_orders(given: Sequence[Given]) -> Orders | None:
+def compare_orders(given: Sequence[JudgeReply]) -> Orders | None:
     """What the comparisons among the answers say; None where there are none."""
     pairs: dict[Hashable, _Pair] = defaultdict(_Pair)
     unit = "characters"
@@ -175,7 +175,7 @@ def _orders(pairs: Sequence[_Pair], unit: str) -> Orders:
     )
 
 
-def preference_of(answer: Given) -> int | None:
+def preference_of(answer: JudgeReply) -> int | None:
     """1 where the first was preferred, -1 the second, 0 neither; None where the answer is no comparison."""
     if isinstance(answer.value, Choice):
         return 1 if answer.value.winner == "A" else -1
@@ -189,7 +189,7 @@ _SIDE = re.compile(r"(?:(?P<first>first|dialogue_a|a_.*)|(?P<second>second|dialo
 Side = list[tuple[str, float]]
 
 
-def _sides(answer: Given) -> tuple[Side, Side, str]:
+def _sides(answer: JudgeReply) -> tuple[Side, Side, str]:
     """What stood first, what stood second, and what was shown once for both."""
     first: Side = []
     second: Side = []
@@ -205,9 +205,9 @@ def _sides(answer: Given) -> tuple[Side, Side, str]:
     return first, second, repr(rest)
 
 
-def steadiness(given: Sequence[Given]) -> tuple[Steadiness, ...]:
+def steadiness(given: Sequence[JudgeReply]) -> tuple[Steadiness, ...]:
     """How answers repeat over seeds, by prompt and measure; only of questions that were asked more than once."""
-    repeats: dict[str, list[Given]] = defaultdict(list)
+    repeats: dict[str, list[JudgeReply]] = defaultdict(list)
     for answer in given:
         repeats[answer.question].append(answer)
     units: dict[tuple[str, str], list[list[Leaf]]] = defaultdict(list)

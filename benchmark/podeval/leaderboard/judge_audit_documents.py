@@ -27,7 +27,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
-class Figure(_Part):
+class AuditFigure(_Part):
     """A value with its 95 % interval, and of how many it is."""
 
     value: float | None
@@ -38,25 +38,25 @@ class Figure(_Part):
 class BiasFigure(_Part):
     """A share, and the p value of its being one half."""
 
-    share: Figure
+    share: AuditFigure
     p: float | None
 
 
-class Order(_Part):
+class OrderAgreement(_Part):
     """The judge's comparisons in both orders."""
 
-    agreement: Figure
+    agreement: AuditFigure
     ties: int
     single: int
     first_place: BiasFigure
     swayed_to_first: BiasFigure
 
 
-class Length(_Part):
+class LengthPreference(_Part):
     """Its preference for the longer."""
 
     longer: BiasFigure
-    excess: Figure
+    excess: AuditFigure
     p_excess: float | None
     unit: str | None
 
@@ -66,8 +66,8 @@ class Repeat(_Part):
 
     prompt: str
     measure: str
-    identical: Figure
-    alpha: Figure | None
+    identical: AuditFigure
+    alpha: AuditFigure | None
 
 
 class JudgeAudit(_Part):
@@ -77,11 +77,11 @@ class JudgeAudit(_Part):
     fit: bool
     unfit: tuple[str, ...]
     questions: int
-    unusable_first_answers: Figure
-    unanswered: Figure
+    unusable_first_answers: AuditFigure
+    unanswered: AuditFigure
     failed_calls: int
-    order: Order | None
-    length: Length | None
+    order: OrderAgreement | None
+    length: LengthPreference | None
     repeats: tuple[Repeat, ...] = ()
 
 
@@ -92,14 +92,14 @@ class AuditDocument(_Part):
     people: dict[str, Any] | None = None
 
     @property
-    def with_people(self) -> dict[str, Figure]:
+    def with_people(self) -> dict[str, AuditFigure]:
         """Figures of agreement with people, by measure."""
         found = self.people or {}
-        return {name: Figure.model_validate(part) for name, part in found.items() if isinstance(part, Mapping)}
+        return {name: AuditFigure.model_validate(part) for name, part in found.items() if isinstance(part, Mapping)}
 
 
 @dataclass(frozen=True)
-class Audited:
+class AuditedRecords:
     """One place: its name, and the audit of its judges, or why there is none."""
 
     name: str
@@ -117,14 +117,14 @@ class Audits:
     def __init__(self, places: Iterable[Path]) -> None:
         self._places = tuple(places)
         self._lock = threading.Lock()
-        self._kept: dict[Path, tuple[object, Audited]] = {}
+        self._kept: dict[Path, tuple[object, AuditedRecords]] = {}
 
-    def current(self) -> list[Audited]:
+    def current(self) -> list[AuditedRecords]:
         """All of them, by name."""
         with self._lock:
             return [self._audited(place) for place in sorted(set(_found(self._places)), key=lambda path: path.name)]
 
-    def _audited(self, place: Path) -> Audited:
+    def _audited(self, place: Path) -> AuditedRecords:
         stamp = [(f.stat().st_mtime_ns, f.stat().st_size) for f in _files(place) if f.is_file()]
         kept = self._kept.get(place)
         if kept is None or kept[0] != stamp:
@@ -150,17 +150,19 @@ def _files(place: Path) -> list[Path]:
     return [place] if place.is_file() else [place / name for name in (FILE, SCORES, HUMAN)]
 
 
-def _read(place: Path) -> Audited:
+def _read(place: Path) -> AuditedRecords:
     name = place.stem if place.is_file() else place.name
     try:
         content = _from_file(place) if place.is_file() else _from_records(place)
-        return Audited(name, AuditDocument.model_validate(content))
+        return AuditedRecords(name, AuditDocument.model_validate(content))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        return Audited(name, None, f"it is not what `podeval report judge --json` prints ({where}: {first['msg']})")
+        return AuditedRecords(
+            name, None, f"it is not what `podeval report judge --json` prints ({where}: {first['msg']})"
+        )
     except BadInput as error:
-        return Audited(name, None, str(error).replace(str(place), name))
+        return AuditedRecords(name, None, str(error).replace(str(place), name))
 
 
 def _from_file(file: Path) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from podeval.leaderboard.human_scores import Agreement
-from podeval.leaderboard.judge_audit import PAIRS, Audit, Likeness, Orders, shown
+from podeval.leaderboard.judge_audit import PAIRS, AuditFindings, Likeness, Orders, shown
 from podeval.stats.agreement import Estimate
 from podeval.stats.bias import Bias
 
@@ -16,7 +16,7 @@ REPORTED = Path(__file__).with_name("judge_reported.csv")
 FIT, UNFIT = "fit for publication", "unfit for publication"
 
 
-def page(audits: Sequence[Audit], alike: Sequence[Likeness], people: Agreement | None) -> str:
+def page(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> str:
     """Markdown for all judges of some records."""
     parts = ["# Audit of judges\n"]
     parts += [_judge(audit) for audit in audits]
@@ -28,7 +28,7 @@ def page(audits: Sequence[Audit], alike: Sequence[Likeness], people: Agreement |
     return "\n".join(parts)
 
 
-def plain(audits: Sequence[Audit], alike: Sequence[Likeness], people: Agreement | None) -> dict[str, Any]:
+def plain(audits: Sequence[AuditFindings], alike: Sequence[Likeness], people: Agreement | None) -> dict[str, Any]:
     """The same as plain data."""
     return {
         "judges": [_judge_plain(audit) for audit in audits],
@@ -60,12 +60,12 @@ def reported() -> list[dict[str, str]]:
     return [dict(row) for row in _rows()]
 
 
-def verdict(audit: Audit) -> str:
+def verdict(audit: AuditFindings) -> str:
     """One line."""
     return f"{UNFIT}: {'; '.join(audit.unfit)}" if audit.unfit else FIT
 
 
-def _judge(audit: Audit) -> str:
+def _judge(audit: AuditFindings) -> str:
     judge = audit.judge
     lines = [
         f"## {judge.id}\n",
@@ -181,7 +181,7 @@ def _bias_plain(bias: Bias) -> dict[str, Any]:
     return {"share": _plain(bias.share), "difference": _plain(bias.difference), "p": bias.p}
 
 
-def _judge_plain(audit: Audit) -> dict[str, Any]:
+def _judge_plain(audit: AuditFindings) -> dict[str, Any]:
     orders = audit.orders
     lengths = orders.lengths if orders else None
     return {

@@ -18,7 +18,7 @@ from podeval.leaderboard.distribution import five_numbers, spread
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, value_text
 from podeval.leaderboard.table_index import Key
-from podeval.leaderboard.view import Settled
+from podeval.leaderboard.view import ResolvedView
 from podeval.plots.axis import Axis
 from podeval.plots.svg import (
     SHAPES,
@@ -62,7 +62,7 @@ class Drawn:
 class _Scene:
     """A view about to be drawn: its rows in the table's order, with the words of a language."""
 
-    settled: Settled
+    settled: ResolvedView
     order: Sequence[Key]
     folder: RunsFolder
     words: Mapping[str, Any]
@@ -87,7 +87,7 @@ class _Scene:
 
 
 def draw(
-    settled: Settled,
+    settled: ResolvedView,
     order: Sequence[Key],
     folder: RunsFolder,
     words: Mapping[str, Any],

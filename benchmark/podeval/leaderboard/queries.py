@@ -9,7 +9,7 @@ from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.leaderboard.columns import column
 from podeval.leaderboard.compare import compare
-from podeval.leaderboard.report_scores import Shelf
+from podeval.leaderboard.report_scores import ScoreCache
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import present
 from podeval.metrics import catalogue
@@ -59,7 +59,7 @@ class Number(BaseModel):
     protocol: str
 
 
-class View(BaseModel):
+class NumbersView(BaseModel):
     """Numbers under one profile; those of one metric and protocol may be compared, no others.
 
     `total` counts all that fit; `profiles` are those there are.
@@ -92,7 +92,7 @@ class Compared(BaseModel):
     sure: bool
 
 
-class Comparison(BaseModel):
+class SystemDifference(BaseModel):
     """Two systems where both were measured."""
 
     a: str
@@ -137,7 +137,7 @@ class Questions:
 
     def __init__(self, folder: RunsFolder) -> None:
         self._folder = folder
-        self._shelf = Shelf(folder)
+        self._shelf = ScoreCache(folder)
 
     def systems(self, query: str = "", benchmark: str = "") -> list[SystemFound]:
         """Systems whose id or title holds every word of the query; all without one.
@@ -167,7 +167,7 @@ class Questions:
 
     def leaderboard(
         self, benchmark: str, profile: str = "", metric: str = "", dimension: str = "", slice: str = "", split: str = ""
-    ) -> View:
+    ) -> NumbersView:
         """The numbers of a benchmark, best rank first.
 
         Args:
@@ -188,7 +188,7 @@ class Questions:
             raise BadInput(f"nothing was measured on {benchmark!r}; there are numbers on {known}")
         return self._view(rows, benchmark, profile, metric, dimension, slice, split)
 
-    def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[View]:
+    def results(self, system: str, benchmark: str = "", profile: str = "", slice: str = "") -> list[NumbersView]:
         """All numbers of one system, a view for each benchmark and profile.
 
         Args:
@@ -208,7 +208,7 @@ class Questions:
                 views.append(self._view(part, str(name), str(there), "", "", slice, ""))
         return views
 
-    def compare(self, a: str, b: str, benchmark: str = "") -> Comparison:
+    def compare(self, a: str, b: str, benchmark: str = "") -> SystemDifference:
         """Two systems side by side, by paired differences over the items they share.
 
         Args:
@@ -243,7 +243,7 @@ class Questions:
                 )
             )
         common = sum(any(None not in both for both in item.readings.values()) for item in found.items)
-        return Comparison(a=found.a.title, b=found.b.title, where=found.where, items_in_common=common, keys=keys)
+        return SystemDifference(a=found.a.title, b=found.b.title, where=found.where, items_in_common=common, keys=keys)
 
     def metric(self, name: str) -> Explained:
         """What a metric measures and how.
@@ -295,7 +295,7 @@ class Questions:
 
     def _view(
         self, rows: pd.DataFrame, benchmark: str, profile: str, metric: str, dimension: str, slice: str, split: str
-    ) -> View:
+    ) -> NumbersView:
         profiles = sorted(set(rows["profile"]), key=lambda name: (name == "paper", name))
         chosen = profile or profiles[0]
         rows = rows[(rows["profile"] == chosen) & (rows["slice"] == slice)]
@@ -304,7 +304,7 @@ class Questions:
         rows = rows[rows["dimension"].str.startswith(dimension)] if dimension else rows
         rows = rows.sort_values(["metric", "key", "protocol", "rank_best", "system"], na_position="last")
         numbers = [_number(row) for row in rows.head(MOST).to_dict("records")]
-        return View(benchmark=benchmark, profile=chosen, profiles=profiles, total=len(rows), numbers=numbers)
+        return NumbersView(benchmark=benchmark, profile=chosen, profiles=profiles, total=len(rows), numbers=numbers)
 
 
 def _number(row: dict[Any, Any]) -> Number:

@@ -30,7 +30,7 @@ _RADIUS, _MIDDLE, _HEIGHT = 98.0, (180.0, 142.0), 284.0
 
 
 @dataclass(frozen=True)
-class Spoke:
+class RadarAxis:
     """One axis: how a figure comes on it. `extent` is the worst and the best of all, as `Column.badness`."""
 
     column: Column
@@ -56,7 +56,7 @@ class Series:
     values: tuple[float | None, ...]
 
 
-def spokes(columns: Sequence[Column], place: Place, protocols: Mapping[str, str]) -> list[Spoke]:
+def spokes(columns: Sequence[Column], place: Place, protocols: Mapping[str, str]) -> list[RadarAxis]:
     """The axes for some columns: those with a direction and with values, at most twelve."""
     found = []
     for column in columns:
@@ -65,7 +65,7 @@ def spokes(columns: Sequence[Column], place: Place, protocols: Mapping[str, str]
         extent = place.extent(protocols, column, SCENARIOS)
         if extent is None:
             continue
-        found.append(Spoke(column, way_of(column), extent))
+        found.append(RadarAxis(column, way_of(column), extent))
     return found[:MOST]
 
 
@@ -74,7 +74,7 @@ def way_of(column: Column) -> Way:
     return "shifted" if column.key == PESQ else "as it is" if column.bounds == (LEAST, GREATEST) else "spanned"
 
 
-def drawn(axes: Sequence[tuple[str, Spoke]], series: Sequence[Series], title: str) -> str:
+def drawn(axes: Sequence[tuple[str, RadarAxis]], series: Sequence[Series], title: str) -> str:
     """The picture.
 
     Args:

@@ -21,8 +21,16 @@ from podeval.benchmarks.benchmark import Benchmark
 from podeval.errors import BadInput
 from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column, dimension_title, ordered
-from podeval.leaderboard.report_figures import Drift, Figure, Standing, at, drifts, rows_by_place, standing
-from podeval.leaderboard.report_scores import Listed, Reading, Scores, Shelf
+from podeval.leaderboard.report_figures import (
+    DriftFigure,
+    ReportFigure,
+    SystemFigures,
+    at,
+    drifts,
+    rows_by_place,
+    standing,
+)
+from podeval.leaderboard.report_scores import Listed, Reading, ScoreCache, Scores
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.leaderboard.table import names
 from podeval.metrics import catalogue
@@ -31,7 +39,7 @@ KEPT = 24
 """Chapters that are kept in memory."""
 
 
-class Unknown(BadInput):
+class UnknownReport(BadInput):
     """There is no such system or run."""
 
 
@@ -80,7 +88,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportItem:
     """One item: what it is, and the system's reading of each metric."""
 
     item: Listed
@@ -118,13 +126,13 @@ class Chapter:
 
     where: str
     benchmark: Benchmark | None
-    standing: Standing
+    standing: SystemFigures
     reference: str
     radar: tuple[Spokes, ...]
     distributions: tuple[Distribution, ...]
-    drifts: tuple[Drift, ...]
-    people_drifts: Mapping[str, Drift]
-    items: tuple[Line, ...]
+    drifts: tuple[DriftFigure, ...]
+    people_drifts: Mapping[str, DriftFigure]
+    items: tuple[ReportItem, ...]
     missing: tuple[Missing, ...]
     protocols: Mapping[str, Mapping[str, Any]]
     papers: tuple[str, ...]
@@ -136,16 +144,16 @@ class Chapter:
         return benchmark, split, profile
 
     @property
-    def dimensions(self) -> list[tuple[str, list[Figure]]]:
+    def dimensions(self) -> list[tuple[str, list[ReportFigure]]]:
         """The figures by dimension, in the order of the board."""
-        found: dict[str, list[Figure]] = {}
+        found: dict[str, list[ReportFigure]] = {}
         for figure in self.standing.figures:
             found.setdefault(dimension_title(figure.column.dimension), []).append(figure)
         return list(found.items())
 
 
 @dataclass(frozen=True)
-class Report:
+class SystemReport:
     """One system."""
 
     about: About
@@ -165,7 +173,7 @@ def about(board: pd.DataFrame, systems: pd.DataFrame, system: str) -> About:
     """
     own = board[board["system"] == system]
     if own.empty:
-        raise Unknown("there is no such system on this board")
+        raise UnknownReport("there is no such system on this board")
     known = systems[systems["system"] == system].to_dict("records")
     row = {str(name): value for name, value in known[0].items()} if known else {}
     fields = ("description", "organisation", "licence", "open", "size_parameters", "languages", "source", "revision")
@@ -219,7 +227,7 @@ def named(board: pd.DataFrame, name: str) -> tuple[str, list[str]]:
         ]
         if found:
             return parts[2], found
-    raise Unknown("there is no such system or run on this board")
+    raise UnknownReport("there is no such system or run on this board")
 
 
 class Reports:
@@ -231,12 +239,12 @@ class Reports:
 
     def __init__(self, folder: RunsFolder) -> None:
         self.folder = folder
-        self.shelf = Shelf(folder)
+        self.shelf = ScoreCache(folder)
         self._lock = threading.Lock()
         self._of: tuple[pd.DataFrame, pd.DataFrame] | None = None
         self._kept: OrderedDict[tuple[str, str, str], Chapter] = OrderedDict()
 
-    def report(self, system: str, places: Iterable[str]) -> Report:
+    def report(self, system: str, places: Iterable[str]) -> SystemReport:
         """The report of a system at some places.
 
         Raises:
@@ -244,7 +252,7 @@ class Reports:
         """
         board = self.folder.board()
         told = about(board, self.folder.systems(), system)
-        return Report(told, tuple(self.chapter(system, where) for where in places))
+        return SystemReport(told, tuple(self.chapter(system, where) for where in places))
 
     def chapter(self, system: str, where: str, slice_: str = "") -> Chapter:
         """Everything the board knows of a system at one place, the figures of one slice of the items."""
@@ -264,7 +272,7 @@ class Reports:
         return kept
 
 
-def report(folder: RunsFolder, system: str, places: Iterable[str]) -> Report:
+def report(folder: RunsFolder, system: str, places: Iterable[str]) -> SystemReport:
     """The report of a system at some places.
 
     Raises:
@@ -273,7 +281,7 @@ def report(folder: RunsFolder, system: str, places: Iterable[str]) -> Report:
     return Reports(folder).report(system, places)
 
 
-def chapter(board: pd.DataFrame, shelf: Shelf, system: str, where: str, slice_: str = "") -> Chapter:
+def chapter(board: pd.DataFrame, shelf: ScoreCache, system: str, where: str, slice_: str = "") -> Chapter:
     """Everything the board knows of a system at `benchmark/split/profile`, the figures of one slice of the items."""
     found = standing(board, system, where, slice_=slice_, shelf=shelf)
     here = at(board, where)
@@ -299,7 +307,7 @@ def chapter(board: pd.DataFrame, shelf: Shelf, system: str, where: str, slice_: 
     )
 
 
-def _radar(found: Standing, here: pd.DataFrame) -> tuple[Spokes, ...]:
+def _radar(found: SystemFigures, here: pd.DataFrame) -> tuple[Spokes, ...]:
     """The headline of each dimension on the board's radar."""
     scenes = here["slice"].str.partition("=")[0].isin(["", *radar.SCENARIOS])
     models = here[(here["system_kind"] != "control") & scenes]
@@ -310,14 +318,14 @@ def _radar(found: Standing, here: pd.DataFrame) -> tuple[Spokes, ...]:
         if of.better == "informative" or (of.better == "in range" and of.ideal is None) or values.empty:
             continue
         badness = [of.badness(value) for value in values]
-        spoke = radar.Spoke(of, radar.way_of(of), (max(badness), min(badness)))
+        spoke = radar.RadarAxis(of, radar.way_of(of), (max(badness), min(badness)))
         at_ = [None if value is None else spoke.at(value) for value in (figure.value, figure.person, figure.median)]
         spokes.append(Spokes(of, *at_))
     return tuple(spokes)
 
 
 def _distributions(
-    found: Standing, here: pd.DataFrame, scores: Scores, people: Scores | None
+    found: SystemFigures, here: pd.DataFrame, scores: Scores, people: Scores | None
 ) -> Iterable[Distribution]:
     whole = here[(here["slice"] == "") & (here["system_kind"] != "control") & (here["system"] != found.system)]
     for figure in found.headlines:
@@ -330,9 +338,9 @@ def _distributions(
             yield Distribution(of, own, theirs, tuple(others.astype(float)))
 
 
-def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[Line]:
+def _lines(scores: Scores, protocols: Mapping[str, str]) -> Iterable[ReportItem]:
     for item in sorted(scores.items.values(), key=lambda item: (item.category.casefold(), item.title.casefold())):
-        yield Line(
+        yield ReportItem(
             item,
             {
                 metric: reading

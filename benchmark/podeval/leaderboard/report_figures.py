@@ -11,7 +11,7 @@ from typing import Literal
 import pandas as pd
 
 from podeval.leaderboard.columns import Column, column, headlines, ordered
-from podeval.leaderboard.report_scores import PARTS, Reading, Scores, Shelf
+from podeval.leaderboard.report_scores import PARTS, Reading, ScoreCache, Scores
 from podeval.leaderboard.table import Row, present, unscored_of
 from podeval.leaderboard.view import choose_protocols
 from podeval.stats.intervals import Interval, mean_ci, paired_difference
@@ -22,7 +22,7 @@ range that is best, `unclear` where the interval holds both, nothing where one o
 
 
 @dataclass(frozen=True)
-class Against:
+class ReferenceFigure:
     """How a value stands to another, and whether an interval says so."""
 
     word: Word = ""
@@ -42,11 +42,11 @@ class Paired:
     a: float
     b: float
     difference: Interval
-    to_b: Against
+    to_b: ReferenceFigure
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportFigure:
     """One key of one metric of a system, over all items or one slice of them.
 
     Attributes:
@@ -66,8 +66,8 @@ class Figure:
     others: int
     person: float | None
     beside: Paired | None
-    to_median: Against
-    to_person: Against
+    to_median: ReferenceFigure
+    to_person: ReferenceFigure
 
     @property
     def value(self) -> float | None:
@@ -82,16 +82,16 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Group:
+class ItemGroup:
     """The headline figures of one group of items, such as `category` and `Arts`."""
 
     breakdown: str
     name: str
-    figures: tuple[Figure, ...]
+    figures: tuple[ReportFigure, ...]
 
 
 @dataclass(frozen=True)
-class Drift:
+class DriftFigure:
     """How a windowed key changes over the recordings of a system.
 
     Attributes:
@@ -111,7 +111,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class Standing:
+class SystemFigures:
     """Everything the board says of one system at one place.
 
     Attributes:
@@ -128,12 +128,12 @@ class Standing:
     where: str
     reference: str
     protocols: Mapping[str, str]
-    figures: tuple[Figure, ...]
-    groups: tuple[Group, ...]
+    figures: tuple[ReportFigure, ...]
+    groups: tuple[ItemGroup, ...]
     slices: tuple[str, ...]
 
     @property
-    def headlines(self) -> tuple[Figure, ...]:
+    def headlines(self) -> tuple[ReportFigure, ...]:
         """One figure a dimension."""
         shown = {found.id for found in headlines(figure.column for figure in self.figures)}
         return tuple(figure for figure in self.figures if figure.column.id in shown)
@@ -158,8 +158,8 @@ def standing(
     where: str,
     wanted: tuple[str, ...] = (),
     slice_: str = "",
-    shelf: Shelf | None = None,
-) -> Standing:
+    shelf: ScoreCache | None = None,
+) -> SystemFigures:
     """A system's figures at one place, against the median of the others and against people.
 
     Args:
@@ -181,7 +181,7 @@ def standing(
     def beside(other: str) -> tuple[Scores, Scores] | None:
         return (shelf.scores(system, where), shelf.scores(other, where)) if shelf and other else None
 
-    def figures(wished: str, only: set[str] | None = None) -> tuple[Figure, ...]:
+    def figures(wished: str, only: set[str] | None = None) -> tuple[ReportFigure, ...]:
         known: dict[Column, list[Row]] = {}
         for (of_slice, metric, key, dimension), rows in fields.items():
             found = column(metric, key, dimension)
@@ -195,12 +195,12 @@ def standing(
     whole = figures("")
     shown = {found.id for found in headlines(figure.column for figure in whole)}
     parts = [(*name.partition("="), name) for name in slices if "=" in name]
-    groups = tuple(Group(breakdown, group, figures(name, shown)) for breakdown, _, group, name in parts)
+    groups = tuple(ItemGroup(breakdown, group, figures(name, shown)) for breakdown, _, group, name in parts)
     chosen = slice_ if slice_ in slices else ""
-    return Standing(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
+    return SystemFigures(system, where, reference, protocols, figures(chosen) if chosen else whole, groups, slices)
 
 
-def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[Drift]:
+def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Column]) -> list[DriftFigure]:
     """How every windowed key of a system changes over its recordings.
 
     Args:
@@ -217,7 +217,7 @@ def drifts(scores: Scores, protocols: Mapping[str, str], columns: Iterable[Colum
             slopes = {item: r.slopes[key] for item, r in readings.items() if key in r.slopes}
             if slopes:
                 of = known.get(f"{metric}.{key}") or column(metric, key, dimensions.get(metric, metric))
-                listed[of] = Drift(
+                listed[of] = DriftFigure(
                     column=of,
                     per=next(iter(slopes.values())).per,
                     slope=_mean({item: slope.slope for item, slope in slopes.items()}, scores),
@@ -237,7 +237,9 @@ def signed_text(value: float, places: int) -> str:
     return text.replace("-", "−") if float(text) else f"{0:.{places}f}"
 
 
-def stands(value: float | None, other: float | None, of: Column, low: float | None, high: float | None) -> Against:
+def stands(
+    value: float | None, other: float | None, of: Column, low: float | None, high: float | None
+) -> ReferenceFigure:
     """How a value stands to another.
 
     Args:
@@ -248,7 +250,7 @@ def stands(value: float | None, other: float | None, of: Column, low: float | No
         high: likewise. They bound what `other` may be for the two to be alike.
     """
     if value is None or other is None:
-        return Against()
+        return ReferenceFigure()
     alike = None if low is None or high is None else low <= other <= high
     return _verdict(of, (value, other), (of.badness(value), of.badness(other)), alike)
 
@@ -277,7 +279,9 @@ def paired(a: Scores, b: Scores, of: Column, protocol: str) -> Paired | None:
     return Paired(means[0], means[1], difference, _verdict(of, (means[0], means[1]), worse, alike))
 
 
-def _verdict(of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None) -> Against:
+def _verdict(
+    of: Column, values: tuple[float, float], badness: tuple[float, float], alike: bool | None
+) -> ReferenceFigure:
     """How one value stands to another: the one rule of every page.
 
     Args:
@@ -288,16 +292,16 @@ def _verdict(of: Column, values: tuple[float, float], badness: tuple[float, floa
     """
     sure = alike is not None
     if _ranged(of) and not any(badness):
-        return Against("in range", sure)
+        return ReferenceFigure("in range", sure)
     undirected = of.better == "informative" or (of.better == "in range" and of.ideal is None)
     own, other = values if undirected else badness
     if own == other:
-        return Against("equal", sure)
+        return ReferenceFigure("equal", sure)
     if alike:
-        return Against("unclear", sure)
+        return ReferenceFigure("unclear", sure)
     if undirected:
-        return Against("higher" if own > other else "lower", sure)
-    return Against("better" if own < other else "worse", sure)
+        return ReferenceFigure("higher" if own > other else "lower", sure)
+    return ReferenceFigure("better" if own < other else "worse", sure)
 
 
 def _ranged(of: Column) -> bool:
@@ -330,7 +334,7 @@ def _figure(
     reference: str,
     both: Callable[[str], tuple[Scores, Scores] | None] | None,
     protocols: Mapping[str, str],
-) -> Figure:
+) -> ReportFigure:
     row = next(row for row in rows if row["system"] == system)
     others = [row for row in rows if row["system"] != system and row["system_kind"] != "control"]
     valued = {str(other["system"]): value for other in others if (value := present(other["value"])) is not None}
@@ -348,7 +352,7 @@ def _figure(
     # One other is not a median: the two are told apart as where two are compared.
     alone = against(next(iter(valued))) if len(valued) == 1 else None
     to_median = alone.to_b if alone else stands(value, median, of, low, high)
-    return Figure(of, row, median, len(values), person, beside, to_median, to_person)
+    return ReportFigure(of, row, median, len(values), person, beside, to_median, to_person)
 
 
 def _mean(values: Mapping[str, float], scores: Scores) -> Interval:

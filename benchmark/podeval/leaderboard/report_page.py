@@ -18,8 +18,8 @@ from podeval.errors import BadInput
 from podeval.hub_sources import hub_source
 from podeval.leaderboard import report_plots as plots
 from podeval.leaderboard.columns import Column, dimension_title
-from podeval.leaderboard.report import About, Chapter, Missing, Report
-from podeval.leaderboard.report_figures import Against, Drift, Figure, signed_text
+from podeval.leaderboard.report import About, Chapter, Missing, SystemReport
+from podeval.leaderboard.report_figures import DriftFigure, ReferenceFigure, ReportFigure, signed_text
 from podeval.leaderboard.report_scores import Reading
 from podeval.leaderboard.table import MISSING, cell_text, decimals, present, reasons_text, value_text
 from podeval.metrics import catalogue
@@ -34,7 +34,7 @@ WIDE = 7
 Texts = Mapping[str, Any]
 
 
-def document(reports: Sequence[Report], language: str = "en") -> str:
+def document(reports: Sequence[SystemReport], language: str = "en") -> str:
     """Some reports as one self-contained HTML file.
 
     Args:
@@ -65,10 +65,10 @@ def document(reports: Sequence[Report], language: str = "en") -> str:
 
 def shown_chapter(about: About, chapter: Chapter, texts: Texts) -> dict[str, Any]:
     """One chapter of a report as `shown` gives it."""
-    return shown(Report(about, (chapter,)), texts)
+    return shown(SystemReport(about, (chapter,)), texts)
 
 
-def shown(report: Report, texts: Texts) -> dict[str, Any]:
+def shown(report: SystemReport, texts: Texts) -> dict[str, Any]:
     """A report as its template takes it: words, tables of words, pictures.
 
     Args:
@@ -87,7 +87,7 @@ def shown(report: Report, texts: Texts) -> dict[str, Any]:
     }
 
 
-def stands(against: Against, texts: Texts) -> str:
+def stands(against: ReferenceFigure, texts: Texts) -> str:
     """How a value stands to another, in words; empty where nothing can be said."""
     if not against.word:
         return ""
@@ -95,7 +95,7 @@ def stands(against: Against, texts: Texts) -> str:
     return said if against.sure else str(texts["unsure"]).format(said)
 
 
-def _facts(report: Report, texts: Texts) -> list[tuple[str, str]]:
+def _facts(report: SystemReport, texts: Texts) -> list[tuple[str, str]]:
     """What its document states, as named lines."""
     about, names = report.about, texts["facts"]
     stated = dict(about.stated)
@@ -173,7 +173,7 @@ def _dimensions(chapter: Chapter, words: Texts) -> list[tuple[str, list[dict[str
     return found
 
 
-def _figure(figure: Figure, words: Texts) -> dict[str, str]:
+def _figure(figure: ReportFigure, words: Texts) -> dict[str, str]:
     places = decimals([figure.value, figure.median, figure.person])
     scored = figure.scored
     beside = figure.beside.difference if figure.beside else None
@@ -198,7 +198,7 @@ def _figure(figure: Figure, words: Texts) -> dict[str, str]:
 
 def _radar(title: str, chapter: Chapter, texts: Texts) -> Markup:
     spokes = [
-        plots.Spoke(dimension_title(spoke.column.dimension), spoke.own, spoke.people, spoke.median)
+        plots.DimensionAxis(dimension_title(spoke.column.dimension), spoke.own, spoke.people, spoke.median)
         for spoke in chapter.radar
     ]
     return _picture(plots.radar(spokes, texts["radar_title"].format(system=title)))
@@ -236,7 +236,7 @@ def _courses(title: str, chapter: Chapter, texts: Texts) -> list[tuple[str, Mark
     return pictures
 
 
-def _drift(drift: Drift, texts: Texts) -> dict[str, str]:
+def _drift(drift: DriftFigure, texts: Texts) -> dict[str, str]:
     slope = drift.slope
     places = decimals([slope.mean])
     interval = (
@@ -273,7 +273,7 @@ def _breakdowns(chapter: Chapter, texts: Texts) -> list[dict[str, Any]]:
     ]
 
 
-def _of_group(figure: Figure | None, words: Texts) -> str:
+def _of_group(figure: ReportFigure | None, words: Texts) -> str:
     if figure is None:
         return MISSING
     places = decimals([figure.value, figure.median])

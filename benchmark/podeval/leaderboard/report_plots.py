@@ -30,7 +30,7 @@ _DOTTED = 60
 
 
 @dataclass(frozen=True)
-class Spoke:
+class DimensionAxis:
     """One dimension of a radar: its name, and where each series lies from 1 to 5; None where it has no value."""
 
     name: str
@@ -39,7 +39,7 @@ class Spoke:
     median: float | None
 
 
-def radar(spokes: Sequence[Spoke], title: str) -> str:
+def radar(spokes: Sequence[DimensionAxis], title: str) -> str:
     """A radar; empty with fewer than three spokes, which make no area.
 
     Args:
@@ -63,7 +63,7 @@ def radar(spokes: Sequence[Spoke], title: str) -> str:
         for x, y in (point(n, MOST) for n in range(len(spokes)))
     )
     labels = "".join(_label(spoke.name, *point(n, MOST + 0.45), middle[0]) for n, spoke in enumerate(spokes))
-    series: tuple[tuple[str, Callable[[Spoke], float | None]], ...] = (
+    series: tuple[tuple[str, Callable[[DimensionAxis], float | None]], ...] = (
         ("median", lambda spoke: spoke.median),
         ("people", lambda spoke: spoke.people),
         ("own", lambda spoke: spoke.own),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.leaderboard.build import write_tables
-from podeval.leaderboard.report import Report, places_of, report
+from podeval.leaderboard.report import SystemReport, places_of, report
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.runs.run_folder import RunFolder
 
 
-def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[Report]:
+def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list[SystemReport]:
     """One report a system of some runs, with a chapter for each run and profile; the other runs beside them compare.
 
     Args:
@@ -30,7 +30,7 @@ def reports_of_runs(folders: Sequence[Path], profile: str | None = None) -> list
     return [found for runs, listed in wanted.items() for found in _reports(runs, listed, profile)]
 
 
-def _reports(runs: Path, listed: Sequence[RunFolder], profile: str | None) -> list[Report]:
+def _reports(runs: Path, listed: Sequence[RunFolder], profile: str | None) -> list[SystemReport]:
     with tempfile.TemporaryDirectory(prefix="podeval-report-") as aside:
         write_tables(runs, Path(aside))
         folder = RunsFolder(Path(aside))

@@ -109,7 +109,7 @@ class Scores:
         return {item: str(getattr(listed, by)) or item for item, listed in self.items.items()}
 
 
-class Shelf:
+class ScoreCache:
     """The scores of the systems asked for lately, read again whenever the table of items has changed.
 
     Used by any number of threads.

@@ -19,7 +19,7 @@ from podeval.leaderboard.column_arrays import Numbers
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.system_info import by_system
 from podeval.leaderboard.table_index import Index
-from podeval.leaderboard.view import Settled
+from podeval.leaderboard.view import ResolvedView
 from podeval.runs.board_tables import (
     BOARD,
     ITEMS,
@@ -34,7 +34,7 @@ Stamp = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Turn:
+class PlayableTurn:
     """Words of one speaker, from `start` to `end` seconds; None where the output does not say."""
 
     speaker: str
@@ -44,7 +44,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PlayableAnswer:
     """One answer in a dialogue: its audio, where there is any, and its words, where they are known."""
 
     audio: Path | None
@@ -52,17 +52,17 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Output:
+class PlayableOutput:
     """What a system said for one item; times in seconds.
 
     `failed` says why there is nothing, `removed` on which day its audio was removed to free the disk.
     """
 
     audio: Path | None
-    turns: tuple[Turn, ...]
+    turns: tuple[PlayableTurn, ...]
     duration: float | None
     wall_seconds: float | None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[PlayableAnswer, ...] = ()
     failed: str = ""
     removed: str = ""
 
@@ -109,7 +109,7 @@ class RunsFolder:
             sentence = f"the tables of the board cannot be read ({error}); `podeval report` makes them again"
             raise BadInput(sentence) from error
 
-    def item_values(self, settled: Settled, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
+    def item_values(self, settled: ResolvedView, column: Column, systems: Sequence[str]) -> dict[str, list[float]]:
         """The values of single items under a view's protocol, by system, in ascending order.
 
         Only the rows in question are read of the table; a slice by category is kept to, any other is not known there.
@@ -123,7 +123,7 @@ class RunsFolder:
         place = (benchmark, split, view.profile, column.metric, settled.protocols[column.metric])
         return _item_values(path, stamp, place, column.key, category, tuple(systems))
 
-    def output(self, relative: str) -> Output:
+    def output(self, relative: str) -> PlayableOutput:
         """The output document at a path relative to the folder, with the audio beside it.
 
         Raises:
@@ -138,7 +138,7 @@ class RunsFolder:
             ) from None
         if not isinstance(data, dict):
             raise BadInput(f"the output {relative!r} is not a JSON object; run the system on this item again")
-        return Output(
+        return PlayableOutput(
             audio=self._audio(document, data.get("audio")),
             turns=_turns(data),
             duration=_number(data.get("duration")),
@@ -159,10 +159,11 @@ class RunsFolder:
                 kept = self._kept[name] = (stamp, read_table(path))
             return kept[1]
 
-    def _answers(self, document: Path, listed: Any) -> tuple[Answer, ...]:
+    def _answers(self, document: Path, listed: Any) -> tuple[PlayableAnswer, ...]:
         answers = [answer for answer in listed if isinstance(answer, dict)] if isinstance(listed, list) else []
         return tuple(
-            Answer(self._audio(document, answer.get("audio")), str(answer.get("words", ""))) for answer in answers
+            PlayableAnswer(self._audio(document, answer.get("audio")), str(answer.get("words", "")))
+            for answer in answers
         )
 
     def _audio(self, document: Path, name: Any) -> Path | None:
@@ -209,10 +210,10 @@ def _stamp(path: Path) -> Stamp | None:
     return (status.st_mtime_ns, status.st_size)
 
 
-def _turns(data: dict[str, Any]) -> tuple[Turn, ...]:
+def _turns(data: dict[str, Any]) -> tuple[PlayableTurn, ...]:
     listed = data.get("turns") or data.get("script") or []
     return tuple(
-        Turn(
+        PlayableTurn(
             speaker=str(turn.get("speaker", "")),
             start=_number(turn.get("start")),
             end=_number(turn.get("end")),

@@ -20,7 +20,7 @@ HEARD = "transcript"
 
 
 @dataclass(frozen=True)
-class Said:
+class ShownValue:
     """One value of one metric on an item, or why there is none.
 
     Attributes:
@@ -54,13 +54,13 @@ def item_results(items: pd.DataFrame, system: str, where: str, item: str) -> tup
     return found, outputs[0] if outputs else ""
 
 
-def scores(found: Mapping[str, Result]) -> list[Said]:
+def scores(found: Mapping[str, Result]) -> list[ShownValue]:
     """Every value of an item, in the order of the metrics."""
-    listed: list[Said] = []
+    listed: list[ShownValue] = []
     for name, result in found.items():
         metric = name.partition(" (")[0]
         if isinstance(result, Unscored):
-            listed.append(Said(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
+            listed.append(ShownValue(name, name.replace("_", " "), reason=result.reason, cause=result.cause))
             continue
         notes = "; ".join(
             f"{note.replace('_', ' ')}: {_plain(value)}" for note, value in result.notes.items() if note != HEARD
@@ -68,7 +68,7 @@ def scores(found: Mapping[str, Result]) -> list[Said]:
         for place, (key, value) in enumerate(result.values.items()):
             number = present(value)
             text = MISSING if number is None else value_text(number, None, None, decimals([number]))
-            listed.append(Said(name, column(metric, key, metric).header, text, "" if place else notes))
+            listed.append(ShownValue(name, column(metric, key, metric).header, text, "" if place else notes))
     return listed
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 
 from podeval.leaderboard.system_info import Facts
 from podeval.leaderboard.table_index import PROVENANCES, Key, Sheet, called
-from podeval.leaderboard.view import Settled
+from podeval.leaderboard.view import ResolvedView
 from podeval.metrics.aggregate import COMPLETE
 from podeval.runs.board_tables import NOT_RANKED
 
@@ -52,7 +52,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Line:
+class TableRow:
     """One row of the table: a system's numbers of one provenance."""
 
     system: str
@@ -76,7 +76,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Table:
+class BoardTable:
     """A table as shown: raw cells for sorting and searching, the same cells as read, and each row's system."""
 
     headers: tuple[str, ...]
@@ -85,7 +85,7 @@ class Table:
     systems: tuple[str, ...]
 
 
-def clusters_behind(found: Iterable[Line]) -> tuple[int, int] | None:
+def clusters_behind(found: Iterable[TableRow]) -> tuple[int, int] | None:
     """The fewest and the most clusters that ranks of some lines rest on; None where nothing is ranked."""
     counts = [
         int(count)
@@ -195,7 +195,7 @@ def names(rows: pd.DataFrame) -> dict[str, str]:
     return called(wanted.to_dict("records"))  # type: ignore[arg-type]
 
 
-def order(settled: Settled) -> list[Key]:
+def order(settled: ResolvedView) -> list[Key]:
     """The rows of a view as they stand: pinned ones on top, then best first by the view's sort column."""
     wish = settled.view.sort
     by = next((c for c in settled.columns if c.id == wish.lstrip("-")), None)
@@ -217,20 +217,20 @@ def order(settled: Settled) -> list[Key]:
     return sorted(found, key=place)
 
 
-def lines(settled: Settled, keys: Sequence[Key]) -> list[Line]:
+def lines(settled: ResolvedView, keys: Sequence[Key]) -> list[TableRow]:
     """Some rows of a view, as they are read."""
     columns = [_Written(settled.sheet, c.id) for c in settled.columns]
-    made: dict[Key, Line] = settled.sheet.recent(("lines", *(c.id for c in settled.columns)), dict)
+    made: dict[Key, TableRow] = settled.sheet.recent(("lines", *(c.id for c in settled.columns)), dict)
     for key in keys:
         if key not in made:
             made[key] = _line(settled, columns, key)
     return [made[key] for key in keys]
 
 
-def _line(settled: Settled, columns: Sequence[_Written], key: Key) -> Line:
+def _line(settled: ResolvedView, columns: Sequence[_Written], key: Key) -> TableRow:
     there = tuple(row for column in columns if (row := column.rows.get(key)) is not None)
     scored, total = _scored(there)
-    return Line(
+    return TableRow(
         key[0],
         settled.place.names[key[0]],
         str(settled.place.systems[key[0]]["system_kind"]),
@@ -259,7 +259,7 @@ class _Written:
         return found
 
 
-def build(settled: Settled) -> Table:
+def build(settled: ResolvedView) -> BoardTable:
     """The table of a view: one row a system and provenance, best first by the view's sort column."""
     found = lines(settled, order(settled))
     headers = (SYSTEM, *(c.header for c in settled.columns), SCORED, PROVENANCE, REASONS)
@@ -274,10 +274,10 @@ def build(settled: Settled) -> Table:
         for line in found
     ]
     display = [(line.name, *map(str, line.cells), line.counted, line.provenance, line.reasons) for line in found]
-    return Table(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in found))
+    return BoardTable(_distinct(headers), tuple(cells), tuple(display), tuple(line.system for line in found))
 
 
-def tidy(settled: Settled) -> pd.DataFrame:
+def tidy(settled: ResolvedView) -> pd.DataFrame:
     """The numbers of the shown table, one a row, with interval, ranks, counts, protocol and what is stated of the
     system: what downloads hold.
     """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from podeval.leaderboard.columns import dimension_title
 from podeval.leaderboard.table import build
-from podeval.leaderboard.view import EVERYTHING, OVERVIEW, View, settle
+from podeval.leaderboard.view import EVERYTHING, OVERVIEW, BoardView, settle
 from podeval.runs.board_tables import BOARD, read_table
 from podeval.text.terminal_safe import console, printable
 
@@ -21,11 +21,11 @@ def print_board(runs: Path, profile: str = "embedded") -> None:
     if board.empty:
         out.print(printable(f"no results under profile {profile} in {runs}"))
     for name in dict.fromkeys(board.benchmark + "/" + board.split):
-        overview = settle(View(board=name), board)
+        overview = settle(BoardView(board=name), board)
         for _, dimension in overview.choices.dimensions:
             if dimension in (OVERVIEW, EVERYTHING):  # columns of the dimensions again, too many for a line
                 continue
-            shown = build(settle(View(board=name, dimension=dimension), board))
+            shown = build(settle(BoardView(board=name, dimension=dimension), board))
             title = f"{name} · {dimension_title(dimension)} · profile {profile}"
             # As `Text` throughout: a system may be called `[/x]` or `[link=…]`, which is markup to rich.
             table = Table(title=Text(printable(title)), title_justify="left", pad_edge=False)

@@ -23,8 +23,18 @@ from podeval.leaderboard.table_index import (
 )
 
 __all__ = [
-    "FACTS", "OVERVIEW", "PLOTS", "PROFILES", "PROVENANCES", "Choice", "Choices", "Settled", "View",
-    "choose_protocols", "protocol_label", "settle",
+    "FACTS",
+    "OVERVIEW",
+    "PLOTS",
+    "PROFILES",
+    "PROVENANCES",
+    "BoardView",
+    "Choice",
+    "Choices",
+    "ResolvedView",
+    "choose_protocols",
+    "protocol_label",
+    "settle",
 ]  # fmt: skip
 
 OVERVIEW, EVERYTHING = "overview", "all"
@@ -35,7 +45,7 @@ MOST_PINNED = 6
 
 
 @dataclass(frozen=True)
-class View:
+class BoardView:
     """A reader's choices; what is empty means the default.
 
     Attributes:
@@ -81,7 +91,7 @@ class View:
     rows: str = ""
 
     @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> View:
+    def from_query(cls, query: Mapping[str, str]) -> BoardView:
         """The view that `to_query` wrote; what an address leaves out or invents falls to the default later."""
         found: dict[str, str | bool | tuple[str, ...]] = {}
         for field in fields(cls):
@@ -123,14 +133,14 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Settled:
+class ResolvedView:
     """A view in which every choice exists, what else could be chosen, and the rows and columns it shows.
 
     All rows are of one profile, one slice and, per metric, one protocol. `protocols` says which, by metric.
     `keys` are the rows that fit the filters, `total` says how many there would be without filters.
     """
 
-    view: View
+    view: BoardView
     choices: Choices
     columns: tuple[Column, ...]
     protocols: Mapping[str, str]
@@ -140,7 +150,7 @@ class Settled:
     keys: tuple[Key, ...]
     total: int
 
-    def instead_of(self, wish: View) -> dict[str, str]:
+    def instead_of(self, wish: BoardView) -> dict[str, str]:
         """What was wished for and is not here: the fields of the view that show something else, with the wish."""
         found = {name: str(getattr(wish, name)) for name in ("board", "profile", "dimension", "slice")}
         missed = {name: asked for name, asked in found.items() if asked and asked != getattr(self.view, name)}
@@ -170,7 +180,7 @@ class Settled:
         return replace(self.view, protocols=tuple(shown)).to_query()
 
 
-def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
+def settle(wish: BoardView, board: pd.DataFrame | Index) -> ResolvedView:
     """The view closest to a wish that the results allow.
 
     Args:
@@ -241,10 +251,10 @@ def settle(wish: View, board: pd.DataFrame | Index) -> Settled:
         facts=facts,
     )
     keys = tuple(_fitting(view, every, place, index.facts))
-    return Settled(view, choices, columns, protocols, place, sheet, index.facts, keys, len(every))
+    return ResolvedView(view, choices, columns, protocols, place, sheet, index.facts, keys, len(every))
 
 
-def _board(wish: View, index: Index) -> str:
+def _board(wish: BoardView, index: Index) -> str:
     """The board wished for, else the first of its benchmark, else the first that has the profile."""
     benchmark = wish.board.partition("/")[0]
     near = [name for name in index.boards if name.partition("/")[0] == benchmark]
@@ -268,13 +278,13 @@ def _available(dimension: str, known: list[Column]) -> tuple[Column, ...]:
     return tuple(c for c in known if dimension in (EVERYTHING, c.dimension))
 
 
-def _fitting(view: View, keys: Iterable[Key], place: Place, facts: Mapping[str, Facts]) -> list[Key]:
+def _fitting(view: BoardView, keys: Iterable[Key], place: Place, facts: Mapping[str, Facts]) -> list[Key]:
     """The rows that the filters let through, pinned ones always."""
     tests = _tests(view, place, facts)
     return [key for key in keys if key[0] in view.pins or all(test(key) for test in tests)]
 
 
-def _tests(view: View, place: Place, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
+def _tests(view: BoardView, place: Place, facts: Mapping[str, Facts]) -> list[Callable[[Key], bool]]:
     nothing = Facts()
     tests: list[Callable[[Key], bool]] = []
     if view.provenance:

@@ -1,6 +1,6 @@
 """Listening tests: `Listening` takes listeners through them, `results` says what they gave."""
 
 from podeval.listening.service import Listening, Shown
-from podeval.listening.sessions import Answered, Progress
+from podeval.listening.sessions import AnsweredPage, SessionProgress
 
-__all__ = ["Answered", "Listening", "Progress", "Shown"]
+__all__ = ["AnsweredPage", "Listening", "SessionProgress", "Shown"]

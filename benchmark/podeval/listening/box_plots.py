@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from podeval.stats.mushra_scores import Mark
-from podeval.stats.screening import Screened
+from podeval.stats.screening import ScreenedListener
 
 _COLUMNS = 4
 _BOX = 26
@@ -22,7 +22,7 @@ _NAMED = 250
 _KEPT, _DROPPED = "#0072B2", "#D55E00"
 
 
-def box_plots(marks: Sequence[Mark], screened: Sequence[Screened], title: str = "Marks by listener") -> str:
+def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title: str = "Marks by listener") -> str:
     """The picture: a panel a listener, a box a stimulus, marks from 0 to 100 upwards."""
     stimuli = sorted({mark.stimulus for mark in marks})
     verdicts = {verdict.rater: verdict for verdict in screened}
@@ -68,7 +68,7 @@ def _axis(width: int) -> str:
     return f"<g>{lines}</g>"
 
 
-def _label(rater: str, kept: bool, verdict: Screened | None) -> str:
+def _label(rater: str, kept: bool, verdict: ScreenedListener | None) -> str:
     why = "" if verdict is None else "; ".join(verdict.reasons)
     said = "" if kept else " (left out)"
     return f'<text x="{_LEFT}" y="{_TOP - 14}">{escape(rater[:24] + said)}<title>{escape(why)}</title></text>'

@@ -76,7 +76,7 @@ class Stimulus(_Part):
         return self.seconds or 0.0
 
 
-class Item(_Part):
+class DesignItem(_Part):
     """One category or question: what every system made of it."""
 
     id: Name
@@ -115,7 +115,7 @@ class OwnQuestion(_Part):
         return questionnaire.Question(self.name, self.text, self.labels, self.reason, optional=not self.labels)
 
 
-class Screening(_Part):
+class ScreeningRule(_Part):
     """Which listeners' marks count; see `podeval.stats.screening`."""
 
     low_worst: Annotated[float, Field(ge=0, le=1)] | None = 0.9
@@ -132,7 +132,7 @@ class Design(_Part):
     id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
     title: Name
     systems: tuple[Name, ...] = Field(min_length=1, max_length=200)
-    items: tuple[Item, ...] = Field(min_length=1, max_length=5000)
+    items: tuple[DesignItem, ...] = Field(min_length=1, max_length=5000)
     instructions: Words = ""
     consent: Words = Field(default="", description="what listeners agree to, beside what the page itself says")
     listeners: Annotated[int, Field(ge=1, le=100_000)] = 20
@@ -143,7 +143,7 @@ class Design(_Part):
     aspect: Words = ""
     questions: tuple[OwnQuestion, ...] = Field(default=(), max_length=100)
     ties: bool = True
-    screening: Screening = Screening()
+    screening: ScreeningRule = ScreeningRule()
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -173,7 +173,7 @@ class Design(_Part):
             )
         return self
 
-    def _check(self, item: Item) -> None:
+    def _check(self, item: DesignItem) -> None:
         missing = [system for system in self.systems if system not in item.stimuli]
         if missing and self.kind in ("mushra", "preference", "text_preference", "questionnaire"):
             raise ValueError(f"item {item.id} lacks {', '.join(missing)}; all systems are compared on one page")
@@ -228,7 +228,7 @@ class Design(_Part):
     def _longest_first(self) -> list[float]:
         return sorted((self._seconds(item) for item in self.items), reverse=True)
 
-    def _seconds(self, item: Item) -> float:
+    def _seconds(self, item: DesignItem) -> float:
         """Seconds that one listener spends on one item, by what its page asks for."""
         durations = sorted((stimulus.duration for stimulus in item.stimuli.values()), reverse=True)
         whole = len(item.prompt.split()) / _WORDS_A_SECOND + (item.prompt_audio.duration if item.prompt_audio else 0)
@@ -258,7 +258,7 @@ class Design(_Part):
         ]
         return list(dict.fromkeys(stimulus.audio for stimulus in shown if stimulus and stimulus.audio))
 
-    def item(self, name: str) -> Item:
+    def item(self, name: str) -> DesignItem:
         """One item by its id."""
         return next(item for item in self.items if item.id == name)
 

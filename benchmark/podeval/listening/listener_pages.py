@@ -14,7 +14,7 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
 from podeval.listening.assignment import alternative, chosen_items, williams
-from podeval.listening.designs import Design, Item, Stimulus
+from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
 from podeval.stats.screening import HIGH, LOW
 
@@ -68,7 +68,7 @@ def pages_of(design: Design, place: int, seed: int) -> list[Page]:
     return found
 
 
-def _pages(design: Design, item: Item, number: int, hearing: int, chance: random.Random) -> list[Page]:
+def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: random.Random) -> list[Page]:
     match design.kind:
         case "mushra":
             anchors = [name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor]
@@ -97,7 +97,7 @@ def stimulus_of(design: Design, item: str, name: str) -> Stimulus:
     return stimulus
 
 
-def questions(design: Design, item: Item) -> list[questionnaire.Question]:
+def questions(design: Design, item: DesignItem) -> list[questionnaire.Question]:
     """What a page asks about each of its stimuli (of a pair: about both)."""
     match design.kind:
         case "mushra":
@@ -119,7 +119,7 @@ def questions(design: Design, item: Item) -> list[questionnaire.Question]:
 
 
 @dataclass(frozen=True)
-class Given:
+class PageAnswer:
     """One checked answer: a number on a scale, or words; `stimulus` is the system's name, a pair's first one."""
 
     stimulus: str
@@ -128,7 +128,7 @@ class Given:
     words: str = ""
 
 
-def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given]:
+def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
     """What a listener's answer to a page says, or a refusal.
 
     Args:
@@ -148,13 +148,13 @@ def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given
             own = letters(len(page.stimuli))
             _exactly(page, answer, own)
             return [
-                Given(page.stimulus(letter), "naturalness", _number(page, letter, answer[letter], 0, 100))
+                PageAnswer(page.stimulus(letter), "naturalness", _number(page, letter, answer[letter], 0, 100))
                 for letter in own
             ]
         case "mos":
             _exactly(page, answer, design.scales)
             return [
-                Given(page.stimuli[0], scale, _number(page, scale, answer[scale], 1, 5, whole=True))
+                PageAnswer(page.stimuli[0], scale, _number(page, scale, answer[scale], 1, 5, whole=True))
                 for scale in design.scales
             ]
         case "rubric":
@@ -167,7 +167,7 @@ def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given
             value = _number(page, "preference", answer["preference"], -most, most, whole=True)
             if not design.ties and not value:
                 raise BadInput(f"page {page.id} asks for a decision; no difference cannot be chosen in this test")
-            return [Given(page.stimuli[0], "preference", value, page.stimuli[1])]
+            return [PageAnswer(page.stimuli[0], "preference", value, page.stimuli[1])]
 
 
 def words(text: Any) -> str:
@@ -182,18 +182,18 @@ def words(text: Any) -> str:
     return re.sub(r"\s+", " ", plain).strip()[: questionnaire.MOST_WORDS]
 
 
-def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[Given]:
+def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
     criteria = [f"criterion_{n}" for n in range(1, len(design.item(page.item).criteria) + 1)]
     _exactly(page, answer, [*criteria, "rationale"])
     system = page.stimuli[0]
-    found = [Given(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
+    found = [PageAnswer(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
     rationale = words(answer["rationale"])
     if not rationale:
         raise BadInput(f"page {page.id} needs the reason for your judgement in a few words")
-    return [*found, Given(system, "rationale", None, rationale)]
+    return [*found, PageAnswer(system, "rationale", None, rationale)]
 
 
-def _questionnaire(asked: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]) -> list[Given]:
+def _questionnaire(asked: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
     needed = [question.name for question in asked if not question.optional]
     _exactly(page, answer, needed, [question.name for question in asked if question.optional])
     found = []
@@ -205,14 +205,14 @@ def _questionnaire(asked: Sequence[questionnaire.Question], page: Page, answer: 
             given = {"reason": given} if isinstance(given, str) else {"mark": given}
         if question.optional:
             if said := words(given.get("reason", "")):
-                found.append(Given(page.stimuli[0], question.name, None, said))
+                found.append(PageAnswer(page.stimuli[0], question.name, None, said))
             continue
         most = len(question.labels) or 50
         value = _number(page, question.name, given.get("mark"), 1, most, whole=True)
         reason = words(given.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(f"page {page.id}: please say in a few words why you marked {question.name} {value:g}")
-        found.append(Given(page.stimuli[0], question.name, value, reason))
+        found.append(PageAnswer(page.stimuli[0], question.name, value, reason))
     return found
 
 
@@ -232,7 +232,7 @@ def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bo
     return float(value)
 
 
-def attention_failures(design: Design, page: Page, given: list[Given]) -> list[str]:
+def attention_failures(design: Design, page: Page, given: list[PageAnswer]) -> list[str]:
     """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
     if design.kind != "questionnaire" or design.questions:
         return []

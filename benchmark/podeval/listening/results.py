@@ -7,7 +7,7 @@ from podeval.listening import session_results
 from podeval.listening.designs import Design
 from podeval.stats.mushra_scores import Mark, reliability, standings
 from podeval.stats.questionnaire_scores import RATED, screen_answers
-from podeval.stats.screening import HIGH, LOW, MushraRules, Screened, screen, screen_pam
+from podeval.stats.screening import HIGH, LOW, MushraRules, ScreenedListener, screen, screen_pam
 from podeval.store.database import Database
 
 _BOUNDS: dict[str, tuple[float, float]] = {
@@ -22,19 +22,19 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True)
-class Summary:
+class ListeningResults:
     """What a test found: one row a stimulus and scale, the verdict on every MUSHRA listener, remarks in sentences.
 
     `dropped`: how many finished listeners the screening left out.
     """
 
     rows: tuple[dict[str, Any], ...]
-    screened: tuple[Screened, ...]
+    screened: tuple[ScreenedListener, ...]
     remarks: tuple[str, ...]
     dropped: int = 0
 
 
-def summarise(database: Database, test: str) -> Summary:
+def summarise(database: Database, test: str) -> ListeningResults:
     """Screen the finished sessions of a test as its design says, and put together what remains.
 
     Raises:
@@ -46,7 +46,7 @@ def summarise(database: Database, test: str) -> Summary:
         f"{overview.finished} listeners finished, {overview.unfinished} did not (their marks do not count), "
         f"{overview.excluded} were left out by hand"
     ]
-    screened: list[Screened] = []
+    screened: list[ScreenedListener] = []
     if design.kind == "questionnaire":
         answers, clips = session_results.answers(database, test)
         dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
@@ -74,10 +74,10 @@ def summarise(database: Database, test: str) -> Summary:
         if alpha.value is not None:
             bounds = "" if alpha.low is None else f" [{alpha.low:.2f}, {alpha.high:.2f}]"
             remarks.append(f"Krippendorff's alpha {alpha.value:.2f}{bounds} over {alpha.count} things marked")
-    return Summary(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
+    return ListeningResults(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
 
 
-def _screened(design: Design, marks: list[Mark]) -> list[Screened]:
+def _screened(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
     """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
     if design.kind != "mushra":
         return []

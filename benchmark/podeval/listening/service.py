@@ -26,8 +26,8 @@ from podeval.listening.listener_pages import (
 )
 from podeval.listening.session_results import design_of
 from podeval.listening.sessions import (
-    Answered,
-    Progress,
+    AnsweredPage,
+    SessionProgress,
     answered,
     flag_attention,
     free_place,
@@ -136,7 +136,7 @@ class Listening:
 
         self.database.write(work)
 
-    def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> Progress:
+    def start(self, test: str, identity: str, *, origin: str = "", name: str = "") -> SessionProgress:
         """Begin, or come back: one person has one session of a test.
 
         A new listener gets the place of the balanced assignment that the fewest finished sessions have.
@@ -152,7 +152,7 @@ class Listening:
         """
         now = self._clock()
 
-        def work(session: Session) -> Progress:
+        def work(session: Session) -> SessionProgress:
             design = design_of(session, test)
             listener = pseudonym_of(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
@@ -179,7 +179,7 @@ class Listening:
 
         return self.database.write(work)
 
-    def resume(self, test: str, identity: str) -> Progress | None:
+    def resume(self, test: str, identity: str) -> SessionProgress | None:
         """Where a person stands who began a test; None where they did not. Nothing is written.
 
         Raises:
@@ -192,7 +192,7 @@ class Listening:
             known = session.scalar(select(ListeningSession).where(*mine)) if listener else None
             return progress_of(session, known) if known else None
 
-    def answered(self, session_id: str, number: int) -> Answered | None:
+    def answered(self, session_id: str, number: int) -> AnsweredPage | None:
         """What a listener saved of a page; None where nothing is saved yet.
 
         Raises:
@@ -202,7 +202,7 @@ class Listening:
             known = session_of(session, session_id)
             return answered(session, known, page_of(known, number), design_of(session, known.test).kind)
 
-    def progress(self, session_id: str) -> Progress:
+    def progress(self, session_id: str) -> SessionProgress:
         """Where a session stands.
 
         Raises:
@@ -267,7 +267,7 @@ class Listening:
         *,
         heard: Mapping[str, float] | None = None,
         seconds: float | None = None,
-    ) -> Progress:
+    ) -> SessionProgress:
         """Record a listener's answer to one page; until the end a page can be answered anew, which replaces it.
 
         Args:
@@ -283,7 +283,7 @@ class Listening:
         """
         now = self._clock()
 
-        def work(session: Session) -> Progress:
+        def work(session: Session) -> SessionProgress:
             known = session_of(session, session_id)
             if known.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.listening.designs import Design, read_design
 from podeval.stats.mushra_scores import Mark
-from podeval.stats.questionnaire_scores import RATED, SPEAKERS, Answer, Clip
+from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 from podeval.store.database import Database
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
@@ -149,7 +149,7 @@ def marks(database: Database, test: str) -> list[Mark]:
         ]
 
 
-def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str, str], Clip]]:
+def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], dict[tuple[str, str], ClipFacts]]:
     """The answers of the finished, counted sessions of a questionnaire, and what is known of its clips.
 
     Raises:
@@ -168,13 +168,15 @@ def answers(database: Database, test: str) -> tuple[list[Answer], dict[tuple[str
         ).all()
         reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
         found = [
-            Answer(who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), ""))
+            QuestionnaireAnswer(
+                who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), "")
+            )
             for who, r in rows
         ]
         if in_words := [question.name for question in design.questions if not question.labels]:
             found += _in_words(session, test, in_words)
     clips = {
-        (item.id, system): Clip(stimulus.speakers, stimulus.music)
+        (item.id, system): ClipFacts(stimulus.speakers, stimulus.music)
         for item in design.items
         for system, stimulus in item.stimuli.items()
     }
@@ -198,7 +200,7 @@ def attention(database: Database, test: str) -> list[tuple[str, str]]:
         return [(listener, detail) for listener, detail in session.execute(query)]
 
 
-def _in_words(session: Session, test: str, questions: list[str]) -> list[Answer]:
+def _in_words(session: Session, test: str, questions: list[str]) -> list[QuestionnaireAnswer]:
     """Answers to questions of a test's own that have no mark."""
     rows = session.execute(
         select(ListeningSession.listener, ListeningAnswer)
@@ -206,7 +208,7 @@ def _in_words(session: Session, test: str, questions: list[str]) -> list[Answer]
         .where(*_counted(test), ListeningAnswer.question.in_(questions))
         .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
     )
-    return [Answer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
+    return [QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
 
 
 def _answers(session: Session, test: str) -> list[ListeningAnswer]:

@@ -18,7 +18,7 @@ from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, Listeni
 
 
 @dataclass(frozen=True)
-class Progress:
+class SessionProgress:
     """Where a listener stands: the session's name, how many of its pages are saved, the code once it is finished."""
 
     session: str
@@ -33,14 +33,14 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnsweredPage:
     """What a listener answered to a page, as `podeval.listening.listener_pages.checked` takes it, and what they heard by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]
 
 
-def answered(session: Session, known: ListeningSession, page: Page, kind: str) -> Answered | None:
+def answered(session: Session, known: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
     """What was saved of a page; None where nothing was. Names of systems are not in it."""
     about = {"session": known.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
@@ -63,7 +63,7 @@ def answered(session: Session, known: ListeningSession, page: Page, kind: str) -
             answer = {r.scale: r.value for r in ratings} | {"rationale": said.get("rationale", "")}
         case _:
             answer = {r.scale: r.value for r in ratings}
-    return Answered(answer, heard)
+    return AnsweredPage(answer, heard)
 
 
 def session_of(session: Session, session_id: str) -> ListeningSession:
@@ -89,11 +89,11 @@ def page_of(known: ListeningSession, number: int) -> Page:
     return Page.of(known.pages[number])
 
 
-def progress_of(session: Session, known: ListeningSession) -> Progress:
+def progress_of(session: Session, known: ListeningSession) -> SessionProgress:
     """Where a session stands."""
     saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == known.id).distinct()))
     numbers = tuple(number for number, page in enumerate(known.pages) if page["id"] in saved)
-    return Progress(known.id, len(known.pages), numbers, known.completion_code)
+    return SessionProgress(known.id, len(known.pages), numbers, known.completion_code)
 
 
 def free_place(session: Session, design: Design) -> int:

@@ -21,7 +21,7 @@ _SILENT = "this recording cannot be played at the moment; try again, or tell who
 _log = logging.getLogger("podeval.listening")
 
 
-class Sounds:
+class StimulusAudio:
     """Copies of what a listening test plays.
 
     Args:

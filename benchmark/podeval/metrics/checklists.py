@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.answer_model import Answer, Grade
-from podeval.judges.client import Answered, Request
+from podeval.judges.answer_model import Grade, JudgeAnswer
+from podeval.judges.client import JudgeRequest, UsableAnswer
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.citations import require_found
@@ -36,7 +36,7 @@ _OR_NONE = (
 )
 
 
-class Requirement(Answer):
+class Requirement(JudgeAnswer):
     """One thing that the script must do."""
 
     requirement: str = Field(min_length=3, validation_alias=_POINT, description="one checkable sentence")
@@ -56,14 +56,14 @@ class Requirement(Answer):
         return {**data, "requirement": text[tag.end() :], "kind": kind}
 
 
-class Checklist(Answer):
+class Checklist(JudgeAnswer):
     """What a request asks for."""
 
     genre: str = Field(default="", description="what kind of podcast is asked for, and for whom")
     checklist: list[Requirement] = Field(min_length=3)
 
 
-class Audited(Answer):
+class Audited(JudgeAnswer):
     """What became of one item of the checklist."""
 
     number: int = Field(description="number of the item")
@@ -72,7 +72,7 @@ class Audited(Answer):
     score: Grade
 
 
-class Audit(Answer):
+class Audit(JudgeAnswer):
     """Every item of the checklist, in its order."""
 
     items: list[Audited] = Field(min_length=1)
@@ -88,7 +88,7 @@ class Accepted(Requirement):
     score: Grade
 
 
-class Acceptance(Answer):
+class Acceptance(JudgeAnswer):
     """A checklist, audited."""
 
     checklist: list[Accepted] = Field(min_length=1)
@@ -211,7 +211,7 @@ Duration is checked strictly by the rule above. A score above 0 without a passag
 
 
 @dataclass(frozen=True)
-class Finding:
+class RequirementFinding:
     """One requirement and what became of it."""
 
     requirement: str
@@ -222,10 +222,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Findings:
+class ChecklistResult:
     """All requirements of a request against one script; `records` to replay them from."""
 
-    items: tuple[Finding, ...]
+    items: tuple[RequirementFinding, ...]
     records: tuple[str, ...]
 
     def percent(self, kind: Kind | None = None) -> float | None:
@@ -236,13 +236,13 @@ class Findings:
 
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
     """Ask for the checklist of a request."""
-    answers = yield [Request(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
     return values(Checklist, answers)[0].checklist
 
 
 def audit(
     request: PodcastRequest, script: Script, shown: str, counted: str, *, generic: bool = False, seed: int = 0
-) -> Conversation[Findings]:
+) -> Conversation[ChecklistResult]:
     """Derive the checklist, unless the request has an approved one, and audit the script against it.
 
     Args:
@@ -257,28 +257,30 @@ def audit(
     if request.checklist:
         wanted = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
     else:
-        answers: Sequence[Answered] = yield [Request(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+        answers: Sequence[UsableAnswer] = yield [
+            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)
+        ]
         wanted = values(Checklist, answers)[0].checklist
         records.append(answers[0].record_id)
     listed = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(wanted, 1))
     inputs = {**_asked_for(request), "checklist": listed, "script": shown, "counted": counted}
-    answers = yield [Request(AUDIT, inputs, seed, check=_complete(len(wanted), script))]
+    answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(wanted), script))]
     found = values(Audit, answers)[0].items
-    return Findings(
+    return ChecklistResult(
         tuple(
-            Finding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
+            RequirementFinding(item.requirement, item.kind, one.score, one.reason, tuple(one.quotes))
             for item, one in zip(wanted, found, strict=True)
         ),
         (*records, answers[0].record_id),
     )
 
 
-def accept(request: PodcastRequest, script: Script, shown: str, seed: int = 0) -> Conversation[Findings]:
+def accept(request: PodcastRequest, script: Script, shown: str, seed: int = 0) -> Conversation[ChecklistResult]:
     """Checklist and audit in one answer, as the paper's judge gives it."""
-    answers = yield [Request(ACCEPT, {"request": request.text, "script": shown}, seed, check=_evidence(script))]
+    answers = yield [JudgeRequest(ACCEPT, {"request": request.text, "script": shown}, seed, check=_evidence(script))]
     found = values(Acceptance, answers)[0].checklist
-    return Findings(
-        tuple(Finding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in found),
+    return ChecklistResult(
+        tuple(RequirementFinding(one.requirement, one.kind, one.score, one.reason, tuple(one.quotes)) for one in found),
         (answers[0].record_id,),
     )
 

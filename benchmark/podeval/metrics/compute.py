@@ -9,7 +9,7 @@ from podeval import __version__
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judge_use import NO_JUDGE, NOBODY, Bench
+from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.models import registry
@@ -78,7 +78,7 @@ def _opened(value: Any) -> Any:
 
 
 def protocol_for(
-    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: Bench = NOBODY
+    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: JudgeConfig = NOBODY
 ) -> Protocol:
     """The protocol of a metric outside a benchmark: no dataset, nothing generated."""
     models = registry.identities(metric.jobs(parameters), profile)
@@ -106,7 +106,7 @@ def compute(
     parameters: Mapping[str, Any] | None = None,
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
-    bench: Bench = NOBODY,
+    bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
     """Score items and say everything about it in one flat dict.
 

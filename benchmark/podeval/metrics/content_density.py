@@ -11,7 +11,7 @@ Differs from the paper, which prints no prompt, in checking that no word is lost
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.density_prompt import DIVIDE, divide
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 
@@ -23,7 +23,7 @@ from podeval.metrics.spoken_dialogue import SpokenDialogue
     dimension="dialogue.efficiency",
     keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses"),),
     paper="MTalk-Bench",
-    asks=Asks(prompts=lambda _: (DIVIDE,)),
+    asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
 )
 def content_density(dialogue: SpokenDialogue) -> Conversation[Result]:
     """Score one dialogue.

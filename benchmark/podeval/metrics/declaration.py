@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
-from podeval.metrics.judge_use import NO_JUDGE, Asks, noting
+from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, noting
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Metric:
     inputs: tuple[str, ...]
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    asks: Asks | None = None
+    asks: JudgeUse | None = None
 
     @property
     def about(self) -> str:
@@ -240,7 +240,7 @@ def metric(
     keys: tuple[Key, ...],
     paper: str,
     needs: tuple[str, ...] = (),
-    asks: Asks | None = None,
+    asks: JudgeUse | None = None,
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 

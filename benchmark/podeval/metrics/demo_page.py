@@ -9,7 +9,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import own_profile
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.read_inputs import read_input
 
 
@@ -26,7 +26,7 @@ def page(name: str) -> gr.Interface:
             raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")
         try:
             inputs = {name: read_input(name, item, profile=profile) for name, item in zip(fields, given, strict=True)}
-            bench = Bench(str(named[0] or "")) if named else Bench()
+            bench = JudgeConfig(str(named[0] or "")) if named else JudgeConfig()
             result = compute(metric, [inputs], given=tuple(inputs), profile=profile, bench=bench)
         except PodevalError as error:
             raise gr.Error(str(error)) from error

@@ -16,8 +16,8 @@ from typing import Any
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.citations import letters
@@ -32,7 +32,7 @@ _SHOWN = 40
 """Characters of a stretch that the judge is told about: enough to find it, too few to be told anything by it."""
 
 
-class Clause(Answer):
+class Clause(JudgeAnswer):
     """A stretch of the answer, and whether something is lost without it."""
 
     text: str = Field(description="the clause, word for word")
@@ -40,7 +40,7 @@ class Clause(Answer):
     essential: bool
 
 
-class Clauses(Answer):
+class Clauses(JudgeAnswer):
     """The whole answer in its order."""
 
     clauses: list[Clause] = Field(min_length=1)
@@ -88,7 +88,7 @@ def divide(dialogue: SpokenDialogue, seed: int = 0) -> Conversation[Density]:
         if not count_length(turn.answer):
             raise CannotScore(f"the system's answer of turn {number} has no words to read")
     answers = yield [
-        Request(
+        JudgeRequest(
             DIVIDE,
             {"dialogue": dialogue.until(number).transcript, "answer": turn.answer},
             seed,

@@ -12,7 +12,7 @@ prompt's wording (`docs/judge-prompts.md`), and in asking again what it could no
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.dialogue_prompt import COMPARE, KEYS, compare
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
@@ -33,7 +33,7 @@ _ABOUT = {
     dimension="script.judged",
     keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key]) for key in KEYS),
     paper="PodEval",
-    asks=Asks(prompts=lambda _: (COMPARE,)),
+    asks=JudgeUse(prompts=lambda _: (COMPARE,)),
 )
 def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Result]:
     """Score one script.

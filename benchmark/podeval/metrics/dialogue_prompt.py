@@ -13,8 +13,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.text.script import Script
@@ -22,7 +22,7 @@ from podeval.text.script import Script
 Rating = Annotated[float, Field(ge=-3, le=3)]
 
 
-class Comparison(Answer):
+class Comparison(JudgeAnswer):
     """How the second dialogue compares with the first."""
 
     analysis: str = Field(description="what each dialogue does well and badly, with words from it, before any rating")
@@ -89,7 +89,7 @@ class BothOrders:
 def compare(candidate: Script, reference: Script, seed: int = 0) -> Conversation[BothOrders]:
     """Ask for both orders."""
     answers = yield [
-        Request(COMPARE, {"first": first.lines, "second": second.lines}, seed)
+        JudgeRequest(COMPARE, {"first": first.lines, "second": second.lines}, seed)
         for first, second in ((reference, candidate), (candidate, reference))
     ]
     forward, backward = values(Comparison, answers)

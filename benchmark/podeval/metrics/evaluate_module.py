@@ -24,7 +24,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import arguments
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.read_inputs import read_input
 from podeval.text.script import Script
 from podeval.text.script_format import any_script
@@ -125,7 +125,7 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
             given = (*given, "script")
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
-        bench = Bench(judge, records or None)
+        bench = JudgeConfig(judge, records or None)
         return compute(
             self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups, bench=bench
         )

@@ -14,7 +14,7 @@ from podeval.judges.materials import AudioClip
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.hierarchy_prompt import HEAR, hear_hierarchy
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.score import Result, Score
 
 RATE = 16_000
@@ -28,7 +28,7 @@ RATE = 16_000
     keys=(Key("expressive_hierarchy", "higher", "", (1, 5), about="the whole recording, once"),),
     needs=NEEDS,
     paper="LFS-Bench",
-    asks=Asks(prompts=lambda _: (HEAR,)),
+    asks=JudgeUse(prompts=lambda _: (HEAR,)),
 )
 def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
     """Score one recording.

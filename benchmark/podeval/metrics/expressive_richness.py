@@ -14,7 +14,7 @@ from podeval.analysis.speech_track import NEEDS
 from podeval.judges.materials import AudioClip
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.richness_prompt import HEAR, hear_richness
 from podeval.metrics.score import Result, Score, Timeline
 
@@ -30,7 +30,7 @@ STRETCH, SHORTEST = 10.0, 3.0
     keys=(Key("expressive_richness", "higher", "", (1, 5), about="the mean over stretches of 10 s"),),
     needs=NEEDS,
     paper="LFS-Bench",
-    asks=Asks(prompts=lambda _: (HEAR,)),
+    asks=JudgeUse(prompts=lambda _: (HEAR,)),
 )
 def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] = "auto") -> Conversation[Result]:
     """Score one recording.

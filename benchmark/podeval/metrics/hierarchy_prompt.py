@@ -7,14 +7,14 @@ Differs from the paper's prompt in wording, and in leaving out its recommendatio
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.answer_model import Answer, HalfStep
-from podeval.judges.client import Request
+from podeval.judges.answer_model import HalfStep, JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 
 
-class HierarchyNotes(Answer):
+class HierarchyNotes(JudgeAnswer):
     """What is heard, before the score."""
 
     arc: str = Field(validation_alias=AliasChoices("arc", "Emotional_Arc"))
@@ -22,7 +22,7 @@ class HierarchyNotes(Answer):
     fit: str = Field(validation_alias=AliasChoices("fit", "Scene_Fit"))
 
 
-class Hierarchy(Answer):
+class Hierarchy(JudgeAnswer):
     """Notes and score."""
 
     impression: str = Field(default="", validation_alias=AliasChoices("impression", "Overall_Impression"))
@@ -60,5 +60,5 @@ Then give one score, in steps of 0.5:
 
 def hear_hierarchy(clip: AudioClip, seed: int = 0) -> Conversation[Hierarchy]:
     """Ask once."""
-    answers = yield [Request(HEAR, {"recording": clip}, seed)]
+    answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed)]
     return values(Hierarchy, answers)[0]

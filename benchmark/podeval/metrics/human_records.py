@@ -19,17 +19,17 @@ from typing import Any, TypeGuard
 from podeval.errors import BadInput
 from podeval.stats.battles import Battles
 from podeval.stats.mushra_scores import Mark
-from podeval.stats.questionnaire_scores import RATED, SPEAKERS, Answer, Clip
+from podeval.stats.questionnaire_scores import RATED, SPEAKERS, ClipFacts, QuestionnaireAnswer
 
 _KEPT = 8
 
 
 @dataclass(frozen=True)
-class Answers:
+class QuestionnaireAnswers:
     """Answers, what is known of the clips by (item, system), and J by (system, question)."""
 
-    answers: tuple[Answer, ...]
-    clips: Mapping[tuple[str, str], Clip]
+    answers: tuple[QuestionnaireAnswer, ...]
+    clips: Mapping[tuple[str, str], ClipFacts]
     judged: Mapping[tuple[str, str], float]
 
 
@@ -51,13 +51,13 @@ def marks(source: Any) -> tuple[Mark, ...]:
     return _marks(_text(source, "marks"))
 
 
-def answers(source: Any) -> Answers:
+def answers(source: Any) -> QuestionnaireAnswers:
     """Answers, in the same forms.
 
     Raises:
         BadInput: it is none of these, or holds something that is no answer.
     """
-    return source if isinstance(source, Answers) else _answers(_text(source, "answers"))
+    return source if isinstance(source, QuestionnaireAnswers) else _answers(_text(source, "answers"))
 
 
 @lru_cache(maxsize=_KEPT)
@@ -86,9 +86,9 @@ def _marks(text: str) -> tuple[Mark, ...]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _answers(text: str) -> Answers:
-    found: list[Answer] = []
-    clips: dict[tuple[str, str], Clip] = {}
+def _answers(text: str) -> QuestionnaireAnswers:
+    found: list[QuestionnaireAnswer] = []
+    clips: dict[tuple[str, str], ClipFacts] = {}
     judged: dict[tuple[str, str], float] = {}
     for number, record in enumerate(_records(text, "answer"), start=1):
         system = _word(record, "system", number)
@@ -99,7 +99,7 @@ def _answers(text: str) -> Answers:
             continue
         item = _word(record, "item", number)
         if "question" not in record:
-            clips[item, system] = Clip(record.get("speakers"), record.get("music"))
+            clips[item, system] = ClipFacts(record.get("speakers"), record.get("music"))
             continue
         question, mark = _word(record, "question", number), record.get("mark")
         if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
@@ -107,9 +107,11 @@ def _answers(text: str) -> Answers:
         if question in (*RATED, SPEAKERS):
             told = None if mark is None else int(mark)
             found.append(
-                Answer(_word(record, "rater", number), item, system, question, told, str(record.get("reason") or ""))
+                QuestionnaireAnswer(
+                    _word(record, "rater", number), item, system, question, told, str(record.get("reason") or "")
+                )
             )
-    return Answers(tuple(found), clips, judged)
+    return QuestionnaireAnswers(tuple(found), clips, judged)
 
 
 def _text(source: Any, what: str) -> str:

@@ -29,7 +29,7 @@ from podeval.metrics.checklists import (
     audit,
 )
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, sampling, shown
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count
@@ -56,7 +56,7 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
         Key("length", "higher", "%", (0, 100), about="as long as asked for, counted"),
     ),
     paper="PodBench",
-    asks=Asks(prompts=_prompts, sampling=sampling),
+    asks=JudgeUse(prompts=_prompts, sampling=sampling),
 )
 def instruction_following(
     script: Script,

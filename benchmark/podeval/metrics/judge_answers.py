@@ -12,7 +12,7 @@ from typing import Any
 import pydantic
 
 from podeval.errors import BadInput
-from podeval.judges.exchange_records import Exchange, Records
+from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
 from podeval.metrics import pairwise_judge, prompts, rubric_prompt
 
@@ -20,7 +20,7 @@ Leaf = float | str
 
 
 @dataclass(frozen=True)
-class Given:
+class JudgeReply:
     """One usable answer.
 
     Args:
@@ -63,7 +63,7 @@ class JudgeAnswers:
     """
 
     described: dict[str, Any]
-    given: list[Given] = field(default_factory=list)
+    given: list[JudgeReply] = field(default_factory=list)
     asked: int = 0
     unusable: int = 0
     unanswered: int = 0
@@ -104,7 +104,7 @@ def read_answers(
             found.setdefault(described["id"], JudgeAnswers(described))
         for failure in records.failures():
             _of(found, failure["judge"]).failed_calls += 1
-        newest: dict[str, list[Exchange]] = {}
+        newest: dict[str, list[JudgeExchange]] = {}
         for exchange in records.all_exchanges():
             _count(_of(found, exchange.judge), exchange)
             before = newest.get(exchange.key)
@@ -121,19 +121,19 @@ def _of(found: dict[str, JudgeAnswers], judge: str) -> JudgeAnswers:
     return found.setdefault(judge, JudgeAnswers({"id": judge}))
 
 
-def _light(exchange: Exchange) -> Exchange:
+def _light(exchange: JudgeExchange) -> JudgeExchange:
     """Without what takes room: the messages, and the raw answer beside its text."""
     from dataclasses import replace
 
     return replace(exchange, messages=(), answer=replace(exchange.answer, raw=None))
 
 
-def _count(judge: JudgeAnswers, exchange: Exchange) -> None:
+def _count(judge: JudgeAnswers, exchange: JudgeExchange) -> None:
     judge.prompt_tokens += exchange.answer.prompt_tokens or 0
     judge.answer_tokens += exchange.answer.answer_tokens or 0
 
 
-def _add(judge: JudgeAnswers, exchanges: list[Exchange], more: Mapping[str, type[pydantic.BaseModel]]) -> None:
+def _add(judge: JudgeAnswers, exchanges: list[JudgeExchange], more: Mapping[str, type[pydantic.BaseModel]]) -> None:
     exchanges = sorted(exchanges, key=lambda exchange: exchange.attempt)
     judge.asked += 1
     judge.unusable += exchanges[0].problem is not None
@@ -153,7 +153,7 @@ def _add(judge: JudgeAnswers, exchanges: list[Exchange], more: Mapping[str, type
         judge.unknown += 1
         return
     inputs = {name: _size(what) for name, what in exchange.inputs.items()}
-    judge.given.append(Given(exchange.prompt, inputs, exchange.seed, value, dict(leaves(value))))
+    judge.given.append(JudgeReply(exchange.prompt, inputs, exchange.seed, value, dict(leaves(value))))
 
 
 def _size(what: Mapping[str, Any]) -> tuple[str, float]:

@@ -14,7 +14,7 @@ from podeval.errors import BadInput, PodevalError
 from podeval.metrics.score import Result, Score
 
 if TYPE_CHECKING:
-    from podeval.judges.client import Judging
+    from podeval.judges.client import JudgeClient
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
     from podeval.judges.rounds import Conversation
@@ -36,7 +36,7 @@ NO_JUDGE = (
 
 
 @dataclass(frozen=True)
-class Asks:
+class JudgeUse:
     """What a metric asks of a judge under given parameters.
 
     Attributes:
@@ -49,7 +49,7 @@ class Asks:
 
 
 @dataclass(frozen=True)
-class Bench:
+class JudgeConfig:
     """Who judges: what names it, and where its records lie; without a name nobody does.
 
     `refresh` says what is asked anew of what the records hold: nothing, `failed` or `all`.
@@ -60,7 +60,7 @@ class Bench:
     workers: int = 4
     refresh: Literal["", "failed", "all"] = ""
 
-    def seat(self, asks: Asks, parameters: Mapping[str, Any]) -> "Judge | None":
+    def seat(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "Judge | None":
         """The judge as this metric asks it.
 
         Raises:
@@ -74,7 +74,7 @@ class Bench:
         changed = asks.sampling(parameters)
         return replace(judge, sampling=replace(judge.sampling, **changed)) if changed else judge
 
-    def judging(self, asks: Asks, parameters: Mapping[str, Any]) -> "Judging | None":
+    def judging(self, asks: JudgeUse, parameters: Mapping[str, Any]) -> "JudgeClient | None":
         """The judge at work, with its records; in the user's cache where no folder is named.
 
         Raises:
@@ -83,15 +83,15 @@ class Bench:
         judge = self.seat(asks, parameters)
         if judge is None:
             return None
-        from podeval.judges.client import Judging, Refresh
+        from podeval.judges.client import JudgeClient, Refresh
 
         if self.records and judge.replays:
             raise BadInput(f"{self.judge} reads its own records; leave out {RECORDS}")
         folder = None if judge.replays else Path(self.records) if self.records else default_records()
         anew: Refresh = "failed" if self.refresh == "failed" else self.refresh == "all"
-        return Judging(judge, folder, workers=self.workers, refresh=anew)
+        return JudgeClient(judge, folder, workers=self.workers, refresh=anew)
 
-    def identity(self, asks: Asks | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    def identity(self, asks: JudgeUse | None, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """What of judge and prompts is part of a protocol; nothing for a metric that asks none."""
         if asks is None:
             return {}
@@ -102,7 +102,7 @@ class Bench:
         }
 
 
-NOBODY = Bench()
+NOBODY = JudgeConfig()
 
 
 def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":

@@ -12,7 +12,7 @@ from typing import Literal
 
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.human_records import Answers
+from podeval.metrics.human_records import QuestionnaireAnswers
 from podeval.metrics.score import Score
 from podeval.stats.questionnaire_scores import RATED, scores, screen_answers
 
@@ -40,7 +40,7 @@ _ABOUT = {
 )
 def mos(
     system: str,
-    reference_answers: Answers,
+    reference_answers: QuestionnaireAnswers,
     *,
     variant: Literal["default", "q"] = "default",
     screening: bool = True,

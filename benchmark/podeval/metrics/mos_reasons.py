@@ -16,15 +16,15 @@ from typing import Any
 from pydantic import Field
 
 from podeval.errors import CannotScore
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
-from podeval.stats.questionnaire_scores import MUSIC, Clip, screen_answers
-from podeval.stats.questionnaire_scores import Answer as Answered
+from podeval.stats.questionnaire_scores import MUSIC, ClipFacts, screen_answers
+from podeval.stats.questionnaire_scores import QuestionnaireAnswer as Answered
 
 
-class SystemScore(Answer):
+class SystemScore(JudgeAnswer):
     """What listeners say of one system."""
 
     system: int = Field(ge=1, description="number of the system")
@@ -32,7 +32,7 @@ class SystemScore(Answer):
     score: float = Field(ge=1, le=5)
 
 
-class SystemScores(Answer):
+class SystemScores(JudgeAnswer):
     """Every system, in its order."""
 
     systems: list[SystemScore] = Field(min_length=1)
@@ -70,7 +70,7 @@ QUESTIONS: Mapping[str, str] = {
 
 
 def reasons_by_question(
-    answers: Sequence[Answered], clips: Mapping[tuple[str, str], Clip]
+    answers: Sequence[Answered], clips: Mapping[tuple[str, str], ClipFacts]
 ) -> dict[str, dict[str, list[str]]]:
     """By question and system, the reasons of the listeners who pass the screening; none about music that is not there.
 
@@ -80,7 +80,7 @@ def reasons_by_question(
     systems = sorted({answer.system for answer in answers})
     found: dict[str, dict[str, list[str]]] = {question: {system: [] for system in systems} for question in QUESTIONS}
     for answer in answers:
-        no_music = clips.get((answer.item, answer.system), Clip()).music is False
+        no_music = clips.get((answer.item, answer.system), ClipFacts()).music is False
         if answer.rater in dropped or answer.question not in found or (answer.question == MUSIC and no_music):
             continue
         if answer.mark is not None and answer.reason.strip():
@@ -122,7 +122,7 @@ def justification_scores(
         for number, system in enumerate(shuffled, 1)
     )
     inputs = {"question": question, "comments": listed}
-    answers = yield [Request(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
+    answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
     scores = values(SystemScores, answers)[0].systems
     found = {
         system: Justified(score.score, score.summary, answers[0].record_id)

@@ -17,8 +17,8 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from podeval.errors import BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.rubric_prompt import Modality
@@ -32,7 +32,7 @@ SAMPLING: dict[str, dict[str, Any]] = {"default": {}, "mtalk": {"temperature": 0
 """What each variant changes in how answers are drawn."""
 
 
-class Choice(Answer):
+class Choice(JudgeAnswer):
     """Why, and which."""
 
     reason: str = Field(description="the differences that decide, with what was said or heard")
@@ -99,7 +99,7 @@ def hearing(turns: int) -> Prompt:
 
 
 @dataclass(frozen=True)
-class Ballot:
+class JudgeBallot:
     """One order: who stood first, and who was preferred."""
 
     first: str
@@ -124,7 +124,7 @@ class JudgedBattle:
     scenario: str | None
     system_a: str
     system_b: str
-    ballots: tuple[Ballot, ...]
+    ballots: tuple[JudgeBallot, ...]
 
     @property
     def winner(self) -> str | None:
@@ -177,7 +177,7 @@ def battle(
         pairs = [pairs[_drawn(one, other, seed)]]
     answers = yield [_question(first, second, modality, seed) for first, second in pairs]
     ballots = tuple(
-        Ballot(
+        JudgeBallot(
             str(first.system),
             str(second.system),
             str(first.system if choice.winner == "A" else second.system),
@@ -191,11 +191,13 @@ def battle(
     )
 
 
-def _question(first: SpokenDialogue, second: SpokenDialogue, modality: Modality, seed: int) -> Request:
+def _question(first: SpokenDialogue, second: SpokenDialogue, modality: Modality, seed: int) -> JudgeRequest:
     if modality == "transcript":
         texts = {"dialogue_a": first.transcript, "dialogue_b": second.transcript, "focus": first.focus}
-        return Request(READ, texts, seed)
-    return Request(hearing(len(first.turns)), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed)
+        return JudgeRequest(READ, texts, seed)
+    return JudgeRequest(
+        hearing(len(first.turns)), {**first.clips("a_"), **second.clips("b_"), "focus": first.focus}, seed
+    )
 
 
 def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:

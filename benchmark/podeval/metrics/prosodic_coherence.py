@@ -17,7 +17,7 @@ from podeval.analysis.speech_track import NEEDS
 from podeval.judges.materials import AudioClip
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.prosody_prompt import HEAR, hear_prosody
 from podeval.metrics.score import Result, Score
 
@@ -35,7 +35,9 @@ RATE = 16_000
     ),
     needs=NEEDS,
     paper="LFS-Bench",
-    asks=Asks(prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}),
+    asks=JudgeUse(
+        prompts=lambda _: (HEAR,), sampling=lambda chosen: {"temperature": chosen["temperature"], "top_p": None}
+    ),
 )
 def prosodic_coherence(
     recording: Recording,

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.answer_model import Answer, HalfStep
-from podeval.judges.client import Request
+from podeval.judges.answer_model import HalfStep, JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 
 
-class ProsodyNotes(Answer):
+class ProsodyNotes(JudgeAnswer):
     """What is heard, before the score."""
 
     flow: str = Field(validation_alias=AliasChoices("flow", "Coherence_and_Flow"))
@@ -26,7 +26,7 @@ class ProsodyNotes(Answer):
     naturalness: str = Field(validation_alias=AliasChoices("naturalness", "Naturalness"))
 
 
-class Prosody(Answer):
+class Prosody(JudgeAnswer):
     """Notes and score."""
 
     impression: str = Field(default="", validation_alias=AliasChoices("impression", "Overall_Impression"))
@@ -68,5 +68,5 @@ Then give one score, in steps of 0.5:
 
 def hear_prosody(clip: AudioClip, text: str, seeds: Sequence[int]) -> Conversation[list[Prosody]]:
     """Ask once a seed."""
-    answers = yield [Request(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
+    answers = yield [JudgeRequest(HEAR, {"text": text, "recording": clip}, seed) for seed in seeds]
     return values(Prosody, answers)

@@ -16,8 +16,8 @@ from typing import Any
 
 from pydantic import AliasChoices, Field, model_validator
 
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.citations import require_found
@@ -44,7 +44,7 @@ def _number(value: Any) -> Any:
     return float(found[1]) if found else value
 
 
-class Item(Answer):
+class Item(JudgeAnswer):
     """One item: passages, what they show, points."""
 
     item: int = Field(description="number of the item, 1 to 11")
@@ -65,7 +65,7 @@ class Item(Answer):
         return data
 
 
-class Dimension(Answer):
+class Dimension(JudgeAnswer):
     """The items of one dimension in their order, and their sum."""
 
     items: list[Item] = Field(validation_alias=AliasChoices("items", "Sub-items", "细项"))
@@ -89,7 +89,7 @@ def _numbered(label: str, item: Any) -> Any:
     return {"item": int(number[1]), **item} if number and isinstance(item, Mapping) else item
 
 
-class Quality(Answer):
+class Quality(JudgeAnswer):
     """The script's kind, and its three dimensions."""
 
     script_type: str = Field(
@@ -238,17 +238,17 @@ of speech, terms explained at once by everyday things, key points said again whe
 
 
 @dataclass(frozen=True)
-class Reviewed:
+class ScriptReview:
     """A script's review and the record it can be replayed from."""
 
     quality: Quality
     record: str
 
 
-def review(script: Script, shown: str, seed: int = 0) -> Conversation[Reviewed]:
+def review(script: Script, shown: str, seed: int = 0) -> Conversation[ScriptReview]:
     """Ask for a review of a script, `shown` being what of it the judge reads."""
-    answers = yield [Request(QUALITY, {"script": shown}, seed, check=_evidence(script))]
-    return Reviewed(values(Quality, answers)[0], answers[0].record_id)
+    answers = yield [JudgeRequest(QUALITY, {"script": shown}, seed, check=_evidence(script))]
+    return ScriptReview(values(Quality, answers)[0], answers[0].record_id)
 
 
 def points(quality: Quality, weights: str) -> dict[str, float]:

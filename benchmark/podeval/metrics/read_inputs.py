@@ -5,7 +5,7 @@ from typing import Any
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.text_embeddings import Passage
+from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.metrics import human_records
 from podeval.metrics.generation_log import GenerationLog
 from podeval.metrics.spoken_dialogue import SpokenDialogue
@@ -15,7 +15,7 @@ from podeval.text.script_format import any_script
 _READERS: Mapping[str, Callable[..., Any]] = {
     "recording": Recording.open,
     "text": lambda source, **_: any_script(source).text,
-    "passage": lambda source, **options: Passage(any_script(source).text, options.get("profile", "embedded")),
+    "passage": lambda source, **options: EmbeddedText(any_script(source).text, options.get("profile", "embedded")),
     "reference_text": lambda source, **_: any_script(source).text,
     "script": lambda source, **_: any_script(source),
     "reference_script": lambda source, **_: any_script(source),

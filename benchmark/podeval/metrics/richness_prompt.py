@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 from pydantic import AliasChoices, Field
 
-from podeval.judges.answer_model import Answer, HalfStep
-from podeval.judges.client import Request
+from podeval.judges.answer_model import HalfStep, JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 
 
-class Richness(Answer):
+class Richness(JudgeAnswer):
     """A note and a score."""
 
     impression: str = Field(default="", validation_alias=AliasChoices("impression", "Overall_Impression"))
@@ -56,5 +56,5 @@ Describe the performance, then give one score, in steps of 0.5:
 
 def hear_richness(clips: Sequence[AudioClip], seed: int = 0) -> Conversation[list[Richness]]:
     """Ask once a clip."""
-    answers = yield [Request(HEAR, {"recording": clip}, seed) for clip in clips]
+    answers = yield [JudgeRequest(HEAR, {"recording": clip}, seed) for clip in clips]
     return values(Richness, answers)

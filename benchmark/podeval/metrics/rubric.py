@@ -17,7 +17,7 @@ from typing import Any, Literal
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.rubric_prompt import (
     READ,
     Assessment,
@@ -54,7 +54,7 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
         Key("ambient", "higher", "%", (0, 100), about="all criteria, dialogues about the sounds around"),
     ),
     paper="MTalk-Bench",
-    asks=Asks(prompts=_prompts, sampling=_sampling),
+    asks=JudgeUse(prompts=_prompts, sampling=_sampling),
 )
 def rubric(
     dialogue: SpokenDialogue,

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
@@ -25,7 +25,7 @@ from podeval.metrics.spoken_dialogue import Criterion, Level, SpokenDialogue
 Modality = Literal["transcript", "audio"]
 
 
-class Verdict(Answer):
+class Verdict(JudgeAnswer):
     """One criterion: 1 met, 0 not met."""
 
     criterion: str = Field(description="id of the criterion")
@@ -33,7 +33,7 @@ class Verdict(Answer):
     met: int = Field(ge=0, le=1)
 
 
-class Verdicts(Answer):
+class Verdicts(JudgeAnswer):
     """Every criterion, in its order."""
 
     verdicts: list[Verdict] = Field(min_length=1)
@@ -129,14 +129,14 @@ def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
 
 def _question(
     dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, heard: Mapping[str, AudioClip], seed: int
-) -> Request:
+) -> JudgeRequest:
     listed = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
     check = _complete([criterion.id for criterion in group])
     if modality == "transcript":
-        return Request(READ, {"dialogue": dialogue.transcript, "criteria": listed}, seed, check=check)
+        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": listed}, seed, check=check)
     prompt = hearing(len(dialogue.turns))
     clips = {name: heard[name] for name in prompt.placeholders if name in heard}
-    return Request(prompt, {**clips, "criteria": listed}, seed, check=check)
+    return JudgeRequest(prompt, {**clips, "criteria": listed}, seed, check=check)
 
 
 def _complete(ids: list[str]) -> Callable[[Any], None]:

@@ -16,8 +16,8 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.errors import BadInput
-from podeval.judges.answer_model import Answer
-from podeval.judges.client import Request
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
 from podeval.metrics.checklists import derive
@@ -35,13 +35,13 @@ _ABOUT = {
 }
 
 
-class WrittenCriterion(Answer):
+class WrittenCriterion(JudgeAnswer):
     """One criterion."""
 
     criterion: str = Field(min_length=10, description="one sentence that is true or false of the system's answers")
 
 
-class WrittenCriteria(Answer):
+class WrittenCriteria(JudgeAnswer):
     """Criteria for one dialogue."""
 
     criteria: list[WrittenCriterion] = Field(min_length=FEWEST, max_length=MOST)
@@ -74,7 +74,7 @@ Write 3 to 5 further criteria for the system's answers to this user. Each
 )
 
 
-class Entry(BaseModel):
+class ReviewedCriterion(BaseModel):
     """A criterion or requirement, and what a person decided about it."""
 
     model_config = ConfigDict(extra="forbid")
@@ -83,30 +83,30 @@ class Entry(BaseModel):
     decision: Literal["open", "accept", "reject"] = "open"
 
 
-class Item(BaseModel):
+class ReviewItem(BaseModel):
     """What was written for a dialogue, or for it cut off at a turn, or for a request."""
 
     model_config = ConfigDict(extra="forbid")
     id: str
     turn: int | None = None
-    entries: list[Entry]
+    entries: list[ReviewedCriterion]
 
 
-class Review(BaseModel):
+class ReviewFile(BaseModel):
     """A review file."""
 
     model_config = ConfigDict(extra="forbid")
     kind: Literal["rubrics", "checklists"]
     judge: str
     prompt: str
-    items: list[Item]
+    items: list[ReviewItem]
 
     @property
     def open(self) -> int:
         """Entries nobody has decided on."""
         return sum(entry.decision == "open" for item in self.items for entry in item.entries)
 
-    def accepted(self, name: str, turn: int | None = None) -> list[Entry] | None:
+    def accepted(self, name: str, turn: int | None = None) -> list[ReviewedCriterion] | None:
         """What was accepted for a dialogue or request; None where the file has nothing for it.
 
         Raises:
@@ -118,7 +118,7 @@ class Review(BaseModel):
         return [entry for item in found for entry in item.entries if entry.decision == "accept"] if found else None
 
 
-def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[Item]:
+def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int = 0) -> Conversation[ReviewItem]:
     """Ask for the criteria of a dialogue, or of the dialogue cut off at a turn."""
     turns = dialogue.turns if turn is None else dialogue.turns[:turn]
     said = "\n".join(
@@ -129,15 +129,15 @@ def write_criteria(dialogue: SpokenDialogue, turn: int | None = None, seed: int 
     capability = CAPABILITIES.get(dialogue.capability or "")
     aim = _ABOUT[dialogue.dimension] + (f"; in particular {capability}" if capability else "")
     inputs = {"user_turns": said, "aim": aim, "existing": "\n".join(existing)}
-    answers = yield [Request(WRITE, inputs, seed, check=_new(existing))]
+    answers = yield [JudgeRequest(WRITE, inputs, seed, check=_new(existing))]
     found = values(WrittenCriteria, answers)[0].criteria
-    return Item(id=dialogue.id, turn=turn, entries=[Entry(text=one.criterion) for one in found])
+    return ReviewItem(id=dialogue.id, turn=turn, entries=[ReviewedCriterion(text=one.criterion) for one in found])
 
 
-def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[Item]:
+def write_checklist(name: str, request: PodcastRequest, seed: int = 0) -> Conversation[ReviewItem]:
     """Ask for the checklist of a request."""
     found = yield from derive(request, seed=seed)
-    return Item(id=name, entries=[Entry(text=one.requirement, kind=one.kind) for one in found])
+    return ReviewItem(id=name, entries=[ReviewedCriterion(text=one.requirement, kind=one.kind) for one in found])
 
 
 def _new(existing: Sequence[str]) -> Callable[[Any], None]:
@@ -157,7 +157,7 @@ _HEADER = """\
 """
 
 
-def save_review(review: Review, path: Path) -> None:
+def save_review(review: ReviewFile, path: Path) -> None:
     """Write a review file.
 
     Raises:
@@ -171,7 +171,7 @@ def save_review(review: Review, path: Path) -> None:
     path.write_text(_HEADER + yaml.safe_dump(data, allow_unicode=True, sort_keys=False, width=110), encoding="utf-8")
 
 
-def load_review(path: Path) -> Review:
+def load_review(path: Path) -> ReviewFile:
     """Read a review file.
 
     Raises:
@@ -180,7 +180,7 @@ def load_review(path: Path) -> Review:
     import yaml
 
     try:
-        return Review.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return ReviewFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path} cannot be read as a review file: {str(error).splitlines()[0]}") from None
     except pydantic.ValidationError as error:

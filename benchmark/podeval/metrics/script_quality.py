@@ -15,7 +15,7 @@ from typing import Literal
 
 from podeval.judges.rounds import Conversation
 from podeval.metrics.declaration import Key, metric
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.podbench_judging import Variant, sampling, shown
 from podeval.metrics.quality_prompt import POINTS, QUALITY, points, review
 from podeval.metrics.score import Result, Score
@@ -34,7 +34,7 @@ from podeval.text.script import Script
         Key("naturalness", "higher", "points", (0, 25), about="spoken language, vividness"),
     ),
     paper="PodBench",
-    asks=Asks(prompts=lambda _: (QUALITY,), sampling=sampling),
+    asks=JudgeUse(prompts=lambda _: (QUALITY,), sampling=sampling),
 )
 def script_quality(
     script: Script,

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis.text_embeddings import Passage
+from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
@@ -37,7 +37,7 @@ WINDOW = 100
     paper="PodEval",
 )
 def semantic_div(
-    passage: Passage,
+    passage: EmbeddedText,
     *,
     variant: Literal["default", "podeval"] = "default",
     language: Literal["auto", "en", "zh"] = "auto",

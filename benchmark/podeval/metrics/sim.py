@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, Voice
+from podeval.analysis import Recording, SpeakerVoice
 from podeval.analysis.recording import SHORTEST_VOICE, VOICE_WINDOW
 from podeval.analysis.reference_voices import ONLY, ReferenceVoices
 from podeval.analysis.speaker_turns import who_speaks
@@ -39,7 +39,7 @@ NEEDS = ("music_detector", "separator", "voice_activity", "transcriber", "diariz
 class Match:
     """A speaker with its reference voice's embedding."""
 
-    voice: Voice
+    voice: SpeakerVoice
     reference: NDArray[np.float32]
 
     @property
@@ -109,7 +109,7 @@ def matches(
     """
     recording.require_sound(SHORTEST_VOICE)
 
-    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[Voice, ...]:
+    def heard_in(turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
         return recording.voices(turns) if silence else spoken_voices(recording, turns)
 
     if len(references) == 1 and (ONLY in references if script is None else len(script.speakers) == 1):
@@ -136,7 +136,7 @@ def matches(
     return found, {"speakers_found": len(heard), **who}
 
 
-def _assigned(voices: Sequence[Voice], references: ReferenceVoices) -> list[Match]:
+def _assigned(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
     """Found speakers and references, matched so that the similarities add up to the most."""
     from scipy.optimize import linear_sum_assignment
 

@@ -95,7 +95,7 @@ class Criterion:
 
 
 @dataclass(frozen=True)
-class Exchange:
+class DialogueTurn:
     """One turn: what the user says and what the system answers."""
 
     user: str = ""
@@ -112,7 +112,7 @@ class SpokenDialogue:
 
     id: str
     dimension: DimensionName
-    turns: tuple[Exchange, ...]
+    turns: tuple[DialogueTurn, ...]
     criteria: tuple[Criterion, ...]
     turn_criteria: Mapping[int, tuple[Criterion, ...]] = field(default_factory=dict)
     capability: str | None = None
@@ -230,13 +230,13 @@ def _standard(dimension: DimensionName, present: set[Level]) -> Iterator[Criteri
         yield from criteria("", "dimension", DIMENSION[dimension])
 
 
-def _exchange(name: str, number: int, turn: Any) -> Exchange:
+def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
     if not isinstance(turn, Mapping):
         raise BadInput(f"{name}, turn {number}: a turn is an object with `user` and `answer`")
     for key in ("user", "answer"):
         if not isinstance(turn.get(key) or "", str):
             raise BadInput(f"{name}, turn {number}: {key} is a transcript")
-    return Exchange(
+    return DialogueTurn(
         user=turn.get("user") or "",
         answer=turn.get("answer") or "",
         user_audio=Path(turn["user_audio"]) if turn.get("user_audio") else None,
@@ -246,7 +246,7 @@ def _exchange(name: str, number: int, turn: Any) -> Exchange:
     )
 
 
-def _written(number: int, turn: Exchange) -> str:
+def _written(number: int, turn: DialogueTurn) -> str:
     if not turn.answer.strip():
         raise CannotScore(f"the system's answer of turn {number} has no words to read")
     heard = "".join(f" [{tag}]" for tag in turn.user_tags)

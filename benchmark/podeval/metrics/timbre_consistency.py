@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from podeval.analysis import Recording, Voice, speech_track
+from podeval.analysis import Recording, SpeakerVoice, speech_track
 from podeval.analysis.recording import VOICE_WINDOW
 from podeval.analysis.speaker_turns import who_speaks
 from podeval.analysis.speech_windows import require_speech, sounding
@@ -94,7 +94,7 @@ def timbre_consistency(
     )
 
 
-def _voices(recording: Recording, script: Script | None) -> tuple[tuple[Voice, ...], dict[str, Any]]:
+def _voices(recording: Recording, script: Script | None) -> tuple[tuple[SpeakerVoice, ...], dict[str, Any]]:
     """The speakers, with notes on them; a single one has the whole recording, pauses included.
 
     One speaker of a script of several has no more than its own turns.

@@ -21,7 +21,7 @@ from podeval.store import operator_settings, submission_tables  # noqa: F401 - m
 from podeval.store.database import Database, StoreUnusable, address, sound
 from podeval.store.files import DiskFull
 from podeval.store.pseudonyms import erase
-from podeval.store.tables import Erasure, Table
+from podeval.store.tables import Erasure, TableBase
 
 _ROWS = 2_000
 """Rows that are in memory at once."""
@@ -242,7 +242,7 @@ def _count_on(there: Connection, table: Described) -> None:
 
 
 def _tables() -> list[Described]:
-    return Table.metadata.sorted_tables
+    return TableBase.metadata.sorted_tables
 
 
 def _erasures_of(file: Path) -> list[tuple[str, Any]]:

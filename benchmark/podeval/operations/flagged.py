@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from podeval.store.tables import Battle, Flag, ListeningSession, Output, System, Vote
+from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, ListeningSession, Vote
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class FlaggedSession:
 def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
     """The votes with the newest flags, the newest first."""
     flags = _flags(session, Flag.vote, newest)
-    a, b, first, second = aliased(Output), aliased(Output), aliased(System), aliased(System)
+    a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
         select(Vote, Battle.dimension, first.title, second.title)
         .join(Battle, Vote.battle == Battle.id)

@@ -19,7 +19,7 @@ from podeval.operations.flagged import FlaggedSession, FlaggedVote, flagged_sess
 from podeval.store import operator_settings
 from podeval.store.operator_settings import OperatorAction
 from podeval.store.submission_tables import SubmissionRow
-from podeval.store.tables import Battle, Item, Output, System, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
 from podeval.submissions import service, takedown
 from podeval.submissions.queue import Queue
 
@@ -218,7 +218,7 @@ class Moderation:
         why, now = _checked(reason), self._clock()
 
         def work(session: Session) -> None:
-            if session.scalar(select(Item.id).where(Item.dimension == dimension).limit(1)) is None:
+            if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
                 raise BadInput(f"nothing is judged on {dimension!r}; `podeval arena status` counts what is")
             others = operator_settings.closed_dimensions(session) - {dimension}
             operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
@@ -236,7 +236,7 @@ class Moderation:
         why, now = _checked(reason), self._clock()
 
         def work(session: Session) -> None:
-            known = session.get(System, system)
+            known = session.get(ArenaSystem, system)
             if known is None:
                 raise BadInput(f"the arena knows no system {system}")
             known.active = shown
@@ -264,8 +264,10 @@ class Moderation:
     def pool(self) -> Pool:
         """What the arena compares."""
         with self._database.reading() as session:
-            heard = select(func.count()).where(Output.system == System.id, Output.active, Output.audio != "")
-            systems = session.execute(select(System, heard.scalar_subquery()).order_by(System.title)).all()
+            heard = select(func.count()).where(
+                ArenaOutput.system == ArenaSystem.id, ArenaOutput.active, ArenaOutput.audio != ""
+            )
+            systems = session.execute(select(ArenaSystem, heard.scalar_subquery()).order_by(ArenaSystem.title)).all()
             closed = operator_settings.closed_dimensions(session)
             counts = (
                 select(Battle.dimension, func.count())
@@ -274,7 +276,7 @@ class Moderation:
                 .group_by(Battle.dimension)
             )
             votes = {dimension: count for dimension, count in session.execute(counts)}
-            names = session.scalars(select(Item.dimension).distinct().order_by(Item.dimension))
+            names = session.scalars(select(ArenaItem.dimension).distinct().order_by(ArenaItem.dimension))
             return Pool(
                 [(known.id, known.title, known.active, items) for known, items in systems],
                 {name: (name not in closed, votes.get(name, 0)) for name in names},

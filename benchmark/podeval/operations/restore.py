@@ -29,7 +29,7 @@ from podeval.operations.backup_database import put_back
 from podeval.operations.backup_files import Reader
 from podeval.store.database import Database, address
 from podeval.store.files import write_whole
-from podeval.store.tables import Item, Output
+from podeval.store.tables import ArenaItem, ArenaOutput
 
 REPLACED = ".before-restore-"
 """What the folder in the runs begins with that holds what was replaced."""
@@ -131,9 +131,9 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
         return str(now / path[len(before) + 1 :]) if inside else path
 
     def work(session: Any) -> None:
-        for output in session.scalars(select(Output).where(Output.audio != "")):
+        for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
             output.audio = there(output.audio)
-        for item in session.scalars(select(Item)):
+        for item in session.scalars(select(ArenaItem)):
             turns = [{**turn, "audio": there(turn["audio"])} if turn.get("audio") else turn for turn in item.turns]
             if turns != item.turns:
                 item.turns = turns

@@ -20,8 +20,8 @@ from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import SUPERSEDED, Output, RunFolder, run_folders
 from podeval.store.database import Database
 from podeval.store.files import append_line, only_one, write_json
-from podeval.store.tables import PLAYED_AFTER, Battle, Item, ListeningTest, System
-from podeval.store.tables import Output as Played
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaSystem, Battle, ListeningTest
+from podeval.store.tables import ArenaOutput as Played
 
 VARIABLE = "PODEVAL_RUNS_GB"
 """Gigabytes that the recordings of all runs may take; no limit where it is not set."""
@@ -184,18 +184,18 @@ def _of_battles(session: Session, now: datetime) -> Iterable[str]:
     shown = {output for pair in session.execute(recent) for output in pair}
     active = (
         select(Played.id, Played.audio, Played.item)
-        .join(System, Played.system == System.id)
-        .join(Item, Played.item == Item.id)
+        .join(ArenaSystem, Played.system == ArenaSystem.id)
+        .join(ArenaItem, Played.item == ArenaItem.id)
         .where(Played.audio != "")
     )
-    may_be_shown = Played.active & System.active & Item.active
+    may_be_shown = Played.active & ArenaSystem.active & ArenaItem.active
     items = set()
     for start in range(0, max(1, len(shown)), 500):
         some = sorted(shown)[start : start + 500]
         for _, audio, item in session.execute(active.where(or_(may_be_shown, Played.id.in_(some)))):
             items.add(item)
             yield audio
-    for item, turns in session.execute(select(Item.id, Item.turns)):
+    for item, turns in session.execute(select(ArenaItem.id, ArenaItem.turns)):
         if item in items:
             yield from (turn["audio"] for turn in turns if turn.get("audio"))
 

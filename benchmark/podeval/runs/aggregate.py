@@ -9,12 +9,12 @@ from podeval.metrics import catalogue
 from podeval.metrics.aggregate import aggregate
 from podeval.metrics.compute import provenance
 from podeval.metrics.declaration import Metric
-from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, Unscored
 from podeval.runs import composite_scores
 from podeval.runs.measure import protocols
-from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, Summary
+from podeval.runs.run_folder import KeyAggregate, MetricSummary, RunFolder, RunSummary
 
 NOT_MEASURED = Unscored("not measured yet; run the same command again", "ours")
 
@@ -25,8 +25,8 @@ def summarise(
     benchmark: Benchmark,
     items: Sequence[Item],
     conditions: Mapping[str, Any],
-    bench: Bench = NOBODY,
-) -> Summary:
+    bench: JudgeConfig = NOBODY,
+) -> RunSummary:
     """The summary of a run under a profile, by the present protocols."""
     plan = folder.plan()
     wanted = protocols(benchmark, plan, profile, conditions, bench)
@@ -41,7 +41,7 @@ def summarise(
             for name, chosen in _slices(benchmark, items)
         ]
         rows += [_with_spreads(benchmark, own), *own[1:]] if metric.name not in catalogue.NAMES else own
-    return Summary(
+    return RunSummary(
         plan=plan,
         profile=profile,
         created=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from podeval.analysis import Recording
 from podeval.analysis.reference_voices import ReferenceVoices
-from podeval.analysis.text_embeddings import Passage
+from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.benchmarks.benchmark import Item
 from podeval.metrics.generation_log import GenerationLog
 from podeval.runs.run_folder import Output
@@ -37,7 +37,7 @@ def inputs_of(item: Item, output: Output, outputs: Path, profile: str) -> dict[s
     if output.script:
         script = Script.parse(list(output.script))
         found |= {"script": script, "reference_text": script.text, "text": script.text}
-        found["passage"] = Passage(script.text, profile)
+        found["passage"] = EmbeddedText(script.text, profile)
     if output.wall_seconds is not None and output.duration is not None:
         log = {"wall_seconds": output.wall_seconds, "audio_seconds": output.duration}
         found["generation_log"] = GenerationLog.parse(log)

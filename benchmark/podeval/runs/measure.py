@@ -14,14 +14,14 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
-from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
 from podeval.models import registry
 from podeval.runs import composite_scores
 from podeval.runs.executor import Executor
 from podeval.runs.item_inputs import GIVEN, inputs_of
-from podeval.runs.run_folder import Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 
 DIED = Unscored("the measuring process died twice on this item; it may be short of memory", "ours")
 
@@ -65,7 +65,7 @@ class Task:
 
 
 def protocols(
-    benchmark: Benchmark, plan: Plan, profile: str, conditions: Mapping[str, Any], bench: Bench = NOBODY
+    benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
     """The protocol of each metric of a plan's track, and of each figure made of them, by name."""
     found = {}
@@ -93,7 +93,7 @@ def measure(
     executor: Executor,
     done: Callable[[int], None],
     conditions: Mapping[str, Any],
-    bench: Bench = NOBODY,
+    bench: JudgeConfig = NOBODY,
 ) -> None:
     """Measure what has no result yet under the present protocols.
 
@@ -212,7 +212,7 @@ def _failed(error: Exception) -> Unscored:
     return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
 
 
-def _judged(use: MetricUse, tasks: Sequence[Task], bench: Bench) -> Iterator[tuple[Task, Result]]:
+def _judged(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterator[tuple[Task, Result]]:
     """What a judge says of these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)
     chosen = metric.read_parameters(use.parameters)

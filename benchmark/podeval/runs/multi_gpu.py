@@ -14,7 +14,7 @@ from typing import Any
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
-from podeval.runs.run import Request, items_asked
+from podeval.runs.run import RunRequest, items_asked
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
@@ -25,7 +25,7 @@ _PLACE = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", 
 
 
 @dataclass(frozen=True)
-class Group:
+class ProcessGroup:
     """This process among those that were started together; the one of rank 0 measures."""
 
     rank: int
@@ -42,7 +42,7 @@ class Group:
         self.state.destroy_process_group()
 
 
-def group() -> Group | None:
+def group() -> ProcessGroup | None:
     """The group that this process was started in; None where it is alone.
 
     Takes what says so out of the environment, so that programs started from here do not think they belong to it.
@@ -61,14 +61,14 @@ def group() -> Group | None:
     state = PartialState(cpu=True)
     for variable in _PLACE:
         os.environ.pop(variable, None)
-    return Group(state.process_index, state.num_processes, state)
+    return ProcessGroup(state.process_index, state.num_processes, state)
 
 
 @dataclass(frozen=True)
 class Shares:
     """How the first process has the system speak: its own share here, the others' where they are."""
 
-    group: Group
+    group: ProcessGroup
     voicing: Voicing = field(default_factory=Voicing)
 
     def require(self, system: SpeakingSystem, seed: int) -> None:
@@ -102,7 +102,7 @@ class Shares:
             yield other
 
 
-def speak_share(system: SpeakingSystem, request: Request, group: Group) -> None:
+def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup) -> None:
     """Put this process's share of a run's outputs into its folder, which the first process has begun.
 
     Raises:

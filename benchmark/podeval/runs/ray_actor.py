@@ -29,7 +29,7 @@ _KEPT = 2
 
 
 @dataclass(frozen=True)
-class Met:
+class NodeInfo:
     """Who a hand is: podeval's version there, Ray's id of the node, its name, the process."""
 
     version: str
@@ -39,14 +39,14 @@ class Met:
 
 
 @dataclass(frozen=True)
-class Parcel:
+class FileRef:
     """A file on its way: where it was, and the SHA-256 of its content."""
 
     path: Path
     sha256: str
 
 
-class Hand:
+class RayWorker:
     """Does work. As a Ray actor, started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
@@ -55,16 +55,16 @@ class Hand:
         self._held = contextlib.ExitStack()
         self._folder = self._own_folder()
 
-    def meet(self) -> Met:
+    def meet(self) -> NodeInfo:
         """Say who this is; the first thing that is asked."""
         import ray
 
         import podeval
 
         node = ray.get_runtime_context().get_node_id()
-        return Met(podeval.__version__, node, platform.node(), os.getpid())
+        return NodeInfo(podeval.__version__, node, platform.node(), os.getpid())
 
-    def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[Parcel], *contents: Content) -> Any:
+    def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
         """One piece of work; `work` is taken over once, so that the models it loads stay.
 
         Args:
@@ -101,16 +101,16 @@ class Hand:
         return own
 
 
-def pack(task: Any) -> tuple[list[Parcel], list[Content]]:
+def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
     """The files of a task with their content; one that is not there does not travel, and is missed where it is read."""
     if not isinstance(task, Carried):
         return [], []
     there = [path for path in task.files if path.is_file()]
     contents = [np.fromfile(path, np.uint8) for path in there]
-    return [Parcel(path, _sha256(content)) for path, content in zip(there, contents, strict=True)], contents
+    return [FileRef(path, _sha256(content)) for path, content in zip(there, contents, strict=True)], contents
 
 
-def unpack(parcels: Sequence[Parcel], contents: Sequence[Content], place: Path) -> dict[Path, Path]:
+def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], place: Path) -> dict[Path, Path]:
     """Write files into folders below one, under their names; which folder stands for which.
 
     Raises:

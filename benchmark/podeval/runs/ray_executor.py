@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from podeval.errors import BadInput
-from podeval.runs.ray_actor import Hand, Met, pack
+from podeval.runs.ray_actor import NodeInfo, RayWorker, pack
 from podeval.runs.ray_cluster import ClusterFailed, connected, room
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ class _Worker:
     """A process of the cluster; `met` once it has started."""
 
     actor: Any
-    met: Met | None = None
+    met: NodeInfo | None = None
 
 
 class Ray(AbstractContextManager["Ray"]):
@@ -109,7 +109,7 @@ class Ray(AbstractContextManager["Ray"]):
             self._held.close()
             raise
         self.workers = self._asked or fit
-        remote = self._ray.remote(Hand)
+        remote = self._ray.remote(RayWorker)
         # Restarting is done here, where it is known what the process was at.
         self._new_actor = remote.options(
             num_cpus=self._cpus, num_gpus=self._gpus, max_restarts=0, scheduling_strategy="SPREAD"

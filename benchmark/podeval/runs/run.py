@@ -12,13 +12,13 @@ from typing import Protocol as Interface
 from podeval.benchmarks.benchmark import Benchmark, Item, Split
 from podeval.datasets.items import Items, items_of
 from podeval.errors import BadInput
-from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.models import registry
 from podeval.runs.aggregate import summarise
 from podeval.runs.executor import Executor, InProcess
 from podeval.runs.generate import Speaking, Voicing
 from podeval.runs.measure import measure
-from podeval.runs.run_folder import Plan, RunFolder, Summary
+from podeval.runs.run_folder import RunFolder, RunPlan, RunSummary
 from podeval.store.files import only_one
 from podeval.systems.speech import SpeakingSystem
 
@@ -38,7 +38,7 @@ Making = Callable[[RunFolder, tuple[Item, ...]], Iterable[Item]]
 """Puts outputs of items into a run's folder, and hands on each item whose output is there."""
 
 
-class Progress(Interface):
+class RunProgress(Interface):
     """Tells a person how far long work has come."""
 
     def step(self, title: str, done: int, total: int) -> None:
@@ -53,7 +53,7 @@ class Quiet:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What to run, where the results go, and where the measuring is done."""
 
     benchmark: Benchmark
@@ -67,11 +67,13 @@ class Request:
     """Where built-in systems speak."""
     data: Path | None = None
     """The folder of the dataset whose rows are the items; where `podeval data build` puts it by default."""
-    bench: Bench = NOBODY
+    bench: JudgeConfig = NOBODY
     """Who judges."""
 
 
-def run_system(system: SpeakingSystem, title: str, request: Request, progress: Progress | None = None) -> Summary:
+def run_system(
+    system: SpeakingSystem, title: str, request: RunRequest, progress: RunProgress | None = None
+) -> RunSummary:
     """Generate what is missing, measure what is missing, aggregate.
 
     Raises:
@@ -98,7 +100,9 @@ def run_system(system: SpeakingSystem, title: str, request: Request, progress: P
         return _measured(folder, request, asked.items, spoken, progress)
 
 
-def measure_run(plan: Plan, request: Request, progress: Progress | None = None, made: Making | None = None) -> Summary:
+def measure_run(
+    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, made: Making | None = None
+) -> RunSummary:
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
     Args:
@@ -119,8 +123,8 @@ def measure_run(plan: Plan, request: Request, progress: Progress | None = None, 
         return _measured(folder, request, asked.items, there, progress or Quiet())
 
 
-def _plan(system: SpeakingSystem, title: str, request: Request, asked: Items) -> Plan:
-    return Plan(
+def _plan(system: SpeakingSystem, title: str, request: RunRequest, asked: Items) -> RunPlan:
+    return RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
         dataset=f"{request.benchmark.dataset.path}@{asked.revision}",
@@ -133,7 +137,7 @@ def _plan(system: SpeakingSystem, title: str, request: Request, asked: Items) ->
     )
 
 
-def items_asked(request: Request) -> Items:
+def items_asked(request: RunRequest) -> Items:
     """The items of a request that can be met.
 
     Raises:
@@ -147,8 +151,8 @@ def items_asked(request: Request) -> Items:
 
 
 def _measured(
-    folder: RunFolder, request: Request, items: tuple[Item, ...], made: Iterable[Item], progress: Progress
-) -> Summary:
+    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], made: Iterable[Item], progress: RunProgress
+) -> RunSummary:
     """Measure outputs as they come, then aggregate; the folder is ours alone."""
     total = len(items)
     conditions = conditions_of(request.benchmark.split(request.split))

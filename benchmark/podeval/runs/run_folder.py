@@ -38,7 +38,7 @@ class _Document(BaseModel):
     schema_version: Literal[1] = SCHEMA
 
 
-class Plan(_Document):
+class RunPlan(_Document):
     """What is run: it must stay the same for a run to be resumed."""
 
     benchmark: str
@@ -70,7 +70,7 @@ class OutputTurn(BaseModel):
     text: str
 
 
-class Answer(BaseModel):
+class OutputAnswer(BaseModel):
     """One answer in a dialogue: its audio's file, and its words where they are known."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -90,7 +90,7 @@ class Output(_Document):
     load_seconds: float | None = None
     turns: tuple[OutputTurn, ...] = ()
     script: tuple[dict[str, str], ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = {}
     audio_removed: str | None = None
     """The day on which its audio was removed to free the disk; what was measured of it stands."""
@@ -122,10 +122,10 @@ class MetricSummary(BaseModel):
     rankable: bool
 
 
-class Summary(_Document):
+class RunSummary(_Document):
     """All aggregates of one run under one profile."""
 
-    plan: Plan
+    plan: RunPlan
     profile: str
     created: str
     provenance: dict[str, Any]
@@ -142,7 +142,7 @@ class RunFolder:
         self._written: dict[str, set[str]] = {}
         """Protocols that this object knows to be in the file, by profile."""
 
-    def begin(self, plan: Plan) -> None:
+    def begin(self, plan: RunPlan) -> None:
         """Write the plan, or check that the one there is the same; clear away what a killed process left half-written.
 
         Raises:
@@ -151,21 +151,21 @@ class RunFolder:
         path = self.path / "run.json"
         for leftover in self.path.rglob(".*.partial"):
             leftover.unlink(missing_ok=True)
-        plan = Plan.model_validate_json(plan.model_dump_json())
+        plan = RunPlan.model_validate_json(plan.model_dump_json())
         if not path.exists():
             write_json(path, plan.model_dump())
             return
         there = self.plan()
-        differing = [name for name in Plan.model_fields if getattr(there, name) != getattr(plan, name)]
+        differing = [name for name in RunPlan.model_fields if getattr(there, name) != getattr(plan, name)]
         if differing:
             raise BadInput(
                 f"{self.path} holds a run that differs in {', '.join(differing)}; "
                 "choose another folder with --out, or delete it to start afresh"
             )
 
-    def plan(self) -> Plan:
+    def plan(self) -> RunPlan:
         """The plan of the run in this folder."""
-        plan: Plan = _read(self.path / "run.json", Plan)
+        plan: RunPlan = _read(self.path / "run.json", RunPlan)
         return plan
 
     def output(self, item: str) -> Output | None:
@@ -271,13 +271,13 @@ class RunFolder:
             raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
         return found
 
-    def write_summary(self, summary: Summary) -> None:
+    def write_summary(self, summary: RunSummary) -> None:
         """Keep the aggregates."""
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
-    def summaries(self) -> list[Summary]:
+    def summaries(self) -> list[RunSummary]:
         """The aggregates of every profile this run was measured under."""
-        return [_read(path, Summary) for path in sorted(self.path.glob("*/summary.json"))]
+        return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
 def run_folders(runs: Path) -> list[RunFolder]:

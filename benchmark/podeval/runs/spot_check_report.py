@@ -14,7 +14,7 @@ LEVEL = 0.01
 Verdict = Literal["agrees", "differs", "not told"]
 
 
-class Comparison(BaseModel):
+class KeyComparison(BaseModel):
     """One key of a metric: what was supplied, what the model makes, and whether that is the same.
 
     `difference` is the mean over items of supplied less generated; `spread` the standard deviation between seeds.
@@ -38,7 +38,7 @@ class Comparison(BaseModel):
         return self.p < LEVEL
 
 
-class Report(BaseModel):
+class SpotCheckReport(BaseModel):
     """What a spot check of one run found; kept in the run's folder."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,7 +53,7 @@ class Report(BaseModel):
     at: str
     failed: dict[str, str] = {}
     """Why an item could not be made again, by item and seed."""
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[KeyComparison, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
@@ -63,12 +63,12 @@ class Report(BaseModel):
         return "differs" if any(each.differs for each in self.comparisons) else "agrees"
 
 
-def spot_check_of(run: RunFolder) -> Report | None:
+def spot_check_of(run: RunFolder) -> SpotCheckReport | None:
     """What the spot check of a run found; None where there was none."""
     path = run.path / FILE
     if not path.is_file():
         return None
     try:
-        return Report.model_validate_json(path.read_bytes())
+        return SpotCheckReport.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise BadInput(f"{path} was not written by this version of podeval ({error}); delete it") from None

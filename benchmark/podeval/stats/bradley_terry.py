@@ -33,7 +33,7 @@ _POWER_Z = float(special.ndtri(0.8))
 
 
 @dataclass(frozen=True)
-class Rating:
+class SystemRating:
     """One system: rating with its 95 % interval in Elo points, and the ranks that the votes tell apart.
 
     `low` and `high` are None where one voter judged everything. `wins` counts ties not at all.
@@ -72,7 +72,7 @@ class Ratings:
     `islands` are the groups of systems that battles connect, the largest first; ratings compare only inside one.
     """
 
-    systems: tuple[Rating, ...]
+    systems: tuple[SystemRating, ...]
     effects: tuple[Effect, ...]
     tie_odds: float
     votes: int
@@ -84,7 +84,7 @@ class Ratings:
     apart: NDArray[np.bool_]
     islands: tuple[tuple[str, ...], ...]
 
-    def get(self, system: str) -> Rating:
+    def get(self, system: str) -> SystemRating:
         """The rating of one system.
 
         Raises:
@@ -145,7 +145,7 @@ def rate(
     beats = (spread.below > 0) & apart
     names = [battles.systems[number] for number in rows.systems]
     systems = tuple(
-        Rating(
+        SystemRating(
             names[i],
             CENTRE + float(strengths[i]),
             *_shown(CENTRE + spread.ratings[i]),

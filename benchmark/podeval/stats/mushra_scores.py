@@ -26,7 +26,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Standing:
+class StimulusScore:
     """One stimulus: mean with 95 % interval by listener, and the ranks it may claim among those asked for."""
 
     stimulus: str
@@ -37,7 +37,7 @@ class Standing:
 
 def standings(
     marks: Sequence[Mark], ranked: Sequence[str] | None = None, bounds: Bounds = (None, None)
-) -> list[Standing]:
+) -> list[StimulusScore]:
     """Mean of each stimulus, best first; ranks by paired comparisons over the pages all ranked ones share.
 
     Args:
@@ -63,7 +63,7 @@ def standings(
     shared = taking_part and set.intersection(*(set(own) for own in taking_part.values()))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if shared else {}
     found = [
-        Standing(
+        StimulusScore(
             name,
             mean_ci(list(own.values()), list(raters[name].values()), bounds=bounds),
             *ranks.get(name, (None, None)),

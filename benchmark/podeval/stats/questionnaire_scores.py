@@ -17,7 +17,7 @@ SPEAKERS, MUSIC, NEUTRAL = "speakers", "music", 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionnaireAnswer:
     """One listener's answer to one question about one clip: the mark (a count for `speakers`) and the reason."""
 
     rater: str
@@ -29,7 +29,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Clip:
+class ClipFacts:
     """What is known of a clip: how many speak, and whether there is music or sound effects."""
 
     speakers: int | None = None
@@ -53,7 +53,7 @@ class QuestionScore:
 
 
 def screen_answers(
-    answers: Sequence[Answer], clips: Mapping[tuple[str, str], Clip], *, least_words: int = 1
+    answers: Sequence[QuestionnaireAnswer], clips: Mapping[tuple[str, str], ClipFacts], *, least_words: int = 1
 ) -> dict[str, list[str]]:
     """Why listeners are left out, by listener; those without a reason stay.
 
@@ -69,7 +69,7 @@ def screen_answers(
     for rater, own in _by_rater(answers).items():
         reasons = []
         for answer in own:
-            clip, about = clips.get((answer.item, answer.system), Clip()), f"{answer.item} by {answer.system}"
+            clip, about = clips.get((answer.item, answer.system), ClipFacts()), f"{answer.item} by {answer.system}"
             if answer.question == SPEAKERS and clip.speakers is not None and answer.mark != clip.speakers:
                 reasons.append(f"heard {answer.mark} speakers in {about}, where {clip.speakers} speak")
             if answer.question == MUSIC and clip.music is False and answer.mark not in (None, NEUTRAL):
@@ -88,8 +88,8 @@ def screen_answers(
 
 
 def scores(
-    answers: Iterable[Answer],
-    clips: Mapping[tuple[str, str], Clip],
+    answers: Iterable[QuestionnaireAnswer],
+    clips: Mapping[tuple[str, str], ClipFacts],
     judged: Mapping[tuple[str, str], float] | None = None,
 ) -> dict[str, dict[str, QuestionScore]]:
     """Every system's seven scores.
@@ -107,7 +107,7 @@ def scores(
         if answer.question not in RATED or answer.mark is None:
             continue
         own = marks.setdefault(answer.system, {})
-        if answer.question == MUSIC and clips.get((answer.item, answer.system), Clip()).music is False:
+        if answer.question == MUSIC and clips.get((answer.item, answer.system), ClipFacts()).music is False:
             continue
         own.setdefault(answer.question, []).append((float(answer.mark), answer.rater))
     return {
@@ -125,8 +125,8 @@ def scores(
     }
 
 
-def _by_rater(answers: Iterable[Answer]) -> dict[str, list[Answer]]:
-    found: dict[str, list[Answer]] = {}
+def _by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
+    found: dict[str, list[QuestionnaireAnswer]] = {}
     for answer in answers:
         found.setdefault(answer.rater, []).append(answer)
     return found

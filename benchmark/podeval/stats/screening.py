@@ -36,7 +36,7 @@ class MushraRules:
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreenedListener:
     """One listener: shares of pages, whether the marks count, and if not, why."""
 
     rater: str
@@ -54,7 +54,7 @@ class Screened:
 
 def screen(
     marks: Iterable[Mark], rules: MushraRules | None = None, *, high: str = HIGH, low: str = LOW
-) -> list[Screened]:
+) -> list[ScreenedListener]:
     """Judge every listener of a MUSHRA test by the anchors.
 
     Raises:
@@ -80,7 +80,7 @@ def screen(
 
 def judged(
     rater: str, pages: int, low_worst: float | None, high_top: float | None, rules: MushraRules, alike: float = 0.0
-) -> Screened:
+) -> ScreenedListener:
     """A verdict from shares alone, as papers print them.
 
     Args:
@@ -102,12 +102,12 @@ def judged(
             )
     if rules.alike is not None and alike > rules.alike:
         reasons.append(f"all but the low anchor have one mark on {alike:.1%} of {pages} pages")
-    return Screened(rater, pages, low_worst, high_top, alike, tuple(reasons))
+    return ScreenedListener(rater, pages, low_worst, high_top, alike, tuple(reasons))
 
 
 def _screened(
     rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
-) -> Screened:
+) -> ScreenedListener:
     with_low = [page for page in pages if low in page]
     with_high = [page for page in pages if high in page]
     worst = sum(page[low] <= min(page.values()) for page in with_low)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Integer, String, Text, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from podeval.store.tables import Table
+from podeval.store.tables import TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
@@ -26,7 +26,7 @@ _PROBE, _PROBE_BYTES = "service.write probe", 8_192
 _CHECK_VALUE = "secret.check value"
 
 
-class OperatorSetting(Table):
+class OperatorSetting(TableBase):
     """Something an operator set; what is not here is as podeval comes."""
 
     __tablename__ = "operator_settings"
@@ -37,7 +37,7 @@ class OperatorSetting(Table):
     changed_at: Mapped[datetime]
 
 
-class OperatorAction(Table):
+class OperatorAction(TableBase):
     """One decision of an operator; never changed, never removed."""
 
     __tablename__ = "operator_actions"

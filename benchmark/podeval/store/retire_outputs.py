@@ -15,7 +15,7 @@ from podeval.audio.decode import content_hash
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.operator_settings import note
-from podeval.store.tables import Output
+from podeval.store.tables import ArenaOutput
 
 RETIRED = "output retired"
 """The action on the trail."""
@@ -26,7 +26,7 @@ _RULES = "rules"
 def retire(session: Session, outputs: Iterable[str], reason: str, now: datetime) -> int:
     """Let no battle play these any more; how many could be played until now. The session has to be a writing one."""
     retired = 0
-    for output in session.scalars(select(Output).where(Output.id.in_(list(outputs)))):
+    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.id.in_(list(outputs)))):
         if output.active or output.audio:
             note(session, RETIRED, f"{output.system} on {output.item}", reason, _RULES, now)
             output.active, output.audio = False, ""
@@ -47,7 +47,9 @@ def retire_changed(database: Database, places: Collection[Path], reason: str, no
     if not folders:
         return 0
     with database.reading(one_state=False) as session:
-        heard = session.execute(select(Output.id, Output.audio, Output.sha256).where(Output.audio != "")).all()
+        heard = session.execute(
+            select(ArenaOutput.id, ArenaOutput.audio, ArenaOutput.sha256).where(ArenaOutput.audio != "")
+        ).all()
     gone = [row.id for row in heard if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
     return database.write(lambda session: retire(session, gone, reason, now)) if gone else 0
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import CheckConstraint, Float, ForeignKey, Index, Integer, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from podeval.store.tables import Table
+from podeval.store.tables import TableBase
 
 STATES = (
     "received",
@@ -25,7 +25,7 @@ STATES = (
 _STATES = ", ".join(f"'{state}'" for state in STATES)
 
 
-class SubmissionRow(Table):
+class SubmissionRow(TableBase):
     """One submission: the only truth about where it stands. Changed by guarded updates only."""
 
     __tablename__ = "submissions"
@@ -73,7 +73,7 @@ class SubmissionRow(Table):
     )
 
 
-class SubmissionHistory(Table):
+class SubmissionHistory(TableBase):
     """One change of state; never changed, never removed."""
 
     __tablename__ = "submission_history"
@@ -90,7 +90,7 @@ class SubmissionHistory(Table):
     at: Mapped[datetime]
 
 
-class Lease(Table):
+class Lease(TableBase):
     """Who works on a submission, and until when that is believed; at most one of each."""
 
     __tablename__ = "leases"
@@ -103,7 +103,7 @@ class Lease(Table):
     expires_at: Mapped[datetime] = mapped_column(index=True)
 
 
-class HubJob(Table):
+class HubJob(TableBase):
     """One job on the Hub that generates for a submission; what it may cost is set aside before it is started."""
 
     __tablename__ = "hub_jobs"
@@ -136,7 +136,7 @@ class HubJob(Table):
     __table_args__ = (CheckConstraint("reserved >= 0 and (spent is null or spent >= 0)", name="money"),)
 
 
-class HubProposal(Table):
+class HubProposal(TableBase):
     """Results of a submission proposed to its model's repo; at most one pull request of each form."""
 
     __tablename__ = "hub_proposals"

@@ -58,7 +58,7 @@ class Moment(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Table(DeclarativeBase):
+class TableBase(DeclarativeBase):
     """All tables; constraints have names, so that migrations can refer to them."""
 
     metadata = MetaData(
@@ -73,7 +73,7 @@ class Table(DeclarativeBase):
     type_annotation_map = {datetime: Moment(), dict[str, Any]: JSON(), list[Any]: JSON()}  # noqa: RUF012
 
 
-class System(Table):
+class ArenaSystem(TableBase):
     """Something that is compared: a model, a human response, a control."""
 
     __tablename__ = "systems"
@@ -88,7 +88,7 @@ class System(Table):
     __table_args__ = (CheckConstraint("kind in ('system', 'human', 'control')", name="kind"),)
 
 
-class Item(Table):
+class ArenaItem(TableBase):
     """What the systems were asked: a topic, a text, a dialogue."""
 
     __tablename__ = "items"
@@ -108,7 +108,7 @@ class Item(Table):
     added_at: Mapped[datetime]
 
 
-class Output(Table):
+class ArenaOutput(TableBase):
     """What one system made of one item."""
 
     __tablename__ = "outputs"
@@ -130,7 +130,7 @@ class Output(Table):
     __table_args__ = (UniqueConstraint("system", "item"), CheckConstraint("seconds >= 0", name="seconds"))
 
 
-class Battle(Table):
+class Battle(TableBase):
     """One blind comparison, made for one voter."""
 
     __tablename__ = "battles"
@@ -165,7 +165,7 @@ class Battle(Table):
     )
 
 
-class Vote(Table):
+class Vote(TableBase):
     """The one answer to a battle."""
 
     __tablename__ = "votes"
@@ -203,7 +203,7 @@ class Vote(Table):
     )
 
 
-class ListeningTest(Table):
+class ListeningTest(TableBase):
     """A listening test with its whole design."""
 
     __tablename__ = "listening_tests"
@@ -219,7 +219,7 @@ class ListeningTest(Table):
     closed_at: Mapped[datetime | None]
 
 
-class ListeningSession(Table):
+class ListeningSession(TableBase):
     """One listener's way through one test."""
 
     __tablename__ = "listening_sessions"
@@ -250,7 +250,7 @@ class ListeningSession(Table):
     )
 
 
-class ListeningRating(Table):
+class ListeningRating(TableBase):
     """One number that a listener gave to one stimulus on one page."""
 
     __tablename__ = "listening_ratings"
@@ -275,7 +275,7 @@ class ListeningRating(Table):
     )
 
 
-class ListeningAnswer(Table):
+class ListeningAnswer(TableBase):
     """One answer in words or by choice, with its reason."""
 
     __tablename__ = "listening_answers"
@@ -294,7 +294,7 @@ class ListeningAnswer(Table):
     __table_args__ = (UniqueConstraint("session", "page", "stimulus", "question"),)
 
 
-class Flag(Table):
+class Flag(TableBase):
     """Something noticed or decided about a vote or a listening session; never changed, never removed by a rule."""
 
     __tablename__ = "flags"
@@ -317,7 +317,7 @@ class Flag(Table):
     )
 
 
-class Pseudonym(Table):
+class Pseudonym(TableBase):
     """The way from a person to the name in the public log; deleting the row deletes the way."""
 
     __tablename__ = "pseudonyms"
@@ -330,7 +330,7 @@ class Pseudonym(Table):
     made_at: Mapped[datetime]
 
 
-class Erasure(Table):
+class Erasure(TableBase):
     """A pseudonym whose person asked to be forgotten; nothing of it is taken in again."""
 
     __tablename__ = "erasures"
@@ -341,7 +341,7 @@ class Erasure(Table):
     sessions: Mapped[int] = mapped_column(Integer, default=0)
 
 
-class MirrorFile(Table):
+class MirrorFile(TableBase):
     """A file of the public log on the Hub: planned under its final name, then there."""
 
     __tablename__ = "mirror_files"
@@ -353,7 +353,7 @@ class MirrorFile(Table):
     """Of the commit with which it came; null while it is not known to be there."""
 
 
-class Mirrored(Table):
+class Mirrored(TableBase):
     """Which file of the public log holds a record; a record is in one file only."""
 
     __tablename__ = "mirrored"

@@ -23,7 +23,7 @@ TASKS = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunEntry:
     """One run that a submission asks for: a split of a benchmark on a track."""
 
     benchmark: str
@@ -44,7 +44,7 @@ class Entry:
         return items_of(benchmarks.get(self.benchmark), self.split, data).items
 
 
-def entries(document: Submission) -> tuple[Entry, ...]:
+def entries(document: Submission) -> tuple[RunEntry, ...]:
     """Every split that serves a track which is entered; what is there to try things on, where there is nothing else.
 
     Splits for listening tests are spoken on request, and not entered.
@@ -55,14 +55,14 @@ def entries(document: Submission) -> tuple[Entry, ...]:
         for track in entered.tracks:
             serving = [split for split in splits if track in split.tracks and not split.for_listening]
             whole = [split for split in serving if not split.sample and not split.trial] or serving
-            found += [Entry(entered.name, split.name, track) for split in whole]
+            found += [RunEntry(entered.name, split.name, track) for split in whole]
     return tuple(found)
 
 
-def everywhere(document: Submission) -> tuple[Entry, ...]:
+def everywhere(document: Submission) -> tuple[RunEntry, ...]:
     """Every run that there may be of a submission, also in splits that were entered once and are not any more."""
     return tuple(
-        Entry(entered.name, split.name, track)
+        RunEntry(entered.name, split.name, track)
         for entered in document.benchmarks
         for track in entered.tracks
         for split in benchmarks.get(entered.name).splits
@@ -70,7 +70,7 @@ def everywhere(document: Submission) -> tuple[Entry, ...]:
     )
 
 
-def expected(entry: Entry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+def expected(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
     wanted = [
@@ -81,7 +81,7 @@ def expected(entry: Entry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     return {name: tuple(f"{name}.{ending}" for ending in endings) for name in wanted}
 
 
-def place_of(entry: Entry, files: Mapping[str, int], alone: bool) -> str:
+def place_of(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
     """The folder that an entry's outputs lie in: `<benchmark>/<split>`; for an only entry, the root will do."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

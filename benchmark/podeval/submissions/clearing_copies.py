@@ -23,7 +23,7 @@ from podeval.judges.exchange_records import Records
 from podeval.store.copies import Copy
 from podeval.store.database import Database
 from podeval.store.files import write_whole
-from podeval.store.tables import ListeningAnswer, ListeningTest, Output, Vote
+from podeval.store.tables import ArenaOutput, ListeningAnswer, ListeningTest, Vote
 from podeval.submissions.spoken_content import SpokenContent
 from podeval.submissions.taken_down import TakenDown, write_beside
 
@@ -138,7 +138,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
 
 def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
     """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
-    wanted = select(Output.audio).where(Output.audio != "", Output.sha256.in_(content.contents))
+    wanted = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
         paths = [Path(audio) for audio in session.scalars(wanted)]
     return [_left(path, "the arena") for path in paths if not _inside(path, board)]

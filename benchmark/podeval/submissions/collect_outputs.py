@@ -21,10 +21,10 @@ from podeval.audio import transcode
 from podeval.audio.transcode import Bounds, Transcoded
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.runs.run_folder import Answer, Output, OutputTurn, RunFolder
+from podeval.runs.run_folder import Output, OutputAnswer, OutputTurn, RunFolder
 from podeval.submissions import sandbox
 from podeval.submissions.machine_faults import disk_use, memory_kills, open_box, require_disk, require_no_fault
-from podeval.submissions.sandbox import Box, Limits
+from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 from podeval.systems.adapters.job import Generated
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import any_script
@@ -113,7 +113,7 @@ class Intake:
         audio = kept.get(item.id) if line.audio else None
         words = {answer.turn: answer.text or "" for answer in line.answers}
         answers = tuple(
-            Answer(audio=kept.get(f"{item.id}.{turn.id}"), words=words.get(turn.id, "")) for turn in item.user
+            OutputAnswer(audio=kept.get(f"{item.id}.{turn.id}"), words=words.get(turn.id, "")) for turn in item.user
         )
         self.folder.write_output(
             Output(
@@ -146,11 +146,13 @@ class Intake:
         job = clean / "job.json"
         transcode.write_job(job, files, clean, self.bounds)
         (clean / transcode.REPORT).unlink(missing_ok=True)
-        limits = Limits(wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64)
+        limits = SandboxLimits(
+            wall_seconds=60 + len(files) * self.bounds.seconds / 20, memory_bytes=4 * 2**30, processes=64
+        )
         sources = sorted({file.parent for file in files.values()})
         command = sandbox.python("podeval.audio.transcode", str(job))
         kills = memory_kills()
-        with open_box(Box(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
+        with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
             ended = running.wait()
         require_no_fault(ended, clean, kills)
         found = {}

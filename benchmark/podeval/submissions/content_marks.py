@@ -19,7 +19,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.database import Database
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction, OperatorSetting, keep_setting
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.rules import Refusal, SubmissionRefused
 
 LEAST_WORDS = 40
 """Words from which a text is known again; characters, in a language without spaces, count as words."""
@@ -88,7 +88,9 @@ def refuse_taken_down(database: Database, run: RunFolder, made: Iterable[Item]) 
         if mark is not None:
             why = _reason(database, known[mark])
             told = f"what it says for the item {item.id} was taken down from this board: {why}"
-            raise Refused(Refusal("taken_down", f"{told}; leave it out, or write to the operators if it is yours"))
+            raise SubmissionRefused(
+                Refusal("taken_down", f"{told}; leave it out, or write to the operators if it is yours")
+            )
         yield item
 
 

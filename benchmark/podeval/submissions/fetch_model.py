@@ -12,7 +12,7 @@ from podeval.store.files import write_json
 from podeval.submissions import supplied_outputs
 from podeval.submissions.folder_digest import folder_digest
 from podeval.submissions.machine_faults import MachineFault
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Human, Model, Outputs, Submission
 
@@ -97,7 +97,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
             shutil.copyfileobj(file, copy)
     if content and folder_digest(folder) != content:
         told = f"the folder {source.name} was changed after it was submitted"
-        raise Refused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
+        raise SubmissionRefused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
 
 
 def _readable(folder: Path) -> None:

@@ -15,7 +15,7 @@ from podeval.hub.repo_info import NotReadable, NotThere, RepoFacts
 from podeval.submissions import supplied_outputs
 from podeval.submissions.benchmark_entries import TASKS, entries
 from podeval.submissions.folder_digest import folder_digest
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.snapshot import PATTERNS, REFUSED
 from podeval.systems.submission import (
     BuiltIn,
@@ -37,7 +37,7 @@ _OPEN_LICENCES = ("other", "unknown")
 
 
 @dataclass(frozen=True)
-class Limits:
+class GateLimits:
     """What this board can run and keep.
 
     Attributes:
@@ -58,7 +58,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Pinned:
+class PinnedSource:
     """What the gate let through, and at which commits; kept with the submission, and what is run is this.
 
     Attributes:
@@ -92,12 +92,12 @@ class Gate:
         data: where the datasets of benchmarks are built.
     """
 
-    limits: Limits = field(default_factory=Limits)
+    limits: GateLimits = field(default_factory=GateLimits)
     api: "HfApi | None" = None
     local: bool = True
     data: Path | None = None
 
-    def check(self, document: Submission, place: Path | None = None) -> Pinned:
+    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
         """Look a submission over.
 
         Args:
@@ -115,11 +115,11 @@ class Gate:
             case Outputs() | Human():
                 return self._outputs(document, source, place)
             case BuiltIn():
-                return Pinned(licence=document.system.licence)
+                return PinnedSource(licence=document.system.licence)
         told = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
-        raise Refused(Refusal("document", f"{told}; put the folder under submissions/"))
+        raise SubmissionRefused(Refusal("document", f"{told}; put the folder under submissions/"))
 
-    def _model(self, document: Submission, source: Model) -> Pinned:
+    def _model(self, document: Submission, source: Model) -> PinnedSource:
         found = self._facts(source.repo, source.revision)
         refusals = [*_of_any_repo(found, document.system.licence, self.limits), *_of_weights(found)]
         refusals += _of_task(document, source.task)
@@ -140,8 +140,8 @@ class Gate:
             told = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
             refusals.append(Refusal("volume", f"{told}, more than {self.limits.other_bytes / 10**9:g} GB; remove some"))
         if refusals:
-            raise Refused(*refusals)
-        return Pinned(
+            raise SubmissionRefused(*refusals)
+        return PinnedSource(
             repo=source.repo,
             revision=source.revision,
             base=base.model_dump() if base else None,
@@ -167,7 +167,7 @@ class Gate:
         try:
             pinned = named or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
             under = self._facts(pinned.repo, pinned.revision)
-        except (Refused, NotThere, NotReadable, ValueError) as error:
+        except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
             refusals.append(Refusal("base", f"the base {stated} cannot be used: {_short(error)}"))
             return None, None
         problems = [*_of_any_repo(under, None, self.limits), *_of_weights(under)]
@@ -176,7 +176,7 @@ class Gate:
         refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
         return pinned, under
 
-    def _outputs(self, document: Submission, source: Outputs | Human, place: Path | None) -> Pinned:
+    def _outputs(self, document: Submission, source: Outputs | Human, place: Path | None) -> PinnedSource:
         refusals: list[Refusal] = []
         if source.repo is not None and source.revision is not None:
             found = self._facts(source.repo, source.revision, "dataset")
@@ -188,14 +188,14 @@ class Gate:
                 return hub.content(repo, revision, name, api=self.api, kind="dataset")
         elif not self.local or place is None:
             told = "outputs come from a dataset repo here, not from a folder; push them and name repo and revision"
-            raise Refused(Refusal("exists", told))
+            raise SubmissionRefused(Refusal("exists", told))
         else:
             folder = place / str(source.folder)
             files, read = supplied_outputs.listed(folder), lambda name: (folder / name).read_bytes()
         refusals += supplied_outputs.refusals(files, entries(document), self.limits, data=self.data, read=read)
         if refusals:
-            raise Refused(*refusals)
-        return Pinned(
+            raise SubmissionRefused(*refusals)
+        return PinnedSource(
             repo=source.repo or "",
             revision=source.revision or "",
             licence=document.system.licence,
@@ -207,10 +207,10 @@ class Gate:
         try:
             return hub.facts(repo, revision, api=self.api, kind=kind)
         except NotThere as error:
-            raise Refused(Refusal("exists", f"{error}; check source.repo and source.revision")) from None
+            raise SubmissionRefused(Refusal("exists", f"{error}; check source.repo and source.revision")) from None
         except NotReadable as error:
             told = f"{error}; open it, or grant podeval access and submit again"
-            raise Refused(Refusal("readable", told)) from None
+            raise SubmissionRefused(Refusal("readable", told)) from None
 
 
 Rule = Callable[..., Iterable[Refusal]]
@@ -225,7 +225,7 @@ def _beside_the_weights(found: RepoFacts) -> int:
     return sum(found.files[name] for name in fetched)
 
 
-def _of_any_repo(found: RepoFacts, licence: str | None, limits: Limits) -> Iterator[Refusal]:
+def _of_any_repo(found: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Rules for models and for outputs."""
     if found.private:
         yield Refusal("readable", f"{found.repo} is private; make it public")
@@ -289,7 +289,7 @@ def _of_weights(found: RepoFacts) -> Iterator[Refusal]:
             yield Refusal("remote_code", f"{told}; only classes of transformers are run, remove it")
 
 
-def _of_size(size: int, count: int, limits: Limits) -> Iterator[Refusal]:
+def _of_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
     if size > limits.weight_bytes:
         told = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
         yield Refusal("size", f"{told}; submit a smaller model, or the outputs (kind: outputs)")
@@ -320,4 +320,4 @@ def _some(names: list[str]) -> str:
 
 
 def _short(error: BaseException) -> str:
-    return error.reason if isinstance(error, Refused) else str(error)
+    return error.reason if isinstance(error, SubmissionRefused) else str(error)

@@ -14,7 +14,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.runs.run_folder import RunFolder
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.job_items import preset_of, write_asks, write_job
 from podeval.submissions.machine_faults import (
@@ -26,7 +26,7 @@ from podeval.submissions.machine_faults import (
     require_no_fault,
 )
 from podeval.submissions.public_view import plainly
-from podeval.submissions.sandbox import Box, Ended, Limits
+from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.systems.adapters.adapter import adapter_for
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, preset
@@ -58,7 +58,7 @@ class Unusable(PodevalError):
 
 
 @dataclass(frozen=True)
-class Making:
+class GenerationSettings:
     """How models are run on this machine.
 
     Attributes:
@@ -73,7 +73,7 @@ class Making:
     """
 
     command: Callable[[Path], Sequence[str]] = generate_command
-    limits: Limits = field(default_factory=Limits)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
     bounds: Bounds = field(default_factory=Bounds)
     item_seconds: float = 1_800.0
     trusted: bool = False
@@ -81,7 +81,7 @@ class Making:
     threads: int | None = None
     voices: Path | None = None
 
-    def voices_for(self, entry: Entry, asks: Path) -> Path | None:
+    def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
         """Put the reference voices beside what is asked, where the benchmark's settings want some; their folder."""
         if self.voices is None or not preset(preset_of(entry)).reference_voices:
             return None
@@ -89,13 +89,13 @@ class Making:
         return asks / VOICES
 
 
-class Rounds(Protocol):
+class Runner(Protocol):
     """Starts a model; what it makes is in the run's folder."""
 
     def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Take in what earlier starts made and nobody took in; each item whose output is then in the folder."""
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """One start of the model, until it ends; each item as soon as its output is in the folder, then the end.
 
         Raises:
@@ -117,7 +117,7 @@ class Generation:
 
     folder: RunFolder
     intake: Intake
-    rounds: Rounds
+    rounds: Runner
 
     def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
         """Make what is missing; each item as soon as its output is in the folder.
@@ -139,7 +139,7 @@ class Generation:
     def _missing(self, items: Sequence[Item]) -> list[Item]:
         return [item for item in items if self.folder.output(item.id) is None]
 
-    def _blame(self, left: Sequence[Item], ended: Ended, *, final: bool) -> Iterator[Item]:
+    def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
         """Items that count as failed after a fall: the one it fell on; all, where it handed back nothing more."""
         if ended.failure is None:
             reason, failed = "the system ended without handing back anything for it", left
@@ -153,7 +153,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Boxed:
+class SandboxRunner:
     """Starts a model in a sandbox on this machine.
 
     Attributes:
@@ -166,21 +166,21 @@ class Boxed:
         seed: of the generation.
     """
 
-    entry: Entry
+    entry: RunEntry
     work: Path
     model: Path
     task: str
-    making: Making
+    making: GenerationSettings
     check: Callable[[], None]
     base: Path | None = None
     seed: int = 0
 
     def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `Rounds`: what a sandbox makes is taken in at once."""
+        """See `Runner`: what a sandbox makes is taken in at once."""
         return iter(())
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
-        """See `Rounds`."""
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+        """See `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
         place = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
@@ -189,7 +189,7 @@ class Boxed:
         finally:
             shutil.rmtree(place, ignore_errors=True)
 
-    def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, Ended]:
+    def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, ExitInfo]:
         """One start of the model in a folder, until it ends."""
         out, job = self._prepared(missing, place)
         asked = {item.id: item for item in missing}
@@ -249,15 +249,15 @@ class Boxed:
         )
         return out, write_job(asks / "job.json", job)
 
-    def _box(self, job: Path, out: Path, count: int) -> Box:
+    def _box(self, job: Path, out: Path, count: int) -> SandboxSpec:
         readable = [job.parent, self.model, *([self.base] if self.base else [])]
         longest = min(self.making.limits.wall_seconds, _START_SECONDS + count * self.making.item_seconds)
         limits = replace(self.making.limits, wall_seconds=longest)
         making = self.making
         threads = {} if making.threads is None else {"OMP_NUM_THREADS": str(making.threads)}
-        return Box(making.command(job), out, readable, limits, threads, gpu=making.gpu, trusted=making.trusted)
+        return SandboxSpec(making.command(job), out, readable, limits, threads, gpu=making.gpu, trusted=making.trusted)
 
-    def _raise_if_unusable(self, out: Path, ended: Ended) -> None:
+    def _raise_if_unusable(self, out: Path, ended: ExitInfo) -> None:
         if ended.code != 2 or ended.stopped:
             return
         path, refusal = out / _REFUSED, {}

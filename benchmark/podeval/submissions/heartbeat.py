@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from podeval.submissions.queue import Claim, LeaseLost, Queue
 
 
-class Pulse:
+class Heartbeat:
     """How far a claim's work is, and whether the claim still holds.
 
     Args:
@@ -38,9 +38,9 @@ class Pulse:
 
 
 @contextlib.contextmanager
-def beating(queue: Queue, claim: Claim) -> Iterator[Pulse]:
+def beating(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
     """Keep a claim alive from another thread while its work is done."""
-    pulse, over = Pulse(claim, queue.policy.lease_seconds), threading.Event()
+    pulse, over = Heartbeat(claim, queue.policy.lease_seconds), threading.Event()
     pause = queue.policy.lease_seconds / 4
 
     def beat() -> None:

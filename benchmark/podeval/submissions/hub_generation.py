@@ -20,15 +20,15 @@ from podeval.hub.commits import AppendOnly
 from podeval.hub.retry import HubUnavailable, patiently
 from podeval.runs.hf_jobs import ASKED, BASE, MODEL, RUNNING, HfJobs, JobGone, JobPlan, labels_of
 from podeval.store.submission_tables import HubJob
-from podeval.submissions.benchmark_entries import Entry
+from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.generation import UNUSABLE, Making, Unusable
+from podeval.submissions.generation import UNUSABLE, GenerationSettings, Unusable
 from podeval.submissions.hub_results import Taken, TooMuch
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
 from podeval.submissions.public_view import plainly, said
-from podeval.submissions.sandbox import Ended
+from podeval.submissions.sandbox import ExitInfo
 from podeval.systems.adapters.job import Job
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ class HubRounds:
 
     hub: OnTheHub
     submission: str
-    entry: Entry
+    entry: RunEntry
     work: Path
     logs: Path
     model: Mapping[str, str]
     task: str
-    making: Making
+    making: GenerationSettings
     check: Callable[[], None]
     base: Mapping[str, str] | None = None
     seed: int = 0
@@ -151,7 +151,7 @@ class HubRounds:
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
             shutil.rmtree(place, ignore_errors=True)
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, Ended]:
+    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """See `generation.Rounds`: one job, until it ends.
 
         Raises:
@@ -312,17 +312,17 @@ def stage(job: "JobInfo") -> str:
     return str(getattr(found, "value", found))
 
 
-def _ended(job: "JobInfo", end: Mapping[str, Any]) -> Ended:
+def _ended(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
     """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = plainly(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")
     if stage(job) == "COMPLETED":
-        return Ended(0, None, log, seconds)
+        return ExitInfo(0, None, log, seconds)
     if isinstance(code, int) and code > 0:
-        return Ended(code, None, log, seconds)
+        return ExitInfo(code, None, log, seconds)
     why = f": {plainly(job.status.message)}" if job.status.message else ""
-    return Ended(1, f"its job on the Hub ended as {stage(job)}{why}", log, seconds)
+    return ExitInfo(1, f"its job on the Hub ended as {stage(job)}{why}", log, seconds)
 
 
 def _digest(files: Mapping[str, bytes]) -> str:

@@ -33,7 +33,7 @@ _MOST = 200
 
 
 @dataclass(frozen=True)
-class Mirror:
+class HubRecord:
     """The Hub's copy of a queue and of a board.
 
     Attributes:

@@ -152,7 +152,7 @@ class Ledger:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class JobCost:
     """What a submission costs at most, where no job falls.
 
     Attributes:
@@ -169,7 +169,7 @@ class Estimate:
         return self.each * len(self.runs)
 
 
-def estimate(document: Submission, jobs: HfJobs) -> Estimate:
+def estimate(document: Submission, jobs: HfJobs) -> JobCost:
     """What a submission costs at most at the Hub's present prices; nothing where its source is no model.
 
     Raises:
@@ -177,8 +177,8 @@ def estimate(document: Submission, jobs: HfJobs) -> Estimate:
         HubUnavailable: the Hub does not answer.
     """
     if not isinstance(document.source, Model):
-        return Estimate((), 0.0)
-    return Estimate(tuple(entry.folder for entry in entries(document)), jobs.at_most(jobs.per_minute()))
+        return JobCost((), 0.0)
+    return JobCost(tuple(entry.folder for entry in entries(document)), jobs.at_most(jobs.per_minute()))
 
 
 def cost_of(row: HubJob, info: "JobInfo") -> float:

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
-from podeval.submissions.benchmark_entries import Entry
-from podeval.systems.adapters.job import Ask, Job, Reference, Said, UserTurn
+from podeval.submissions.benchmark_entries import RunEntry
+from podeval.systems.adapters.job import Ask, Job, JobTurn, RecordedUserTurn, Reference
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 """Settings of generation by benchmark, as the papers have them; of others, the model's own."""
@@ -15,12 +15,12 @@ PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 ITEMS = "items.jsonl"
 
 
-def preset_of(entry: Entry) -> str:
+def preset_of(entry: RunEntry) -> str:
     """The settings under which a benchmark has its systems generate."""
     return PRESETS.get(entry.benchmark, "default")
 
 
-def write_asks(entry: Entry, items: Iterable[Item], folder: Path) -> Path:
+def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
     """Write what is asked, with the recordings that belong to it; the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
@@ -35,16 +35,16 @@ def write_job(path: Path, job: Job) -> Path:
     return path
 
 
-def ask_of(entry: Entry, item: Item, folder: Path) -> Ask:
+def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
     """One item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
-            said = tuple(Said(**asdict(turn)) for turn in item.script.turns)
+            said = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
             return Ask(id=item.id, language=item.language, script=said, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(
-        UserTurn(id=turn.id, words=turn.words, audio=_beside(turn.audio, f"{item.id}.{turn.id}", folder))
+        RecordedUserTurn(id=turn.id, words=turn.words, audio=_beside(turn.audio, f"{item.id}.{turn.id}", folder))
         for turn in item.user
     )
     return Ask(id=item.id, language=item.language, user=turns)

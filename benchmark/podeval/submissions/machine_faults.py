@@ -20,8 +20,8 @@ from podeval.models import registry
 from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import Entry
-from podeval.submissions.sandbox import Box, Ended, NoIsolation, Running
+from podeval.submissions.benchmark_entries import RunEntry
+from podeval.submissions.sandbox import ExitInfo, NoIsolation, Running, SandboxSpec
 
 LEAST_FREE = 512 * 2**20
 """Bytes of the disk below which no box works, as the sandbox has it."""
@@ -100,7 +100,7 @@ def require_disk(folder: Path, held: int = 0) -> None:
         )
 
 
-def require_no_fault(ended: Ended, folder: Path, kills_before: int) -> None:
+def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
     """Ask the machine before anything in a box is blamed for how it ended.
 
     Args:
@@ -137,7 +137,7 @@ def disk_use(folder: Path) -> int:
 
 
 @contextlib.contextmanager
-def open_box(box: Box) -> Iterator[Running]:
+def open_box(box: SandboxSpec) -> Iterator[Running]:
     """A box at work; when the block ends, everything in it is dead.
 
     Raises:
@@ -160,7 +160,7 @@ def memory_kills() -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
-def require_weights(entry: Entry, profile: str) -> None:
+def require_weights(entry: RunEntry, profile: str) -> None:
     """Refuse to measure where none of the models is installed that a run's metrics need; some may be missing.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import Standing, waits_for_operator
+from podeval.submissions.queue import QueuePosition, waits_for_operator
 
 _HIDDEN = (
     (re.compile(r"\b(?:hf|sk|gh[pousr]|github_pat|glpat|xox[abp])[_-][A-Za-z0-9_-]{8,}"), "[secret]"),
@@ -38,7 +38,7 @@ def plainly(line: str) -> str:
     return said(shown).rstrip()
 
 
-def public(row: SubmissionRow, standing: Standing | None = None) -> dict[str, Any]:
+def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
     """A submission as plain data for everybody.
 
     Args:

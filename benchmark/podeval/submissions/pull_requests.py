@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session
 from podeval import benchmarks
 from podeval.errors import BadInput
 from podeval.hub import eval_results
-from podeval.hub.eval_results import Figure
+from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
-from podeval.runs.run_folder import RunFolder, Summary
+from podeval.runs.run_folder import RunFolder, RunSummary
 from podeval.store.submission_tables import HubProposal, SubmissionRow
 from podeval.submissions.benchmark_entries import everywhere
 from podeval.submissions.queue import Queue
@@ -45,10 +45,10 @@ def forms_of(document: Submission) -> tuple[str, ...]:
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
-def figures_of(row: SubmissionRow, board: Path) -> list[Figure]:
+def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
     """The main value of every dimension that a published submission is complete on."""
     document = Submission.model_validate(row.document)
-    found: list[Figure] = []
+    found: list[HubFigure] = []
     for entry in everywhere(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
@@ -59,7 +59,7 @@ def figures_of(row: SubmissionRow, board: Path) -> list[Figure]:
     return found
 
 
-def _figures(summary: Summary) -> Iterator[Figure]:
+def _figures(summary: RunSummary) -> Iterator[HubFigure]:
     plan = summary.plan
     benchmark = benchmarks.get(plan.benchmark)
     path, _, revision = plan.dataset.partition("@")
@@ -77,7 +77,7 @@ def _figures(summary: Summary) -> Iterator[Figure]:
                 note += f", 95 % interval {value.low:.4g} to {value.high:.4g}"
             task = eval_results.task_of(plan.split, dimension.name)
             about = (benchmark.name, path, task, dimension.main, round(value.mean, 6), summary.created[:10])
-            yield Figure(*about, note=note, revision=commit)
+            yield HubFigure(*about, note=note, revision=commit)
 
 
 @dataclass(frozen=True)

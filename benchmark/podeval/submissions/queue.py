@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import Waiting, estimate, in_order
+from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
 
 Clock = Callable[[], datetime]
@@ -68,7 +68,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Standing:
+class QueuePosition:
     """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
 
     position: int
@@ -324,23 +324,23 @@ class Queue:
         """Who works on what."""
         return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
 
-    def standings(self) -> dict[str, Standing]:
+    def standings(self) -> dict[str, QueuePosition]:
         """Position and estimate of everything in the queue, in its order."""
         with self.database.reading() as session:
             queued = session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued"))
             order = in_order(map(_waiting, queued), self._running(session))
             durations, workers = _pace(session)
         return {
-            each.id: Standing(position, estimate(position, durations, workers))
+            each.id: QueuePosition(position, estimate(position, durations, workers))
             for position, each in enumerate(order, start=1)
         }
 
-    def end(self) -> Standing:
+    def end(self) -> QueuePosition:
         """Where a submission that came now would stand at the latest."""
         with self.database.reading() as session:
             under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
             position = (session.scalar(under_way) or 0) + 1
-            return Standing(position, estimate(position, *_pace(session)))
+            return QueuePosition(position, estimate(position, *_pace(session)))
 
     def admit(
         self,
@@ -464,8 +464,8 @@ def waits_for_operator(row: SubmissionRow) -> bool:
     return row.state == "queued" and row.reason.startswith(WAITS)
 
 
-def _waiting(row: SubmissionRow) -> Waiting:
-    return Waiting(row.id, row.owner, row.priority, row.number)
+def _waiting(row: SubmissionRow) -> QueuedSubmission:
+    return QueuedSubmission(row.id, row.owner, row.priority, row.number)
 
 
 def _pace(session: Session) -> tuple[list[float], int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Waiting:
+class QueuedSubmission:
     """A submission in the queue; `number` rises with time."""
 
     id: str
@@ -15,7 +15,7 @@ class Waiting:
     number: int
 
 
-def in_order(waiting: Iterable[Waiting], running: Mapping[str, int]) -> list[Waiting]:
+def in_order(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
     """The submissions in the order in which they will be claimed.
 
     An owner's second submission waits for everybody's first: who has more running or ahead comes later.

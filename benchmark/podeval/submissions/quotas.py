@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.folder_digest import folder_digest
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.rules import Refusal, SubmissionRefused
 
 OPEN = ("received", "checked", "queued", "running", "measured")
 """States of a submission that is under way."""
@@ -68,7 +68,7 @@ def _content(source: Mapping[str, Any], place: str) -> str:
         return ""
     try:
         return folder_digest(Path(place) / source["folder"])
-    except (Refused, OSError):
+    except (SubmissionRefused, OSError):
         return ""
 
 
@@ -81,7 +81,7 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     there = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
     if (other := session.scalars(there.where(SubmissionRow.digest == mark)).first()) is not None:
         again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
-        raise Refused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
+        raise SubmissionRefused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
     gone = (
         select(OperatorAction.reason)
         .join(SubmissionRow, SubmissionRow.id == OperatorAction.subject)
@@ -89,13 +89,15 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     )
     if (reason := session.scalars(gone.limit(1)).first()) is not None:
         told = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
-        raise Refused(Refusal("duplicate", told))
+        raise SubmissionRefused(Refusal("duplicate", told))
     named = there.where(SubmissionRow.system == system)
     if (other := session.scalars(named.where(SubmissionRow.owner != owner)).first()) is not None:
-        raise Refused(Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id"))
+        raise SubmissionRefused(
+            Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id")
+        )
     if (other := session.scalars(named.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
         told = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
-        raise Refused(Refusal("duplicate", told))
+        raise SubmissionRefused(Refusal("duplicate", told))
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
@@ -111,8 +113,12 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
     recent = session.scalar(own.where(day)) or 0
     if busy >= policy.open_per_owner:
-        raise Refused(Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one"))
+        raise SubmissionRefused(
+            Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one")
+        )
     if recent >= policy.day_per_owner:
-        raise Refused(Refusal("quota", f"{owner} submitted {recent} times in 24 hours; try again tomorrow"))
+        raise SubmissionRefused(Refusal("quota", f"{owner} submitted {recent} times in 24 hours; try again tomorrow"))
     if under_way >= policy.most_waiting:
-        raise Refused(Refusal("quota", f"{under_way} submissions are waiting; try again when there are fewer"))
+        raise SubmissionRefused(
+            Refusal("quota", f"{under_way} submissions are waiting; try again when there are fewer")
+        )

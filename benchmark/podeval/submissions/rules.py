@@ -45,7 +45,7 @@ class Refusal:
         return f"{self.rule}: {self.message}"
 
 
-class Refused(BadInput):
+class SubmissionRefused(BadInput):
     """Not taken; one line for every rule that is not kept."""
 
     def __init__(self, *refusals: Refusal) -> None:

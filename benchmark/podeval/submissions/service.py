@@ -16,10 +16,10 @@ from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.benchmark_entries import everywhere
-from podeval.submissions.gate import Gate, Pinned
+from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.submission import BuiltIn, Model, Reported, Submission
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
 
 
 @dataclass(frozen=True)
-class Desk:
+class SubmissionService:
     """Takes submissions in.
 
     Attributes:
@@ -87,7 +87,7 @@ class Desk:
         *,
         place: Path | None = None,
         profile: str = "embedded",
-    ) -> Pinned:
+    ) -> PinnedSource:
         """Look a submission over as `submit` does, and queue nothing.
 
         Raises:
@@ -100,14 +100,14 @@ class Desk:
         try:
             self._require_room(document, submitter)
             self.queue.admit(plain, owner=submitter.name, profile=profile, place=beside, quotas=quotas)
-        except Refused as refused:
+        except SubmissionRefused as refused:
             refusals += refused.refusals
         try:
             pinned = self.gate.check(document, place)
-        except Refused as refused:
-            raise Refused(*refusals, *refused.refusals) from None
+        except SubmissionRefused as refused:
+            raise SubmissionRefused(*refusals, *refused.refusals) from None
         if refusals:
-            raise Refused(*refusals)
+            raise SubmissionRefused(*refusals)
         return pinned
 
     def submit(
@@ -138,7 +138,7 @@ class Desk:
         source = document.source
         if isinstance(source, Reported):
             told = "figures from papers are not run: put the folder under submissions/ and open a pull request"
-            raise Refused(Refusal("document", told))
+            raise SubmissionRefused(Refusal("document", told))
         row = self.queue.receive(
             document.model_dump(mode="json"),
             owner=submitter.name,
@@ -165,7 +165,7 @@ class Desk:
         try:
             document = Submission.model_validate(row.document)
             pinned = self.gate.check(document, Path(row.place) if row.place else None)
-        except Refused as refused:
+        except SubmissionRefused as refused:
             if self._moved(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
         else:
@@ -189,24 +189,24 @@ class Desk:
         """
         row = self.queue.get(id)
         if row.state == "refused":
-            raise Refused(Refusal(row.rule, row.reason.removeprefix(f"{row.rule}: ")))
+            raise SubmissionRefused(Refusal(row.rule, row.reason.removeprefix(f"{row.rule}: ")))
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
         """Refuse what comes to a closed desk, and what would take the place of a system that was not submitted."""
         if reason := self.closed or self.why_frozen():
-            raise Refused(Refusal("open", reason))
+            raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
             return
         if isinstance(document.source, BuiltIn):
             told = "systems that come with podeval are entered by who runs this board"
-            raise Refused(Refusal("document", f"{told}; submit a model or outputs"))
+            raise SubmissionRefused(Refusal("document", f"{told}; submit a model or outputs"))
         id = document.system.id
         for path in self.board.glob(f"*/*/{id}/run.json"):
             run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
             if "submission" not in run.plan().generation:
                 told = f"{id} is on the board already, measured by who runs it"
-                raise Refused(Refusal("duplicate", f"{told}; choose another system.id"))
+                raise SubmissionRefused(Refusal("duplicate", f"{told}; choose another system.id"))
 
     def why_frozen(self) -> str | None:
         """Why nothing is taken at the moment, as an operator said it; None where it is."""
@@ -221,7 +221,7 @@ class Desk:
         done = []
         for row in reversed(self.queue.all(states=("received",))):
             try:
-                with suppress(Refused):
+                with suppress(SubmissionRefused):
                     self.look_over(row)
             except HubUnavailable:
                 break

@@ -23,14 +23,14 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Result, Score
 from podeval.runs.measure import Task, measure_item
 from podeval.runs.run_folder import RunFolder
-from podeval.runs.spot_check_report import FILE, Comparison, Report
+from podeval.runs.spot_check_report import FILE, KeyComparison, SpotCheckReport
 from podeval.store.files import only_one, write_json
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import Entry, entries
+from podeval.submissions.benchmark_entries import RunEntry, entries
 from podeval.submissions.cleanup import SPOT_CHECK
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.gate import Gate
-from podeval.submissions.generation import Boxed, Generation, Making
+from podeval.submissions.generation import Generation, GenerationSettings, SandboxRunner
 from podeval.systems.submission import Model, Outputs, Submission
 
 _SAME = 1e-6
@@ -56,12 +56,12 @@ class SpotCheck:
     work: Path
     fetch: Callable[..., tuple[Path, Path | None]]
     gate: Gate
-    making: Making = field(default_factory=Making)
+    making: GenerationSettings = field(default_factory=GenerationSettings)
     data: Path | None = None
     seeds: tuple[int, ...] = (0, 1, 2)
     log: Callable[[str], None] = lambda line: None
 
-    def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[Report]:
+    def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
         """Check a published submission; a report for each of its runs, kept in the run's folder.
 
         Args:
@@ -103,13 +103,13 @@ class SpotCheck:
     def _of_run(
         self,
         row: SubmissionRow,
-        entry: Entry,
+        entry: RunEntry,
         run: RunFolder,
         model: Model,
         files: tuple[Path, Path | None],
         items: int,
         seed: int,
-    ) -> Report:
+    ) -> SpotCheckReport:
         benchmark = benchmarks.get(entry.benchmark)
         there = [item for item in entry.items(self.data) if (made := run.output(item.id)) and not made.failed]
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
@@ -124,7 +124,7 @@ class SpotCheck:
                 if output is not None and output.failed:
                     failed[f"{item.id}/{number}"] = output.failed[:500]
             generated.append(_measured(benchmark, entry, again, chosen, row.profile))
-        return Report(
+        return SpotCheckReport(
             submission=row.id,
             repo=model.repo,
             revision=model.revision,
@@ -139,7 +139,7 @@ class SpotCheck:
     def _generated(
         self,
         row: SubmissionRow,
-        entry: Entry,
+        entry: RunEntry,
         model: Model,
         files: tuple[Path, Path | None],
         chosen: Sequence[Item],
@@ -148,7 +148,7 @@ class SpotCheck:
         """The chosen items, made with a seed; what was made before is not made again."""
         place = self.work / f"{SPOT_CHECK}{row.id}"
         folder = RunFolder(place / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
-        rounds = Boxed(
+        rounds = SandboxRunner(
             entry=entry,
             work=place / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
             model=files[0],
@@ -168,7 +168,7 @@ Figures = Mapping[tuple[str, str, str], float]
 """Values by item, metric and key."""
 
 
-def compared(supplied: Figures, generated: Sequence[Figures]) -> list[Comparison]:
+def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
     """Each key that all have, by metric and key; p-values adjusted over all of them.
 
     Args:
@@ -186,7 +186,7 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[Comparison
         spread = _pooled(ours, means)
         difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
         found.append(
-            Comparison(
+            KeyComparison(
                 metric=metric,
                 key=key,
                 items=len(items),
@@ -227,7 +227,7 @@ def _holm(values: Sequence[float]) -> list[float]:
 
 
 def _measured(
-    benchmark: Benchmark, entry: Entry, run: RunFolder, items: Iterable[Item], profile: str
+    benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
     """What measures without a judge say of items, as far as they are scored."""
     uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)

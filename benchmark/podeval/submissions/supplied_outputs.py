@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from podeval.errors import BadInput
-from podeval.submissions.benchmark_entries import Entry, expected, place_of
-from podeval.submissions.rules import Refusal, Refused
+from podeval.submissions.benchmark_entries import RunEntry, expected, place_of
+from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
 __all__ = ["MANIFEST", "listed", "refusals"]
@@ -39,7 +39,9 @@ def listed(folder: Path) -> dict[str, int]:
         Refused: there is no such folder, or something in it is a link or no plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
-        raise Refused(Refusal("exists", f"there is no folder {folder.name} beside the document; check source.folder"))
+        raise SubmissionRefused(
+            Refusal("exists", f"there is no folder {folder.name} beside the document; check source.folder")
+        )
     found: dict[str, int] = {}
     for path in _walk(folder):
         about = path.lstat()
@@ -47,14 +49,14 @@ def listed(folder: Path) -> dict[str, int]:
         if stat.S_ISDIR(about.st_mode):
             continue
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-            raise Refused(Refusal("names", f"{name!r} is a link or no plain file; put the file itself there"))
+            raise SubmissionRefused(Refusal("names", f"{name!r} is a link or no plain file; put the file itself there"))
         found[name] = about.st_size
     return found
 
 
 def refusals(
     files: Mapping[str, int],
-    entered: Sequence[Entry],
+    entered: Sequence[RunEntry],
     sizes: Sizes,
     *,
     data: Path | None,
@@ -144,5 +146,7 @@ def _walk(folder: Path) -> Iterator[Path]:
         for name in (*folders, *names):
             count += 1
             if count > _ENTRIES_MOST:
-                raise Refused(Refusal("volume", f"the folder holds more than {_ENTRIES_MOST} files; send outputs only"))
+                raise SubmissionRefused(
+                    Refusal("volume", f"the folder holds more than {_ENTRIES_MOST} files; send outputs only")
+                )
             yield Path(place, name)

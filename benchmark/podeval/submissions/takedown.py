@@ -33,7 +33,7 @@ from podeval.runs.run_folder import SUPERSEDED, RunFolder
 from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
-from podeval.store.tables import Output
+from podeval.store.tables import ArenaOutput
 from podeval.submissions.benchmark_entries import everywhere
 from podeval.submissions.clearing_copies import (
     clear_copies,
@@ -293,7 +293,7 @@ def _places(row: SubmissionRow, board: Path) -> list[Path]:
 def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
     """No battle plays what was made of these runs any more, wherever it lies; votes on it stay."""
     folders = {str(place.resolve()) + "/" for place in places}
-    for output in session.scalars(select(Output).where(Output.audio != "")):
+    for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
         inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
         if inside or output.sha256 in contents:
             output.active, output.audio = False, ""

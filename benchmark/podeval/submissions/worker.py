@@ -18,21 +18,21 @@ from podeval import benchmarks
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable
-from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
-from podeval.runs.run import Request, measure_run, run_system
-from podeval.runs.run_folder import Plan, RunFolder
+from podeval.runs.run import RunRequest, measure_run, run_system
+from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import only_one
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import Entry, entries
+from podeval.submissions.benchmark_entries import RunEntry, entries
 from podeval.submissions.cleanup import LOGS, clear
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.content_marks import refuse_taken_down
 from podeval.submissions.fetch_model import fetch
-from podeval.submissions.generation import OUTPUTS, Boxed, Generation, Making, Rounds, Unusable
-from podeval.submissions.heartbeat import Pulse, beating
+from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
+from podeval.submissions.heartbeat import Heartbeat, beating
 from podeval.submissions.hub_generation import HubRounds, OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.job_items import preset_of
@@ -48,7 +48,7 @@ from podeval.submissions.publishing import publish
 from podeval.submissions.pull_requests import Proposals, forms_of
 from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
 from podeval.submissions.quotas import OPEN
-from podeval.submissions.rules import Refused
+from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
@@ -99,10 +99,10 @@ class Worker:
     folder: Path
     board: Path
     refresh: Callable[[Path], None]
-    making: Making = field(default_factory=Making)
+    making: GenerationSettings = field(default_factory=GenerationSettings)
     executor: Executor = field(default_factory=InProcess)
     data: Path | None = None
-    bench: Bench = NOBODY
+    bench: JudgeConfig = NOBODY
     fetch: Fetch = fetch
     name: str = field(default_factory=worker_name)
     log: Callable[[str], None] = lambda line: None
@@ -161,7 +161,7 @@ class Worker:
                 self.rests.end(EVERYTHING)
             except LeaseLost as lost:
                 self.log(str(lost))
-            except (Refused, Unusable, TooExpensive) as error:
+            except (SubmissionRefused, Unusable, TooExpensive) as error:
                 self._end(claim, error)
             except BudgetSpent as error:
                 self.queue.give_back(claim, str(error), failed=False, pause=NO_MONEY_SECONDS)
@@ -213,15 +213,15 @@ class Worker:
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
             self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
 
-    def _end(self, claim: Claim, error: Refused | Unusable | TooExpensive) -> None:
+    def _end(self, claim: Claim, error: SubmissionRefused | Unusable | TooExpensive) -> None:
         state = self.queue.get(claim.id).state
-        if isinstance(error, Refused):
+        if isinstance(error, SubmissionRefused):
             self.queue.advance(claim, state, "refused", reason=error.reason, rule=error.rule)
         else:
             self.queue.advance(claim, state, "failed", reason=str(error))
         self.log(f"{claim.id}: {error}")
 
-    def _work(self, claim: Claim, pulse: Pulse) -> None:
+    def _work(self, claim: Claim, pulse: Heartbeat) -> None:
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
         place = self.folder / claim.id
@@ -257,7 +257,7 @@ class Worker:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
 
-    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: Pulse) -> list[RunFolder]:
+    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: Heartbeat) -> list[RunFolder]:
         wanted = entries(document)
         asked = {entry: self._items(entry) for entry in wanted}
         for entry in wanted:
@@ -267,7 +267,7 @@ class Worker:
         for entry in wanted:
             before = sum(len(asked[earlier]) for earlier in wanted[: wanted.index(entry)])
             run = RunFolder(place / "runs", entry.benchmark, entry.split, document.system.id)
-            request = Request(
+            request = RunRequest(
                 benchmarks.get(entry.benchmark),
                 entry.split,
                 entry.track,
@@ -287,7 +287,7 @@ class Worker:
             runs.append(run)
         return runs
 
-    def _items(self, entry: Entry) -> tuple[Item, ...]:
+    def _items(self, entry: RunEntry) -> tuple[Item, ...]:
         """The items of a run.
 
         Raises:
@@ -303,10 +303,10 @@ class Worker:
         self,
         row: SubmissionRow,
         document: Submission,
-        entry: Entry,
-        request: Request,
+        entry: RunEntry,
+        request: RunRequest,
         progress: "_Counting",
-        pulse: Pulse,
+        pulse: Heartbeat,
     ) -> None:
         making = self._making(document)
 
@@ -317,7 +317,7 @@ class Worker:
 
         measure_run(_plan(row, document, entry), request, progress, made)
 
-    def _making(self, document: Submission) -> Making:
+    def _making(self, document: Submission) -> GenerationSettings:
         """With which walls a submission is worked on.
 
         A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
@@ -337,7 +337,9 @@ class Worker:
             require_isolation("recordings from the Hub are not opened")
         return making
 
-    def _rounds(self, row: SubmissionRow, document: Submission, entry: Entry, making: Making, pulse: Pulse) -> Rounds:
+    def _rounds(
+        self, row: SubmissionRow, document: Submission, entry: RunEntry, making: GenerationSettings, pulse: Heartbeat
+    ) -> Runner:
         """Where and how what is submitted is started."""
         place, source = self.folder / row.id, document.source
         work = place / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
@@ -358,13 +360,13 @@ class Worker:
         if not isinstance(source, Model):
             model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
         task = source.task if isinstance(source, Model) else OUTPUTS
-        return Boxed(entry, work, model, task, making, pulse.check, base)
+        return SandboxRunner(entry, work, model, task, making, pulse.check, base)
 
 
 class _Counting:
     """Hands progress of a run on to the claim."""
 
-    def __init__(self, pulse: Pulse, before: int) -> None:
+    def __init__(self, pulse: Heartbeat, before: int) -> None:
         self._pulse, self._before = pulse, before
 
     def step(self, title: str, done: int, total: int) -> None:
@@ -374,12 +376,12 @@ class _Counting:
             self._pulse.done = self._before + done
 
 
-def _plan(row: SubmissionRow, document: Submission, entry: Entry) -> Plan:
+def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
     source = document.source
     assert isinstance(source, Model | Outputs | Human)
     pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
     how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
-    return Plan(
+    return RunPlan(
         benchmark=entry.benchmark,
         split=entry.split,
         dataset="",
@@ -400,7 +402,7 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
         time.sleep(min(left, _TICK))
 
 
-def _outputs_of(entry: Entry, folder: Path, *, alone: bool) -> Path:
+def _outputs_of(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
     inside = folder / entry.folder
     return folder if alone and not inside.is_dir() else inside
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.errors import BadInput
-from podeval.systems.dialogue_reader import DialogueReader, Line
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine
 from podeval.systems.speech import Kind, SpeakingSystem, Speech, SpokenTurn, Voice
 from podeval.systems.text_cleaning import seconds_to_say, sentences
 from podeval.text.script import Script
@@ -95,7 +95,7 @@ class RepeatedSentence(_Wrapped):
         """Say the first sentence once and repeat that recording until the script's time is full."""
         self.require(seed)
         first = self._reader.lines(script)[0]
-        line = Line(first.turn, 0, sentences(first.text)[0])
+        line = SpokenLine(first.turn, 0, sentences(first.text)[0])
         once = self._reader.read(script, [line], seed=seed)
         begin = time.perf_counter()
         pause = np.zeros((round(_REPEAT_PAUSE * once.rate), once.samples.shape[1]), np.float32)

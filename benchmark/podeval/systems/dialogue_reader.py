@@ -34,7 +34,7 @@ _EDGE = 0.03
 
 
 @dataclass(frozen=True)
-class Line:
+class SpokenLine:
     """Words said by one voice in one breath, and the turn of the script they belong to (from 0)."""
 
     turn: int
@@ -43,7 +43,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sounds:
+class SynthesisedLines:
     """The lines as an engine said them: mono samples per line, rate in Hz, cost in seconds, provenance."""
 
     lines: Sequence[Samples]
@@ -62,7 +62,7 @@ class DialogueReader(SpeakingSystem):
 
     longest_line: ClassVar[int | None] = None
 
-    def lines(self, script: Script) -> tuple[Line, ...]:
+    def lines(self, script: Script) -> tuple[SpokenLine, ...]:
         """What is to be said by which voice; the n-th speaker of the script has the n-th voice.
 
         Raises:
@@ -71,7 +71,7 @@ class DialogueReader(SpeakingSystem):
         self._check(script)
         voice = {speaker: number for number, speaker in enumerate(script.speakers)}
         lines = tuple(
-            Line(number, voice[turn.speaker], text)
+            SpokenLine(number, voice[turn.speaker], text)
             for number, turn in enumerate(script.turns)
             if (words := speakable(turn.text))
             for text in ([words] if self.longest_line is None else short_lines(words, self.longest_line))
@@ -84,7 +84,7 @@ class DialogueReader(SpeakingSystem):
         """Read a script aloud, each speaker in a voice of its own; see `SpeakingSystem.speak`."""
         return self.read(script, self.lines(script), seed=seed)
 
-    def read(self, script: Script, lines: Sequence[Line], *, seed: int = 0) -> Speech:
+    def read(self, script: Script, lines: Sequence[SpokenLine], *, seed: int = 0) -> Speech:
         """Read given lines of a script, whose voices need not be those of its speakers.
 
         Raises:
@@ -112,7 +112,7 @@ class DialogueReader(SpeakingSystem):
         )
 
     @abstractmethod
-    def _say(self, lines: Sequence[Line], language: str, seed: int) -> Sounds:
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         """Say every line with its voice."""
 
     def _check(self, script: Script) -> None:
@@ -142,7 +142,7 @@ class DialogueReader(SpeakingSystem):
 
 
 def join(
-    script: Script, lines: Sequence[Line], sounds: Sequence[Samples], rate: int
+    script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """One recording of all lines, shape (frames, 1), and when each turn of the script is spoken in it.
 
@@ -189,7 +189,7 @@ def _frame_levels(sound: Samples, rate: int) -> Samples:
     return np.asarray(np.sqrt(np.mean(np.square(padded), axis=1)), np.float32)
 
 
-def _gains(lines: Sequence[Line], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
+def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
     """Per voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:

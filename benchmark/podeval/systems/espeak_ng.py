@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from podeval.systems import espeak_worker
-from podeval.systems.dialogue_reader import DialogueReader, Line, Sounds
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 _LICENCE = "GPL-3.0-or-later"
@@ -101,7 +101,7 @@ class EspeakNg(DialogueReader):
             return "espeak_ng needs the package espeakng-loader; install it with `pip install podeval[baselines]`"
         return None
 
-    def _say(self, lines: Sequence[Line], language: str, seed: int) -> Sounds:
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
         settings = _VOICES[language]
         job = {
@@ -110,7 +110,7 @@ class EspeakNg(DialogueReader):
             "lines": [[settings[line.voice].file, settings[line.voice].pitch, line.text] for line in lines],
         }
         rate, sounds, synthesis = _read_records(_run_worker(job), len(lines))
-        return Sounds(
+        return SynthesisedLines(
             lines=sounds,
             rate=rate,
             wall_seconds=synthesis,

@@ -18,7 +18,7 @@ from podeval.audio.resample import resample
 from podeval.errors import ModelMissing
 from podeval.models import weights
 from podeval.models.threads import threads as threads_allowed
-from podeval.systems.dialogue_reader import DialogueReader, Line, Sounds, cut_silence
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, SynthesisedLines, cut_silence
 from podeval.systems.speech import Kind, Samples, SpeechFailed, Voice
 
 RATE = 24000
@@ -92,7 +92,7 @@ class HibariPiper(DialogueReader):
             return f"{self.name} needs the voice joe: {absent}"
         return None
 
-    def _say(self, lines: Sequence[Line], language: str, seed: int) -> Sounds:
+    def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
         asked = {line.voice for line in lines}
         hibari = self._load_hibari() if _HIBARI in asked else None
@@ -102,7 +102,7 @@ class HibariPiper(DialogueReader):
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
             for number, line in enumerate(lines)
         ]
-        return Sounds(
+        return SynthesisedLines(
             lines=said,
             rate=RATE,
             wall_seconds=time.perf_counter() - loaded,
@@ -142,14 +142,14 @@ class HibariPiper(DialogueReader):
         return self._piper
 
 
-def _hibari_says(hibari: Any, line: Line, seed: list[int]) -> Samples:
+def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
     try:
         return np.asarray(hibari(line.text, seed=seed), np.float32)
     except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
         raise _failed("hibari", line, broken) from broken
 
 
-def _piper_says(piper: Any, line: Line) -> Samples:
+def _piper_says(piper: Any, line: SpokenLine) -> Samples:
     from piper import SynthesisConfig
 
     # Its own normalisation would lift every sentence to full scale, a whisper like a shout.
@@ -166,6 +166,6 @@ def _piper_says(piper: Any, line: Line) -> Samples:
     return resample(cut_silence(np.concatenate(parts), native), native, RATE)
 
 
-def _failed(engine: str, line: Line, broken: Exception) -> SpeechFailed:
+def _failed(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
     what = f"{type(broken).__name__}: {broken}"
     return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")

@@ -58,13 +58,13 @@ Paragraph = Annotated[str, Field(pattern=PARAGRAPH)]
 Task = Literal["text-to-speech", "podcast", "script-writer", "speech-to-speech"]
 
 
-class Part(BaseModel):
+class DocumentPart(BaseModel):
     """A block of the document: immutable, with no field that is not declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Links(Part):
+class Links(DocumentPart):
     """Where to read more."""
 
     homepage: Link | None = None
@@ -73,7 +73,7 @@ class Links(Part):
     demo: Link | None = None
 
 
-class System(Part):
+class System(DocumentPart):
     """What is being evaluated, in the words of who submits it."""
 
     id: Slug = Field(description="name of the system's folder and of its row; never changes")
@@ -90,7 +90,7 @@ class System(Part):
     languages: tuple[Annotated[str, Field(pattern=LANGUAGE)], ...] = Field(min_length=1, max_length=200)
 
 
-class BenchmarkEntry(Part):
+class BenchmarkEntry(DocumentPart):
     """One benchmark the system takes part in, with the tracks it can do."""
 
     name: BenchmarkName
@@ -105,7 +105,7 @@ class BenchmarkEntry(Part):
         return self
 
 
-class _Files(Part):
+class _Files(DocumentPart):
     repo: Repo | None = Field(default=None, description="dataset repo with one file an item, named by item id")
     revision: Revision | None = None
     folder: Annotated[str, Field(pattern=FOLDER, max_length=200)] | None = Field(
@@ -127,21 +127,21 @@ class Human(_Files):
     kind: Literal["human"]
 
 
-class PinnedRepo(Part):
+class PinnedRepo(DocumentPart):
     """A Hub repo at one commit."""
 
     repo: Repo
     revision: Revision
 
 
-class Maker(PinnedRepo):
+class ModelSource(PinnedRepo):
     """A model repo at one commit, with what it does and what it adapts."""
 
     task: Task
     base: PinnedRepo | None = None
 
 
-class Publish(Part):
+class Publish(DocumentPart):
     """Whether results go to the model's own repo, as pull requests that its owners merge or close."""
 
     eval_results: StrictBool = Field(
@@ -167,10 +167,10 @@ class Outputs(_Files):
     """
 
     kind: Literal["outputs"]
-    made_by: Maker | None = None
+    made_by: ModelSource | None = None
 
 
-class BuiltIn(Part):
+class BuiltIn(DocumentPart):
     """A system that comes with podeval. A control shows what a board must not reward."""
 
     kind: Literal["builtin"]
@@ -178,7 +178,7 @@ class BuiltIn(Part):
     role: Literal["baseline", "control"]
 
 
-class ReportedFigure(Part):
+class ReportedFigure(DocumentPart):
     """One figure as a paper prints it; profile `paper`, so it ranks only among figures of the same variant.
 
     `value` keeps the printed digits, `spread` the standard deviation printed with it, `count` the votes or items it
@@ -220,7 +220,7 @@ class ReportedFigure(Part):
         return (self.benchmark, self.paper, self.variant, self.printed, self.breakdown, self.group)
 
 
-class Reported(Part):
+class Reported(DocumentPart):
     """Figures from papers: nothing is run, no interval is invented."""
 
     kind: Literal["reported"]
@@ -242,7 +242,7 @@ class Reported(Part):
 Source = Annotated[Outputs | Model | Human | BuiltIn | Reported, Field(discriminator="kind")]
 
 
-class Submission(Part):
+class Submission(DocumentPart):
     """The whole document."""
 
     schema_version: Literal[1]
@@ -262,13 +262,13 @@ class Submission(Part):
         return self
 
 
-BLOCKS: dict[tuple[str, ...], type[Part]] = {
+BLOCKS: dict[tuple[str, ...], type[DocumentPart]] = {
     (): Submission,
     ("system",): System,
     ("system", "links"): Links,
     ("benchmarks",): BenchmarkEntry,
     ("source", "outputs"): Outputs,
-    ("source", "outputs", "made_by"): Maker,
+    ("source", "outputs", "made_by"): ModelSource,
     ("source", "outputs", "made_by", "base"): PinnedRepo,
     ("source", "model"): Model,
     ("source", "model", "base"): PinnedRepo,

@@ -30,7 +30,7 @@ Location = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
-class Problem:
+class DocumentProblem:
     """One mistake: in which file, on which line (from 1), in which field, and what to do about it."""
 
     file: str
@@ -46,7 +46,7 @@ class Problem:
 class BadDocument(BadInput):
     """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
 
-    def __init__(self, problems: list[Problem]) -> None:
+    def __init__(self, problems: list[DocumentProblem]) -> None:
         shown = [str(problem) for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
             shown.append(f"and {len(problems) - _SHOWN} more")
@@ -62,13 +62,13 @@ class _Located:
     data: Any = None
     places: dict[Location, tuple[str, int]] = field(default_factory=dict)
 
-    def problem(self, path: Location, message: str) -> Problem:
+    def problem(self, path: Location, message: str) -> DocumentProblem:
         """A problem at a path; where the path is not there, at the block that should hold it."""
         known = path
         while known and known not in self.places:
             known = known[:-1]
         file, line = self.places.get(known, (self.file, 1))
-        return Problem(file, line, _dotted(path), message)
+        return DocumentProblem(file, line, _dotted(path), message)
 
 
 def load(path: Path) -> Submission:
@@ -175,16 +175,16 @@ def _read_yaml(text: str, name: str) -> _Located:
         loader = _Bounded(text)
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
-            raise BadDocument([Problem(name, 1, "", "is not a list of fields; start from the template")])
+            raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template")])
         document.data = _plain(loader, node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = f"is not valid YAML: {error.problem or error.context}"
-        raise BadDocument([Problem(name, mark.line + 1 if mark else 1, "", message)]) from None
+        raise BadDocument([DocumentProblem(name, mark.line + 1 if mark else 1, "", message)]) from None
     except yaml.YAMLError as error:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
         message = "holds a character that YAML does not allow; remove it or save as UTF-8"
-        raise BadDocument([Problem(name, line, "", message)]) from None
+        raise BadDocument([DocumentProblem(name, line, "", message)]) from None
     finally:
         if loader is not None:
             loader.dispose()
@@ -201,10 +201,10 @@ def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located
             line = key_node.start_mark.line + 1
             if key is None or not _NAME.fullmatch(key):
                 message = "has a key that is no field name (letters, digits and underscores)"
-                raise BadDocument([Problem(document.file, line, _dotted(path), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _dotted(path), message)])
             if key in block:
                 message = "is there twice; keep one"
-                raise BadDocument([Problem(document.file, line, _dotted((*path, key)), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _dotted((*path, key)), message)])
             block[key] = _plain(loader, value_node, (*path, key), document)
             document.places[(*path, key)] = (document.file, line)
         return block
@@ -245,13 +245,13 @@ def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, 
             line = reader.line_num
             if None in row:
                 message = f"has more cells than the {len(columns)} columns"
-                raise BadDocument([Problem(str(file), line, "", message)])
+                raise BadDocument([DocumentProblem(str(file), line, "", message)])
             document.places[(*path, index)] = (str(file), line)
             document.places.update({(*path, index, name): (str(file), line) for name in columns})
             yield {name: cell for name, cell in row.items() if cell}
     except csv.Error as error:
         line = reader.reader.line_num
-        raise BadDocument([Problem(str(file), line, "", f"is not valid CSV: {error}")]) from None
+        raise BadDocument([DocumentProblem(str(file), line, "", f"is not valid CSV: {error}")]) from None
 
 
 def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
@@ -260,9 +260,9 @@ def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
     for name in columns:
         if name not in ReportedFigure.model_fields:
             hint = _near(name, list(ReportedFigure.model_fields))
-            raise BadDocument([Problem(str(file), 1, name, f"is no column of a results file; {hint}")])
+            raise BadDocument([DocumentProblem(str(file), 1, name, f"is no column of a results file; {hint}")])
     if len(set(columns)) < len(columns):
-        raise BadDocument([Problem(str(file), 1, "", "names a column twice; keep one")])
+        raise BadDocument([DocumentProblem(str(file), 1, "", "names a column twice; keep one")])
     return columns
 
 
@@ -281,7 +281,7 @@ def _lies_in(place: Location, whole: Location) -> bool:
     return len(place) > len(whole) and place[: len(whole)] == whole
 
 
-def _explain(document: _Located, detail: ErrorDetails) -> Problem:
+def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
     """A validation error in the words of the person who wrote the document."""
     path, block = _path_and_block(document.data, detail["loc"])
     kind, context, given = detail["type"], detail.get("ctx", {}), detail["input"]

@@ -48,7 +48,7 @@ _APOSTROPHE = re.compile("['\u2018\u2019\u02bc]")
 
 
 @dataclass(frozen=True)
-class SpokenTurn:
+class AlignedTurn:
     """A turn of the script as it was spoken.
 
     Attributes:
@@ -67,7 +67,7 @@ class SpokenTurn:
 
 
 @dataclass(frozen=True)
-class SpokenTurns:
+class Alignment:
     """A script laid over time.
 
     Attributes:
@@ -76,7 +76,7 @@ class SpokenTurns:
         coverage: Share of the script's words that were heard in the turns above, 0..1.
     """
 
-    turns: tuple[SpokenTurn, ...]
+    turns: tuple[AlignedTurn, ...]
     missing: tuple[int, ...]
     coverage: float
 
@@ -107,7 +107,7 @@ class _Extent:
 
 def speaker_turns(
     script: Script, words: Iterable[tuple[str, float, float]], duration: float | None = None
-) -> SpokenTurns:
+) -> Alignment:
     """Times of a script's turns.
 
     Args:
@@ -135,11 +135,11 @@ def speaker_turns(
         if extent is not None:
             extents.append(extent)
     spoken = tuple(
-        SpokenTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
+        AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
         for at in _extended(extents, heard, duration)
     )
     found = {turn.index for turn in spoken}
-    return SpokenTurns(
+    return Alignment(
         spoken,
         tuple(index for index in range(len(turns)) if index not in found),
         sum(extent.matched for extent in extents) / len(written),

@@ -77,7 +77,7 @@ NAMES = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Written:
+class IdentifiedLanguage:
     """What languages a text is written in.
 
     Attributes:
@@ -110,7 +110,7 @@ class Written:
         return None if self.code is None else self.code == language
 
 
-_UNKNOWN = Written(None, MappingProxyType({}))
+_UNKNOWN = IdentifiedLanguage(None, MappingProxyType({}))
 
 
 def language_name(code: str) -> str:
@@ -119,7 +119,7 @@ def language_name(code: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def identify_language(text: str) -> Written:
+def identify_language(text: str) -> IdentifiedLanguage:
     """What languages a text is written in; see above."""
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
@@ -147,12 +147,12 @@ def read_as(text: str) -> Language | Literal["other"] | None:
     return check_language(written.code) if written.code in ("en", "zh") else "other"
 
 
-def _decided(weights: Mapping[str, float], total: float) -> Written:
+def _decided(weights: Mapping[str, float], total: float) -> IdentifiedLanguage:
     shares = {code: weight / total for code, weight in sorted(weights.items(), key=lambda each: -each[1])}
     if sum(shares.values()) < 0.5:
         return _UNKNOWN
     first = next(iter(shares))
-    return Written(first if shares[first] >= MAIN_SHARE else "mul", MappingProxyType(shares))
+    return IdentifiedLanguage(first if shares[first] >= MAIN_SHARE else "mul", MappingProxyType(shares))
 
 
 def _sentences(text: str) -> Iterator[str]:

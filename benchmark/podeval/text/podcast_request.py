@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from podeval.errors import BadInput
 from podeval.text.asked_length import length_asked, length_is_strict
-from podeval.text.language import Written, identify_language
+from podeval.text.language import IdentifiedLanguage, identify_language
 from podeval.text.script import Script
 from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length, rate_of
 
@@ -118,7 +118,7 @@ def count(script: Script, request: PodcastRequest, tolerance: float | None = Non
     )
 
 
-def _language_fact(written: Written, request: PodcastRequest) -> str:
+def _language_fact(written: IdentifiedLanguage, request: PodcastRequest) -> str:
     """The language in words; nothing where it is unknown, as a judge takes what it is told for a fact."""
     if written.code is None:
         return ""

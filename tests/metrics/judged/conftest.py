@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from podeval.judges.prompt import Prompt
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.prompts import prompts
 
 _MATERIAL = re.compile(r"\nBEGIN (\w+) (\w+)\n(.*?)\nEND \1 \2\n", re.DOTALL)
@@ -71,7 +71,7 @@ def opening(prompt: Prompt) -> str:
 class ScriptedJudge:
     """A judge whose answers a test gives, and what it was asked."""
 
-    bench: Bench
+    bench: JudgeConfig
     questions: list[Question] = field(default_factory=list)
 
 
@@ -84,7 +84,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
     running: list[Any] = []
 
     def start(answer: Callable[[Question], Any], *, hears: bool | None = None) -> ScriptedJudge:
-        made = ScriptedJudge(Bench())
+        made = ScriptedJudge(JudgeConfig())
 
         def script(call: Any) -> Any:
             question = read_back(call.body)
@@ -101,7 +101,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
                 f"backend: endpoint\nmodel: scripted\nendpoint: {server.url}\nhears: {str(hears).lower()}\n", "utf-8"
             )
             name = str(file)
-        made.bench = Bench(name, tmp_path / f"records-{len(running)}")
+        made.bench = JudgeConfig(name, tmp_path / f"records-{len(running)}")
         return made
 
     yield start

@@ -15,7 +15,7 @@ from podeval.analysis import Recording
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.expressive_richness import stretches
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 
 RATE = 16_000
 NOTES = {"flow": "f", "stress_and_melody": "s", "naturalness": "n"}
@@ -27,7 +27,7 @@ def recording(seconds: float) -> Recording:
     return Recording.from_samples(samples, RATE)
 
 
-def scored(name: str, bench: Bench, seconds: float = 2.0, **others: Any) -> dict[str, Any]:
+def scored(name: str, bench: JudgeConfig, seconds: float = 2.0, **others: Any) -> dict[str, Any]:
     metric = catalogue.get(name)
     inputs = {"recording": partial(recording, seconds), "reference_text": "Rivers carry salt."}
     item = {key: value for key, value in inputs.items() if key in metric.inputs}

@@ -10,7 +10,7 @@ import soundfile
 
 from podeval.errors import BadInput
 from podeval.judges.rounds import NoAnswer, hold
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.pairwise_judge import SAMPLING, JudgedBattle, battle, prompts
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 
@@ -24,7 +24,7 @@ def dialogue(system: str, answer: str = "Sunny.", number: int = 1, **others: Any
 
 
 def fought(made: Any, *pairs: tuple[SpokenDialogue, SpokenDialogue], **options: Any) -> list[Any]:
-    asks = Asks(prompts=lambda _: prompts("transcript"), sampling=lambda p: SAMPLING[p["variant"]])
+    asks = JudgeUse(prompts=lambda _: prompts("transcript"), sampling=lambda p: SAMPLING[p["variant"]])
     judging = made.bench.judging(asks, {"variant": options.get("variant", "default")})
     return hold([battle(one, other, **options) for one, other in pairs], judging)
 

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 METRIC = catalogue.get("content_density")
@@ -31,7 +31,7 @@ def divided(question: Any) -> dict[str, Any]:
     return clauses(SECOND, [False, True])
 
 
-def scored(dialogue: Any, bench: Bench) -> dict[str, Any]:
+def scored(dialogue: Any, bench: JudgeConfig) -> dict[str, Any]:
     return compute(METRIC, [{"dialogue": SpokenDialogue.parse(dialogue)}], given=METRIC.inputs, bench=bench)
 
 

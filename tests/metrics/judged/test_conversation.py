@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from podeval.errors import CannotScore
-from podeval.judges.client import Answered, Request, Unanswered
+from podeval.judges.client import JudgeRequest, Unanswered, UsableAnswer
 from podeval.judges.rounds import Conversation, NoAnswer, hold
 from podeval.metrics.mos_reasons import SUMMARISE, SystemScore
 
@@ -15,20 +15,20 @@ class Echo:
     def __init__(self) -> None:
         self.rounds: list[int] = []
 
-    def ask(self, requests: Sequence[Request]) -> list[Answered | Unanswered]:
+    def ask(self, requests: Sequence[JudgeRequest]) -> list[UsableAnswer | Unanswered]:
         self.rounds.append(len(requests))
         return [self._answer(str(request.inputs["question"])) for request in requests]
 
-    def _answer(self, question: str) -> Answered | Unanswered:
+    def _answer(self, question: str) -> UsableAnswer | Unanswered:
         if not question:
             return Unanswered("nothing was asked")
-        return Answered(SystemScore(system=len(question), summary="s", score=1), "record", 1)
+        return UsableAnswer(SystemScore(system=len(question), summary="s", score=1), "record", 1)
 
 
 def asking(*rounds: list[str]) -> Conversation[list[int]]:
     heard: list[int] = []
     for questions in rounds:
-        answers = yield [Request(SUMMARISE, {"question": question, "comments": ""}) for question in questions]
+        answers = yield [JudgeRequest(SUMMARISE, {"question": question, "comments": ""}) for question in questions]
         heard += [answer.value.system for answer in answers]  # type: ignore[attr-defined]
     return heard
 
@@ -40,7 +40,7 @@ def refusing() -> Conversation[list[int]]:
 
 def forgiving() -> Conversation[list[int]]:
     try:
-        yield [Request(SUMMARISE, {"question": "", "comments": ""})]
+        yield [JudgeRequest(SUMMARISE, {"question": "", "comments": ""})]
     except NoAnswer:
         return [-1]
     return []

@@ -10,7 +10,7 @@ import pytest
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.dialogue_prompt import KEYS, BothOrders, Comparison
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.read_inputs import read_input
 
 METRIC = catalogue.get("dialogue_judge")
@@ -23,7 +23,7 @@ def ratings(value: float, **others: float) -> dict[str, Any]:
     return {"analysis": "The second says more.", **dict.fromkeys(KEYS, value), **others}
 
 
-def scored(scripts: list[Any], references: list[Any], bench: Bench) -> dict[str, Any]:
+def scored(scripts: list[Any], references: list[Any], bench: JudgeConfig) -> dict[str, Any]:
     items = [
         {"script": read_input("script", script), "reference_script": read_input("reference_script", reference)}
         for script, reference in zip(scripts, references, strict=True)
@@ -92,7 +92,7 @@ def test_what_a_script_says_to_the_judge_stays_inside_its_place(judge: Callable[
 
 
 def test_without_a_judge_items_are_unscored_and_told_how_to_name_one() -> None:
-    found = scored([GOOD], [FLAT], Bench())
+    found = scored([GOOD], [FLAT], JudgeConfig())
     assert found["overall"] is None
     assert found["unscored"] == 1
     assert found["items"][0]["cause"] == "ours"
@@ -102,19 +102,19 @@ def test_without_a_judge_items_are_unscored_and_told_how_to_name_one() -> None:
 def test_the_judge_and_the_prompt_are_part_of_the_protocol_and_the_folder_is_not(judge: Callable[..., Any]) -> None:
     made = judge(lambda question: ratings(1))
     one = scored([GOOD], [FLAT], made.bench)["protocol"]
-    other = scored([GOOD], [FLAT], Bench(made.bench.judge, Path(str(made.bench.records) + "-other")))["protocol"]
+    other = scored([GOOD], [FLAT], JudgeConfig(made.bench.judge, Path(str(made.bench.records) + "-other")))["protocol"]
     assert one["id"] == other["id"]
     assert one["models"]["judge"]["model"] == "scripted"
     assert one["models"]["judge"]["sampling"]["temperature"] == 0.0
     assert one["models"]["prompts"][0].startswith("dialogue_compare@1.0#")
-    assert one["id"] != scored([GOOD], [FLAT], Bench())["protocol"]["id"]
+    assert one["id"] != scored([GOOD], [FLAT], JudgeConfig())["protocol"]["id"]
 
 
 def test_replay_gives_the_same_scores_and_protocol_without_a_call(judge: Callable[..., Any]) -> None:
     made = judge(lambda question: ratings(2 if GOOD[0]["text"] in question.inputs["second"] else 0))
     before = scored([GOOD, FLAT], [FLAT, GOOD], made.bench)
     asked = len(made.questions)
-    after = scored([GOOD, FLAT], [FLAT, GOOD], Bench(f"records:{made.bench.records}"))
+    after = scored([GOOD, FLAT], [FLAT, GOOD], JudgeConfig(f"records:{made.bench.records}"))
     assert after["items"] == before["items"]
     assert len(made.questions) == asked
     assert after["items"][0]["overall"] == 1.0

@@ -9,7 +9,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.read_inputs import read_input
 
 METRIC = catalogue.get("instruction_following")
@@ -35,7 +35,7 @@ def audit(*scores: float, quote: str = "Rivers carry salt") -> dict[str, Any]:
     }
 
 
-def scored(scripts: list[Any], requests: list[Any], bench: Bench, **parameters: Any) -> dict[str, Any]:
+def scored(scripts: list[Any], requests: list[Any], bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     items = [
         {"script": read_input("script", script), "request": read_input("request", request)}
         for script, request in zip(scripts, requests, strict=True)

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.errors import CannotScore
 from podeval.judges.rounds import NoAnswer, hold
-from podeval.metrics.judge_use import Asks
+from podeval.metrics.judge_use import JudgeUse
 from podeval.metrics.mos_reasons import SUMMARISE, justification_scores
 
 QUESTION = "How engaging is the podcast?"
@@ -28,7 +28,7 @@ def by_comments(question: Any) -> dict[str, Any]:
 
 
 def asked(made: Any, *conversations: Any) -> list[Any]:
-    return hold(conversations, made.bench.judging(Asks(prompts=lambda _: (SUMMARISE,)), {}))
+    return hold(conversations, made.bench.judging(JudgeUse(prompts=lambda _: (SUMMARISE,)), {}))
 
 
 def test_one_call_scores_all_systems_without_their_names(judge: Callable[..., Any]) -> None:

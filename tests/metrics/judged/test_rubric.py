@@ -12,7 +12,7 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.rubric_prompt import hearing
 from podeval.metrics.spoken_dialogue import SpokenDialogue, criteria_in
 
@@ -39,7 +39,7 @@ def verdicts(met: dict[str, int]) -> Callable[[Any], Any]:
     return answer
 
 
-def scored(dialogues: list[Any], bench: Bench, **parameters: Any) -> dict[str, Any]:
+def scored(dialogues: list[Any], bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     items = [{"dialogue": SpokenDialogue.parse(one)} for one in dialogues]
     return compute(METRIC, items, given=METRIC.inputs, bench=bench, parameters=parameters)
 

@@ -15,18 +15,18 @@ import soundfile
 
 from podeval import benchmarks
 from podeval.benchmarks.benchmark import Benchmark, Item, UserTurn
-from podeval.metrics.judge_use import NOBODY, Bench
+from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.score import Result, Score, Unscored
 from podeval.runs import measure
 from podeval.runs.executor import InProcess
-from podeval.runs.run_folder import Answer, Output, Plan, RunFolder
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder, RunPlan
 
 MTALK = benchmarks.get("mtalk_bench")
 OPENED: list[str] = []
 
 
 @dataclass(frozen=True)
-class Counting(Bench):
+class Counting(JudgeConfig):
     """A bench that notes when a judge takes its seat to work."""
 
     def judging(self, asks: Any, parameters: Mapping[str, Any]) -> Any:
@@ -44,14 +44,14 @@ def item(number: int, dimension: str = "semantic") -> Item:
 def measured(
     folder: Path,
     items: list[Item],
-    bench: Bench,
+    bench: JudgeConfig,
     benchmark: Benchmark = MTALK,
-    answers: Sequence[Answer] = (),
+    answers: Sequence[OutputAnswer] = (),
 ) -> dict[tuple[str, str], Result]:
     """What a run of answers in words leaves behind, by item and metric."""
     run = RunFolder(folder, benchmark.name, "sample", "guide")
     run.begin(
-        Plan(
+        RunPlan(
             benchmark=benchmark.name,
             split="sample",
             dataset="none",
@@ -63,7 +63,7 @@ def measured(
             seed=0,
         )
     )
-    for one, answer in zip(items, answers or [Answer(words="It is two miles.")] * len(items), strict=True):
+    for one, answer in zip(items, answers or [OutputAnswer(words="It is two miles.")] * len(items), strict=True):
         run.write_output(Output(item=one.id, answers=(answer,)))
     measure.measure(run, "embedded", benchmark, items, InProcess(), lambda _: None, {}, bench)
     names = {one: content["metric"] for one, content in run.protocols("embedded").items()}
@@ -128,7 +128,7 @@ def test_an_item_that_cannot_be_asked_about_costs_no_other_its_score(judge: Call
     heard["dimensions"][0]["metrics"][0]["parameters"] = {"modality": "audio"}
     sound = tmp_path / "user.wav"
     soundfile.write(sound, np.full(16_000, 0.1), 16_000)
-    answers = [Answer(audio=f"{number}-1.wav", words="It is two miles.") for number in (1, 2)]
+    answers = [OutputAnswer(audio=f"{number}-1.wav", words="It is two miles.") for number in (1, 2)]
     items = [spoken(item(1), sound), item(2)]
     for answer in answers:
         path = tmp_path / f"mtalk_bench/sample/guide/outputs/{answer.audio}"

@@ -7,7 +7,7 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.judge_use import Bench
+from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.podbench_judging import CUT, shown
 from podeval.metrics.quality_prompt import POINTS, QUALITY, Quality, points
 from podeval.metrics.read_inputs import read_input
@@ -51,7 +51,7 @@ def podbench(quote: str = "河流带来盐分") -> dict[str, Any]:
     return answer | {"总体评价": "尚可"}
 
 
-def scored(script: Any, bench: Bench, **parameters: Any) -> dict[str, Any]:
+def scored(script: Any, bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     return compute(
         METRIC, [{"script": read_input("script", script)}], given=METRIC.inputs, bench=bench, parameters=parameters
     )

@@ -84,7 +84,7 @@ def test_reference_voices_are_those_of_the_paper() -> None:
     ages = {"Children": "child", "Teenager": "teenager", "Youth-Adult": "young adult", "Elderly": "elderly"}
     with table.open(encoding="utf-8") as file:
         printed = [
-            presets.ReferenceVoice(
+            presets.LfsVoice(
                 int(row["no"]),
                 row["gender"].lower(),  # type: ignore[arg-type]
                 ages.get(row["age_group"], "middle-aged"),  # type: ignore[arg-type]

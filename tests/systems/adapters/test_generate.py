@@ -102,7 +102,9 @@ def test_a_model_speaks_in_a_sandbox(job: Any, fetched: Any, tmp_path: Path) -> 
     file = job("text-to-speech", fetched("vits"), asks(2), items_file="asked/items.jsonl")
     (tmp_path / "items.jsonl").rename(asked / "items.jsonl")
     command = sandbox.python(MODULE, str(file))
-    ended = sandbox.run(sandbox.Box(command, out, [file, asked, fetched("vits")], environment={"OMP_NUM_THREADS": "1"}))
+    ended = sandbox.run(
+        sandbox.SandboxSpec(command, out, [file, asked, fetched("vits")], environment={"OMP_NUM_THREADS": "1"})
+    )
     assert ended.failure is None, ended.log
     assert [line["item"] for line in lines(file)] == ["ep0", "ep1"]
 

@@ -3,8 +3,8 @@
 from alembic import context
 
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
-from podeval.store.tables import Table
+from podeval.store.tables import TableBase
 
 connection = context.config.attributes["connection"]
-context.configure(connection=connection, target_metadata=Table.metadata, render_as_batch=True, compare_type=True)
+context.configure(connection=connection, target_metadata=TableBase.metadata, render_as_batch=True, compare_type=True)
 context.run_migrations()

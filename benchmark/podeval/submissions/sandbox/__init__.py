@@ -13,17 +13,17 @@ from collections.abc import Iterator
 from functools import cache
 
 from podeval.submissions.sandbox import cgroup, command, seccomp
-from podeval.submissions.sandbox.box import Box, Ended, Limits, NoIsolation
+from podeval.submissions.sandbox.box import ExitInfo, NoIsolation, SandboxLimits, SandboxSpec
 from podeval.submissions.sandbox.running import TICK, Running
 
 __all__ = [
     "ADVICE",
     "TICK",
-    "Box",
-    "Ended",
-    "Limits",
+    "ExitInfo",
     "NoIsolation",
     "Running",
+    "SandboxLimits",
+    "SandboxSpec",
     "memory_bound",
     "missing",
     "opened",
@@ -77,14 +77,14 @@ def python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-P", "-s", "-m", module, *arguments]
 
 
-def run(box: Box) -> Ended:
+def run(box: SandboxSpec) -> ExitInfo:
     """Run to the end."""
     with opened(box) as running:
         return running.wait()
 
 
 @contextlib.contextmanager
-def opened(box: Box) -> Iterator[Running]:
+def opened(box: SandboxSpec) -> Iterator[Running]:
     """Start it; when the block ends, everything in it is dead.
 
     Raises:

@@ -13,7 +13,7 @@ class NoIsolation(PodevalError):
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """What a box may use.
 
     Attributes:
@@ -35,7 +35,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Box:
+class SandboxSpec:
     """What is run, and what it sees.
 
     Attributes:
@@ -50,14 +50,14 @@ class Box:
     command: Sequence[str]
     writable: Path
     readable: Sequence[Path] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: SandboxLimits = field(default_factory=SandboxLimits)
     environment: Mapping[str, str] = field(default_factory=dict)
     gpu: bool = False
     trusted: bool = False
 
 
 @dataclass(frozen=True)
-class Ended:
+class ExitInfo:
     """How it ended: `stopped` says why where it was stopped from outside; `log` is the end of what it printed."""
 
     code: int

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from podeval.submissions.sandbox.box import Limits
+from podeval.submissions.sandbox.box import SandboxLimits
 from podeval.submissions.sandbox.processes import alive
 
 _NAME, _OPENER = "podeval-", "podeval-worker"
@@ -71,7 +71,7 @@ class Tree:
     own: Path
 
 
-class Group:
+class ControlGroup:
     """The group of one box."""
 
     def __init__(self, folder: Path, interface: Interface) -> None:
@@ -92,7 +92,7 @@ class Group:
         """Whether the kernel killed something in it because it wanted more than it may have."""
         return _numbers(self.folder / self._interface.events).get("oom_kill", 0) > 0
 
-    def bound(self, limits: Limits) -> None:
+    def bound(self, limits: SandboxLimits) -> None:
         """Set what it may use.
 
         Raises:
@@ -129,7 +129,7 @@ class Group:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def opened(limits: Limits) -> Group | None:
+def opened(limits: SandboxLimits) -> ControlGroup | None:
     """A new group for a box; None where none can be made."""
     place = where()
     with contextlib.suppress(OSError):
@@ -148,7 +148,7 @@ def where() -> Tree | None:
     for place in _candidates(tree):
         with contextlib.suppress(OSError):
             at = Tree(tree.interface, tree.top, place)
-            _made(at, Limits()).close()
+            _made(at, SandboxLimits()).close()
             return at
     return None
 
@@ -170,11 +170,11 @@ def room() -> tuple[int, int] | None:
     return min(rooms, key=lambda each: each[1], default=None)
 
 
-def _made(place: Tree, limits: Limits) -> Group:
+def _made(place: Tree, limits: SandboxLimits) -> ControlGroup:
     _sweep(place.own)
     folder = place.own / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
-    group = Group(folder, place.interface)
+    group = ControlGroup(folder, place.interface)
     try:
         group.bound(limits)
     except OSError:

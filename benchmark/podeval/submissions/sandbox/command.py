@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from podeval.submissions.sandbox import seccomp
-from podeval.submissions.sandbox.box import Box, Limits
+from podeval.submissions.sandbox.box import SandboxLimits, SandboxSpec
 
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 SCRATCH = ("/tmp", "/dev/shm")  # noqa: S108 - inside the box, where nobody else is
@@ -26,12 +26,12 @@ def trial() -> str | None:
     """Open a box that does nothing; what bubblewrap says where it cannot."""
     with seccomp.descriptor() as system_calls:
         failure = _refusal(
-            [*namespaces(Limits(), system_calls), *_sealed(), "--", "/usr/bin/env", "true"], system_calls
+            [*namespaces(SandboxLimits(), system_calls), *_sealed(), "--", "/usr/bin/env", "true"], system_calls
         )
     return failure
 
 
-def isolated(box: Box, system_calls: int) -> list[str]:
+def isolated(box: SandboxSpec, system_calls: int) -> list[str]:
     """The command that runs a program in a box; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _seen(box)
@@ -47,13 +47,13 @@ def isolated(box: Box, system_calls: int) -> list[str]:
     return [*enclosed, *_sealed(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 
 
-def trusted(box: Box) -> list[str]:
+def trusted(box: SandboxSpec) -> list[str]:
     """The command that runs a program without isolation; it dies with the thread that starts it."""
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     return [*tied, *_process_limits(box), *box.command]
 
 
-def environment(box: Box) -> dict[str, str]:
+def environment(box: SandboxSpec) -> dict[str, str]:
     """All that a box finds in its environment."""
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -61,7 +61,7 @@ def environment(box: Box) -> dict[str, str]:
     return plain | offline | {"PYTHONPATH": str(Path(__file__).parents[3])} | dict(box.environment)
 
 
-def namespaces(limits: Limits, system_calls: int) -> list[str]:
+def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
     """A bare system: its own processes, no network, no privileges but to become the user it is to run as."""
     scratch = [
         part for place in SCRATCH for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", place)
@@ -104,7 +104,7 @@ def _as_it_is(path: Path) -> list[str]:
     return ["--ro-bind", str(path), str(path)] if path.is_dir() else []
 
 
-def _seen(box: Box) -> list[str]:
+def _seen(box: SandboxSpec) -> list[str]:
     """This Python, podeval, and what the box was given; a folder before what lies in it."""
     own = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
     paths = {os.path.realpath(path) for path in (*own, *box.readable)} | {os.path.abspath(path) for path in own}
@@ -124,7 +124,7 @@ def _own_user(writable: Path) -> list[str]:
     return [*plain, "--reuid", str(number), "--regid", str(number), "--clear-groups", "--"]
 
 
-def _process_limits(box: Box) -> list[str]:
+def _process_limits(box: SandboxSpec) -> list[str]:
     if shutil.which("prlimit") is None:
         return []
     limits = box.limits

@@ -9,7 +9,7 @@ import threading
 import time
 
 from podeval.submissions.sandbox import cgroup, command, processes, seccomp, usage
-from podeval.submissions.sandbox.box import Box, Ended
+from podeval.submissions.sandbox.box import ExitInfo, SandboxSpec
 
 TICK = 0.1
 """Seconds between two looks at what the box uses."""
@@ -26,7 +26,7 @@ _SPARED = 4
 class Running:
     """A box at work, watched by a thread."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
         self._began = time.monotonic()
         self._stopped: str | None = None
@@ -55,7 +55,7 @@ class Running:
         if self._stopped is None:
             self._stopped = why
 
-    def wait(self, seconds: float | None = None) -> Ended:
+    def wait(self, seconds: float | None = None) -> ExitInfo:
         """How it ended, once everything in it is dead.
 
         Raises:
@@ -66,7 +66,7 @@ class Running:
             raise TimeoutError
         return self._ended
 
-    def _started(self, box: Box) -> "subprocess.Popen[bytes]":
+    def _started(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
         with contextlib.ExitStack() as open_files:
             if box.trusted:
                 line, settings, inherited = command.trusted(box), command.environment(box), []
@@ -103,7 +103,7 @@ class Running:
             self._group.close()
         pipe.close()
         log = bytes(self._tail).decode("utf-8", "replace")
-        self._ended = Ended(self._process.returncode, wanted, log, seconds)
+        self._ended = ExitInfo(self._process.returncode, wanted, log, seconds)
 
     def _watched(self, pipe: int) -> str | None:
         """Why it has to be stopped; None once it has ended by itself."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Ask, Job, Turn
+from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
 from podeval.systems.adapters.presets import Preset
 
 Samples = NDArray[np.float32]
@@ -73,13 +73,13 @@ class Made:
 
     wall_seconds: float
     sound: Sound | None = None
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[GeneratedTurn, ...] = ()
     script: dict[str, Any] | None = None
     answers: tuple[SpokenAnswer, ...] = ()
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class Maker(Protocol):
+class OpenedModel(Protocol):
     """An opened model."""
 
     at_once: int
@@ -114,7 +114,7 @@ class Adapter(Protocol):
             BadInput: another class of model, weights in a form that is not read, or code in the folder.
         """
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """Load the model of a job.
 
         Raises:

@@ -19,7 +19,7 @@ from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
-from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
 from podeval.systems.speech import SpeechFailed
 
@@ -66,7 +66,7 @@ class Bark:
     def begin(self) -> None:
         """Nothing is kept between lines."""
 
-    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """One line in the voice of this number, shape (frames,).
 
         Raises:

@@ -16,7 +16,7 @@ from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of, set_seed
-from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
 from podeval.systems.speech import SpeechFailed
 from podeval.text.script import Script
@@ -43,7 +43,7 @@ class Csm:
         self.rate = int(self._processor.feature_extractor.sampling_rate)
         options = {"temperature": preset.temperature, "top_k": preset.top_k, "max_new_tokens": preset.max_new_tokens}
         self._options = {name: value for name, value in options.items() if value is not None}
-        self._first: dict[int, Clip] = {}
+        self._first: dict[int, VoiceClip] = {}
 
     def voices(self, language: str) -> int | None:
         """Any number: every speaker is prompted with a voice.
@@ -59,18 +59,18 @@ class Csm:
         """Forget the voices of the item before."""
         self._first = {}
 
-    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """One line, prompted with its speaker's voice, shape (frames,)."""
         prompt = _worded(reference) if reference else self._first.get(voice)
         samples = self._generated([(voice, prompt)] if prompt else [], voice, text, seed)
         self._keep(voice, samples, text)
         return samples
 
-    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         given = {numbers[who]: _worded(clip) for who, clip in clips.items() if who in numbers}
-        latest: list[tuple[int, Clip]] = []
+        latest: list[tuple[int, VoiceClip]] = []
         sounds = []
         for place, turn in enumerate(piece.turns):
             number = numbers[turn.speaker]
@@ -78,16 +78,16 @@ class Csm:
             samples = self._generated([*voices, *latest], number, turn.text, seed_of(seed, place))
             self._keep(number, samples, turn.text)
             if len(samples) <= _PROMPT_SECONDS * self.rate:
-                said = self._first[number] if self._first[number].samples is samples else Clip(samples, turn.text)
+                said = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
                 latest = [*latest, (number, said)][-_LATEST:]
             sounds.append(samples)
         return np.concatenate(sounds)
 
     def _keep(self, voice: int, samples: Samples, text: str) -> None:
         if len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._first.setdefault(voice, Clip(samples, text))
+            self._first.setdefault(voice, VoiceClip(samples, text))
 
-    def _generated(self, before: Sequence[tuple[int, Clip]], speaker: int, text: str, seed: int) -> Samples:
+    def _generated(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
         """A line said after others.
 
         Raises:
@@ -121,7 +121,7 @@ class Csm:
         return samples
 
 
-def _worded(reference: Clip) -> Clip:
+def _worded(reference: VoiceClip) -> VoiceClip:
     if not reference.text:
         raise BadInput("CSM needs the words of a reference voice beside its recording; give its text")
     return reference

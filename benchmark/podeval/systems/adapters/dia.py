@@ -19,7 +19,7 @@ from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import check_files, config_of
-from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.speech import SpeechFailed
 from podeval.text.script import Script
 
@@ -50,8 +50,8 @@ class Dia:
             if value is not None
         }
         self.rate = int(self._processor.feature_extractor.sampling_rate)
-        self._kept: dict[int, Clip] = {}
-        self._first: Clip | None = None
+        self._kept: dict[int, VoiceClip] = {}
+        self._first: VoiceClip | None = None
 
     def voices(self, language: str) -> int | None:
         """Any number: a line at a time, every speaker is prompted with a voice.
@@ -68,16 +68,16 @@ class Dia:
         self._kept = {}
         self._first = None
 
-    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """One line, prompted with the speaker's voice, shape (frames,)."""
         prompt = _tagged(reference, 1) if reference else self._kept.get(voice)
         tagged = f"[S1] {text}"
         samples = self._generated(tagged, [prompt] if prompt else [], seed)
         if len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._kept.setdefault(voice, Clip(samples, tagged))
+            self._kept.setdefault(voice, VoiceClip(samples, tagged))
         return samples
 
-    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """A piece of a dialogue of at most two speakers, shape (frames,).
 
         It is prompted with the reference voices where all are given, else with the first piece.
@@ -89,10 +89,10 @@ class Dia:
             prompts = [self._first] if self._first else []
         samples = self._generated(text, prompts, seed)
         if self._first is None and len(samples) <= _PROMPT_SECONDS * self.rate:
-            self._first = Clip(samples, text)
+            self._first = VoiceClip(samples, text)
         return samples
 
-    def _generated(self, text: str, prompts: list[Clip], seed: int) -> Samples:
+    def _generated(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
         """What is said after the prompts, whose texts are tagged."""
         import torch
 
@@ -140,7 +140,7 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
         )
 
 
-def _tagged(reference: Clip, number: int) -> Clip:
+def _tagged(reference: VoiceClip, number: int) -> VoiceClip:
     if not reference.text:
         raise BadInput("Dia needs the words of a reference voice beside its recording; give its text")
-    return Clip(reference.samples, f"[S{number}] {reference.text}")
+    return VoiceClip(reference.samples, f"[S{number}] {reference.text}")

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems.adapters.adapter import Adapter, Made, Maker, adapter_for
+from podeval.systems.adapters.adapter import Adapter, Made, OpenedModel, adapter_for
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Answer, Ask, Cause, Generated, Job, NotPrepared
+from podeval.systems.adapters.job import Ask, Cause, Generated, GeneratedAnswer, Job, NotPrepared
 from podeval.systems.adapters.presets import Preset, preset
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, at_most, memory_ran_out
 from podeval.systems.speech import SpeechFailed
@@ -143,7 +143,7 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
                 log.finish(line.model_copy(update={"load_seconds": load, "hardware": hardware, "details": details}))
 
 
-def _timed(maker: Maker, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
+def _timed(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
     """What the maker makes of a batch in its time.
 
     Raises:
@@ -175,7 +175,7 @@ def _line(log: Log, ask: Ask, seed: int, made: Made | Exception) -> Generated:
         audio=log.sound(name, made.sound) if made.sound else None,
         script=log.script(name, made.script) if made.script else None,
         answers=tuple(
-            Answer(
+            GeneratedAnswer(
                 turn=answer.turn,
                 audio=log.sound(f"{name}.{answer.turn}", answer.sound),
                 seconds=answer.sound.seconds,

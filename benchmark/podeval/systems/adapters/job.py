@@ -23,27 +23,27 @@ class NotPrepared(BadInput):
     """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
 
 
-class Part(BaseModel):
+class JobPart(BaseModel):
     """Immutable, with no field that is not declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Said(Part):
+class JobTurn(JobPart):
     """One turn of a script."""
 
     speaker: Annotated[str, Field(max_length=200)]
     text: str
 
 
-class Reference(Part):
+class Reference(JobPart):
     """A recording of the voice a speaker should have, and what is said in it where that is known."""
 
     audio: Annotated[str, Field(min_length=1, max_length=1000)]
     text: str | None = None
 
 
-class UserTurn(Part):
+class RecordedUserTurn(JobPart):
     """What a person says in one turn of a conversation: a recording, and its words where they are known."""
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
@@ -51,7 +51,7 @@ class UserTurn(Part):
     words: str = ""
 
 
-class Ask(Part):
+class Ask(JobPart):
     """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
 
     `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
@@ -60,9 +60,9 @@ class Ask(Part):
 
     id: Annotated[str, Field(pattern=ITEM_ID)]
     language: Literal["en", "zh"] = "en"
-    script: Annotated[tuple[Said, ...], Field(min_length=1)] | None = None
+    script: Annotated[tuple[JobTurn, ...], Field(min_length=1)] | None = None
     prompt: Annotated[str, Field(min_length=1)] | None = None
-    user: Annotated[tuple[UserTurn, ...], Field(min_length=1)] | None = None
+    user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
     voices: dict[str, Reference] = {}
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class Ask(Part):
         return Script.parse([turn.model_dump() for turn in self.script])
 
 
-class Job(Part):
+class Job(JobPart):
     """What to generate, with what, and where it goes.
 
     Args:
@@ -154,7 +154,7 @@ class Job(Part):
         return tuple(asks)
 
 
-class Turn(Part):
+class GeneratedTurn(JobPart):
     """One turn as spoken: seconds in the recording, and the script's words."""
 
     speaker: str
@@ -163,7 +163,7 @@ class Turn(Part):
     text: str
 
 
-class Answer(Part):
+class GeneratedAnswer(JobPart):
     """What a system said to one turn of a person: a file beside the log, and its words where it tells them."""
 
     turn: str
@@ -172,7 +172,7 @@ class Answer(Part):
     text: str | None = None
 
 
-class Generated(Part):
+class Generated(JobPart):
     """A line of `generated.jsonl`: an item made with a seed, or why there is nothing.
 
     `wall_seconds`, `audio_seconds` and `hardware` are the generation log that the metric `rtf` reads; `rtf` is their
@@ -184,8 +184,8 @@ class Generated(Part):
     seed: int
     audio: str | None = None
     script: str | None = None
-    answers: tuple[Answer, ...] = ()
-    turns: tuple[Turn, ...] = ()
+    answers: tuple[GeneratedAnswer, ...] = ()
+    turns: tuple[GeneratedTurn, ...] = ()
     error: str | None = None
     cause: Cause | None = None
     wall_seconds: float = 0.0

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.audio.decode import Limits, decode
+from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Sound, SpokenAnswer
+from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Sound, SpokenAnswer
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.speech import SpeechFailed
@@ -27,7 +27,7 @@ from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"
 SCRIPT = ("json", "txt")
-LIMITS = Limits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
+LIMITS = DecodeLimits(channels=8, min_rate=8_000, max_rate=192_000, seconds=4 * 3600.0, total_bytes=8 * 2**30)
 """Of one supplied recording: four hours at most."""
 
 _MANIFEST_MOST = 64 * 2**20
@@ -35,7 +35,7 @@ _MANIFEST_MOST = 64 * 2**20
 Seconds = Annotated[float, Field(ge=0, lt=10**7, allow_inf_nan=False)]
 
 
-class Entry(BaseModel):
+class ManifestLine(BaseModel):
     """A line of the manifest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,7 +51,7 @@ class Entry(BaseModel):
 
 
 class Supplied:
-    """A `Maker` that reads."""
+    """A `OpenedModel` that reads."""
 
     at_once = 1
 
@@ -83,7 +83,7 @@ class Supplied:
         sound = self._sound(entry.audio)
         return Made(wall, sound=sound, details=details | {"decode_seconds": round(time.perf_counter() - begin, 3)})
 
-    def _entry(self, ask: Ask, seed: int) -> Entry:
+    def _entry(self, ask: Ask, seed: int) -> ManifestLine:
         found = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
         if found is not None:
             return found
@@ -91,17 +91,19 @@ class Supplied:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
             named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
-            return Entry(item=ask.id, answers={turn: name for turn, name in named.items() if name})
+            return ManifestLine(item=ask.id, answers={turn: name for turn, name in named.items() if name})
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
         name = self._named(ask.id, kinds)
         if name is None:
             raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
-        return Entry(item=ask.id, script=name) if ask.prompt is not None else Entry(item=ask.id, audio=name)
+        return (
+            ManifestLine(item=ask.id, script=name) if ask.prompt is not None else ManifestLine(item=ask.id, audio=name)
+        )
 
     def _named(self, name: str, extensions: Sequence[str]) -> str | None:
         return next((f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()), None)
 
-    def _answer(self, entry: Entry, turn: str) -> SpokenAnswer:
+    def _answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
         return SpokenAnswer(turn, self._sound(entry.answers[turn]), entry.texts.get(turn))
@@ -147,7 +149,7 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def read_manifest(folder: Path) -> dict[tuple[str, int | None], Entry]:
+def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
     """The manifest's lines by item and seed; empty where there is no manifest.
 
     Raises:
@@ -160,12 +162,12 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], Entry]:
         return {}
     if path.stat().st_size > _MANIFEST_MOST:
         raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
-    found: dict[tuple[str, int | None], Entry] = {}
+    found: dict[tuple[str, int | None], ManifestLine] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
         try:
-            entry = Entry.model_validate(json.loads(line))
+            entry = ManifestLine.model_validate(json.loads(line))
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
@@ -198,7 +200,7 @@ class OutputsAdapter:
             raise BadInput(f"there is no folder {folder} with outputs")
         read_manifest(folder)
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """See `Adapter.open`."""
         self.check(job.model_folder)
         return Supplied(job.model_folder)

@@ -13,7 +13,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
+from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
@@ -43,7 +43,7 @@ PAUSE = 0.4
 
 
 class Performed:
-    """A `Maker` of podcasts."""
+    """A `OpenedModel` of podcasts."""
 
     at_once = 1
 
@@ -110,7 +110,7 @@ class PodcastAdapter:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """See `Adapter.open`."""
         kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
         model = open_model(CLASSES, kind, job, preset, loading.device_of(job.device))

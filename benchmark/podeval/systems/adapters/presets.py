@@ -103,7 +103,7 @@ def preset(name: str) -> Preset:
 
 
 @dataclass(frozen=True)
-class ReferenceVoice:
+class LfsVoice:
     """One of the voices of LFS-Bench, Table 7; recordings of them are not published."""
 
     number: int
@@ -113,32 +113,32 @@ class ReferenceVoice:
     source: str
 
 
-REFERENCE_VOICES: tuple[ReferenceVoice, ...] = (
-    ReferenceVoice(1, "female", "child", "en", "Emilia"),
-    ReferenceVoice(2, "male", "child", "en", "Emilia"),
-    ReferenceVoice(3, "female", "child", "zh", "ChildMandarin"),
-    ReferenceVoice(4, "male", "child", "zh", "ChildMandarin"),
-    ReferenceVoice(5, "female", "teenager", "en", "NCSSD_R_EN"),
-    ReferenceVoice(6, "male", "teenager", "en", "NCSSD_R_EN"),
-    ReferenceVoice(7, "female", "teenager", "zh", "AISHELL-3"),
-    ReferenceVoice(8, "male", "teenager", "zh", "NCSSD_R_ZH"),
-    ReferenceVoice(9, "female", "young adult", "en", "msppodcast"),
-    ReferenceVoice(10, "male", "young adult", "en", "NCSSD_R_EN"),
-    ReferenceVoice(11, "female", "young adult", "zh", "AISHELL-3"),
-    ReferenceVoice(12, "male", "young adult", "zh", "NCSSD_R_ZH"),
-    ReferenceVoice(13, "male", "young adult", "zh", "VibeVoice Github"),
-    ReferenceVoice(14, "female", "young adult", "zh", "VibeVoice Github"),
-    ReferenceVoice(15, "male", "young adult", "en", "VibeVoice Github"),
-    ReferenceVoice(16, "female", "young adult", "en", "VibeVoice Github"),
-    ReferenceVoice(17, "female", "middle-aged", "en", "LibriSpeech"),
-    ReferenceVoice(18, "male", "middle-aged", "en", "Emilia"),
-    ReferenceVoice(19, "female", "middle-aged", "zh", "NCSSD_C_ZH"),
-    ReferenceVoice(20, "male", "middle-aged", "zh", "NCSSD_C_ZH"),
-    ReferenceVoice(21, "male", "middle-aged", "zh", "SparkTTS Github"),
-    ReferenceVoice(22, "female", "elderly", "en", "msppodcast"),
-    ReferenceVoice(23, "male", "elderly", "en", "msppodcast"),
-    ReferenceVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
-    ReferenceVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
+REFERENCE_VOICES: tuple[LfsVoice, ...] = (
+    LfsVoice(1, "female", "child", "en", "Emilia"),
+    LfsVoice(2, "male", "child", "en", "Emilia"),
+    LfsVoice(3, "female", "child", "zh", "ChildMandarin"),
+    LfsVoice(4, "male", "child", "zh", "ChildMandarin"),
+    LfsVoice(5, "female", "teenager", "en", "NCSSD_R_EN"),
+    LfsVoice(6, "male", "teenager", "en", "NCSSD_R_EN"),
+    LfsVoice(7, "female", "teenager", "zh", "AISHELL-3"),
+    LfsVoice(8, "male", "teenager", "zh", "NCSSD_R_ZH"),
+    LfsVoice(9, "female", "young adult", "en", "msppodcast"),
+    LfsVoice(10, "male", "young adult", "en", "NCSSD_R_EN"),
+    LfsVoice(11, "female", "young adult", "zh", "AISHELL-3"),
+    LfsVoice(12, "male", "young adult", "zh", "NCSSD_R_ZH"),
+    LfsVoice(13, "male", "young adult", "zh", "VibeVoice Github"),
+    LfsVoice(14, "female", "young adult", "zh", "VibeVoice Github"),
+    LfsVoice(15, "male", "young adult", "en", "VibeVoice Github"),
+    LfsVoice(16, "female", "young adult", "en", "VibeVoice Github"),
+    LfsVoice(17, "female", "middle-aged", "en", "LibriSpeech"),
+    LfsVoice(18, "male", "middle-aged", "en", "Emilia"),
+    LfsVoice(19, "female", "middle-aged", "zh", "NCSSD_C_ZH"),
+    LfsVoice(20, "male", "middle-aged", "zh", "NCSSD_C_ZH"),
+    LfsVoice(21, "male", "middle-aged", "zh", "SparkTTS Github"),
+    LfsVoice(22, "female", "elderly", "en", "msppodcast"),
+    LfsVoice(23, "male", "elderly", "en", "msppodcast"),
+    LfsVoice(24, "female", "elderly", "zh", "NCSSD_C_ZH"),
+    LfsVoice(25, "male", "elderly", "zh", "NCSSD_C_ZH"),
 )
 """LFS-Bench, Table 7. The paper reports each model with the best of them; which that is, it does not say."""
 

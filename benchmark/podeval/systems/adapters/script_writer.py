@@ -13,7 +13,7 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Label, Made, Maker, ModelClass, missing
+from podeval.systems.adapters.adapter import Label, Made, ModelClass, OpenedModel, missing
 from podeval.systems.adapters.job import Ask, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import row_by_row, seed_of
@@ -127,7 +127,7 @@ class LanguageModel:
 
 
 class ScriptWriter:
-    """A `Maker` of scripts."""
+    """A `OpenedModel` of scripts."""
 
     def __init__(self, model: LanguageModel, at_once: int) -> None:
         self._model = model
@@ -189,7 +189,7 @@ class ScriptWriterAdapter:
             return
         require_causal(folder)
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
         device = loading.device_of(job.device)

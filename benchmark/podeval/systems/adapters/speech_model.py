@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from podeval.audio.decode import Limits, decode
+from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import ModelClass, Samples, Sound
@@ -21,7 +21,7 @@ LONGEST_REFERENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Clip:
+class VoiceClip:
     """A recording of a voice at the model's rate, shape (frames,), and its words where they are known."""
 
     samples: Samples
@@ -48,7 +48,7 @@ class LineModel(Protocol):
             BadInput: it does not speak the language.
         """
 
-    def say(self, text: str, voice: int, reference: Clip | None, seed: int) -> Samples:
+    def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """The line, shape (frames,); equal arguments give equal samples."""
 
     def begin(self) -> None:
@@ -68,7 +68,7 @@ class DialogueModel(Protocol):
     most_speakers: int
     longest: float
 
-    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """A piece of an item's script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
 
         Args:
@@ -99,21 +99,21 @@ def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Pres
     return opened
 
 
-def clip(reference: Reference, folder: Path, rate: int) -> Clip:
+def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
     """A reference recording, mono and at the model's rate.
 
     Raises:
         BadInput: it cannot be read, is silent, or longer than a minute.
     """
     path = folder / reference.audio
-    heard = decode(path, limits=Limits(seconds=LONGEST_REFERENCE))
+    heard = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
     samples = resample(mono(heard.samples), heard.rate, rate)
     if not np.any(samples):
         raise BadInput(f"the reference voice {path.name} is silent")
-    return Clip(np.asarray(samples, np.float32).reshape(-1), reference.text)
+    return VoiceClip(np.asarray(samples, np.float32).reshape(-1), reference.text)
 
 
-def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, Clip]:
+def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
     """The reference voice of each speaker of a script that has one, by the item or by the preset."""
     pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     folder = job.items_file.parent

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from podeval.audio.decode import Limits, decode
+from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import Made, Maker, ModelClass, Samples, SpokenAnswer, missing
-from podeval.systems.adapters.job import Ask, Job, Said
+from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Samples, SpokenAnswer, missing
+from podeval.systems.adapters.job import Ask, Job, JobTurn
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
@@ -39,7 +39,7 @@ ANSWER_TOKENS = 512
 SETTINGS = "cascade.json"
 _OMNI = ModelClass("qwen3_omni_moe", "Qwen3-Omni", "hears and speaks by itself, in the first of its own voices")
 _CASCADE = ModelClass("cascade", "Cascade", "transcriber, language model and voice, each in its folder of one repo")
-_LIMITS = Limits(seconds=600.0)
+_LIMITS = DecodeLimits(seconds=600.0)
 
 
 class Conversation(Protocol):
@@ -49,7 +49,7 @@ class Conversation(Protocol):
         """The answer to what a person says next (16 kHz, shape (frames,)), and what is worth keeping about it."""
 
 
-class Speaker(Protocol):
+class ConversationModel(Protocol):
     """A system that converses."""
 
     def begin(self, language: str) -> Conversation:
@@ -57,11 +57,11 @@ class Speaker(Protocol):
 
 
 class Conversing:
-    """A `Maker` of answers."""
+    """A `OpenedModel` of answers."""
 
     at_once = 1
 
-    def __init__(self, speaker: Speaker, job: Job) -> None:
+    def __init__(self, speaker: ConversationModel, job: Job) -> None:
         self._speaker = speaker
         self._job = job
 
@@ -92,7 +92,7 @@ class Conversing:
 
 
 class Cascade:
-    """A `Speaker` of three models."""
+    """A `ConversationModel` of three models."""
 
     def __init__(self, job: Job, preset: Preset) -> None:
         from podeval.models.whisper_transformers import WhisperTransformers
@@ -108,7 +108,7 @@ class Cascade:
         self.system = _system_prompt(folder)
 
     def begin(self, language: str) -> Conversation:
-        """See `Speaker`."""
+        """See `ConversationModel`."""
         return _CascadeConversation(self, language)
 
 
@@ -126,7 +126,7 @@ class _CascadeConversation:
         self._said.append({"role": "user", "content": words})
         (written,) = self._cascade.writer.answers([self._said], [seed])
         self._said.append({"role": "assistant", "content": written["text"]})
-        line = Ask(id="answer", language=self._language, script=(Said(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
+        line = Ask(id="answer", language=self._language, script=(JobTurn(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
         spoken = self._cascade.voice.speak(line.spoken(), line, seed)
         assert spoken.sound is not None, "the reader raises where there is no sound"
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
@@ -172,10 +172,10 @@ class SpeechToSpeechAdapter:
         text_to_speech.ADAPTER.check(speaks)
         _system_prompt(folder)
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
-        speaker: Speaker = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)
+        speaker: ConversationModel = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)
         return Conversing(speaker, job)
 
 

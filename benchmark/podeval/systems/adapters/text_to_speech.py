@@ -10,13 +10,13 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, Maker, ModelClass, missing
-from podeval.systems.adapters.job import Ask, Job, Turn
+from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
+from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, open_model, sound_of
-from podeval.systems.dialogue_reader import DialogueReader, Line, join
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join
 from podeval.systems.text_cleaning import short_lines, speakable
 from podeval.text.script import Script
 
@@ -30,7 +30,7 @@ CLASSES = (
 
 
 class TurnByTurn:
-    """A `Maker` of speech with known turn times."""
+    """A `OpenedModel` of speech with known turn times."""
 
     at_once = 1
 
@@ -61,7 +61,7 @@ class TurnByTurn:
         return Made(
             wall,
             sound=sound_of(samples, model.rate, self._preset, "the model"),
-            turns=tuple(Turn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in turns),
+            turns=tuple(GeneratedTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in turns),
             details={
                 "strategy": "chunked",
                 "chunk": "turn" if model.longest_line is None else f"sentence, at most {model.longest_line} characters",
@@ -104,7 +104,7 @@ class TextToSpeechAdapter:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> Maker:
+    def open(self, job: Job, preset: Preset) -> OpenedModel:
         """See `Adapter.open`."""
         return open_reader(job, preset)
 
@@ -119,9 +119,9 @@ def open_reader(job: Job, preset: Preset) -> TurnByTurn:
     return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
 
 
-def _lines(script: Script, voices: dict[str, int], longest: int | None) -> list[Line]:
+def _lines(script: Script, voices: dict[str, int], longest: int | None) -> list[SpokenLine]:
     lines = [
-        Line(number, voices[turn.speaker], text)
+        SpokenLine(number, voices[turn.speaker], text)
         for number, turn in enumerate(script.turns)
         if (words := speakable(turn.text))
         for text in ([words] if longest is None else short_lines(words, longest))

@@ -15,7 +15,7 @@ from podeval.systems.adapters.adapter import Samples, missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
-from podeval.systems.adapters.speech_model import Clip
+from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
 from podeval.systems.speech import SpeechFailed
 from podeval.text.script import Script
@@ -54,7 +54,7 @@ class VibeVoice:
         """Nothing is kept between items."""
         self._performed = 0
 
-    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip], seed: int) -> Samples:
+    def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """A dialogue, shape (frames,).
 
         Raises:
@@ -88,7 +88,7 @@ class VibeVoice:
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
     def _asked(
-        self, piece: Script, speakers: Sequence[str], clips: Mapping[str, Clip]
+        self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[np.ndarray[Any, Any]]]:
         """The dialogue in the model's own template, and its voices in the order of their places in it."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
