@@ -148,6 +148,7 @@ class SecurityHeaders:
         self._policy = policy
 
     async def __call__(self, message: Message) -> None:
+        """Send a message; the first of a response gets the headers that every answer has."""
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.setdefault("X-Content-Type-Options", "nosniff")
@@ -168,6 +169,7 @@ class BodyLimit:
         self._whole = False
 
     async def __call__(self) -> Message:
+        """Receive a part of the body, as long as it is no larger than a body may be."""
         if self._whole:
             return await self._receive()
         clock = asyncio.get_running_loop().time

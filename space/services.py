@@ -7,16 +7,15 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from podeval.moderation import Moderation
-
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import BadInput
+from podeval.errors import BadInput, StoreUnusable
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
+from podeval.operations.moderation import Moderation
 from podeval.store import operator_settings
-from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.database import Database, sound
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
 from podeval.submissions.queue import Queue

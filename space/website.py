@@ -43,10 +43,9 @@ from services import Services
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput, PodevalError, StoreUnusable
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 
 _LOG = logging.getLogger("podeval.site")

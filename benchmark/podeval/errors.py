@@ -31,3 +31,7 @@ def address_in(path: object) -> str | None:
     """The address that was given where a path belongs, also where `pathlib` took one of its slashes; None for paths."""
     found = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
     return f"{found[1]}://{str(path)[found.end() :]}" if found else None
+
+
+class StoreUnusable(PodevalError):
+    """The database cannot be reached, or does not keep what it acknowledges; says what to do."""

@@ -1,8 +1,8 @@
 """PodBench as a dataset: instructions for podcast scripts with their source texts, Chinese and English.
 
 Rows are made from the authors' dataset repo, or from their reference JSON, in which `meta` is merged into the row. The
-names inside `meta` are published in part: see `facts.json` and `podeval.datasets.podbench_meta`. What was not understood
-stands in a row's `notes`, and all of `meta` in `meta_json`.
+names inside `meta` are published in part: see `facts.json` and `podeval.datasets.podbench_meta`. What was not
+understood stands in a row's `notes`, and all of `meta` in `meta_json`.
 """
 
 import json

@@ -10,12 +10,11 @@ from typing import Annotated, Literal
 from auth import NotSignedIn, Person
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
-from podeval.moderation import Moderation
 from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.operations.moderation import LONGEST_REASON
+from podeval.operations.moderation import LONGEST_REASON, Moderation
 from podeval.store.operator_settings import FREEZABLE
 from podeval.submissions.public_view import public
 from podeval.submissions.quotas import OPEN

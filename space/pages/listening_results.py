@@ -17,7 +17,7 @@ from podeval.errors import BadInput
 from podeval.leaderboard.table import csv_safe
 from podeval.listening import session_results, webmushra
 from podeval.listening.box_plots import box_plots
-from podeval.listening.session_results import Summary, summarise
+from podeval.listening.results import ListeningResults, summarise
 
 
 class ListenerStanding(BaseModel):
@@ -117,7 +117,7 @@ def router(site: Site) -> APIRouter:
     return routes
 
 
-def _summary(site: Site, test: str) -> tuple[Summary | None, str]:
+def _summary(site: Site, test: str) -> tuple[ListeningResults | None, str]:
     """The results, or why there are none yet."""
     try:
         return summarise(site.services.database, test), ""

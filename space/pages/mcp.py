@@ -11,14 +11,14 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import JSONResponse, Response
-from podeval.questions import Documentation, Passage, Questions
 from pydantic import Field
 from starlette.types import Receive, Scope, Send
 from website import Site
 
 from podeval import __version__
 from podeval.errors import PodevalError
-from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, SystemDifference, SystemFound
+from podeval.leaderboard.documentation_search import Documentation, DocumentationPassage
+from podeval.leaderboard.queries import BenchmarkFound, Explained, NumbersView, Questions, SystemDifference, SystemFound
 
 RATE = "60/minute"
 
@@ -103,7 +103,7 @@ def tools(questions: Questions, documentation: Documentation) -> Any:
     def list_benchmarks() -> list[BenchmarkFound]:
         return questions.benchmarks()
 
-    def search_docs(query: Query, most: Annotated[int, Field(ge=1, le=20)] = 5) -> list[Passage]:
+    def search_docs(query: Query, most: Annotated[int, Field(ge=1, le=20)] = 5) -> list[DocumentationPassage]:
         return documentation.search(query, most)
 
     about: dict[Callable[..., Any], str] = {

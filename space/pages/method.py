@@ -15,6 +15,7 @@ from pages.judges import of_papers
 from podeval import benchmarks
 from podeval.leaderboard.changes import Change, changes
 from podeval.leaderboard.validity import FEWEST, Validity, of_listening_tests, validity
+from podeval.listening.session_results import marks_by_test
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate
 from podeval.store.submission_tables import SubmissionHistory
@@ -36,7 +37,7 @@ def router(site: Site) -> APIRouter:
         items = folder.items()
         with lock:
             if id(items) not in kept:
-                human = of_listening_tests(site.services.database)
+                human = of_listening_tests(marks_by_test(site.services.database))
                 kept.clear()
                 kept[id(items)] = validity(items, human) if human and not items.empty else []
             return kept[id(items)]

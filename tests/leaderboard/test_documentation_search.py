@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from podeval.questions import Documentation
 
-from podeval.leaderboard.documentation_search import LONGEST
+from podeval.leaderboard.documentation_search import LONGEST, Documentation
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from podeval.moderation import Moderation
 from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaRefused
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
+from podeval.operations.moderation import Moderation
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import write_json
 from podeval.store.secret import Secret

@@ -15,8 +15,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
-from podeval.moderation import Moderation
 
+from podeval.operations.moderation import Moderation
 from podeval.store.tables import ArenaSystem, ListeningSession
 from podeval.submissions.queue import Queue
 

@@ -21,8 +21,7 @@ from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from podeval.client import Client, SiteUnavailable
-from podeval.errors import BadInput
-from podeval.store.database import StoreUnusable
+from podeval.errors import BadInput, StoreUnusable
 
 
 @pytest.fixture(scope="module")

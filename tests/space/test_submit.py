@@ -32,9 +32,9 @@ from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.database import Database
 from podeval.submissions import sandbox
 from podeval.submissions.generation import GenerationSettings
-from podeval.submissions.public_view import said
 from podeval.submissions.queue import Queue
 from podeval.submissions.worker import Worker
+from podeval.text.redaction import redact
 
 pytestmark = pytest.mark.space
 
@@ -366,7 +366,7 @@ def test_jobs_and_pull_requests_of_a_submission_are_facts_of_its_page(as_person:
     ],
 )
 def test_reasons_are_shown_without_secrets_addresses_and_folders(text: str, shown: str) -> None:
-    assert said(text) == shown
+    assert redact(text) == shown
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput
-from podeval.store.database import Database, StoreUnusable, address, refuse_shared_mount, sound
+from podeval.errors import BadInput, StoreUnusable
+from podeval.store.database import Database, address, refuse_shared_mount, sound
 from podeval.store.tables import ArenaSystem, TableBase, Vote
 
 ON_A_SERVER = pytest.mark.parametrize("database_place", ["postgresql"], indirect=True)

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from podeval.store.database import Database, StoreUnusable
+from podeval.errors import StoreUnusable
+from podeval.store.database import Database
 from podeval.submissions.heartbeat import beating
 from podeval.submissions.queue import LeaseLost, Queue
 from podeval.submissions.quotas import Policy

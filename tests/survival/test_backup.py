@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from sqlalchemy import inspect, select
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, StoreUnusable
 from podeval.metrics.score import Score
 from podeval.operations import backup as backups
 from podeval.operations import backup_database
 from podeval.operations.restore import restore
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.database import Database, sound
 from podeval.store.files import DiskFull
 from podeval.store.tables import ArenaItem, ArenaOutput, TableBase, Vote
 

@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import BadInput
+from podeval.errors import BadInput, StoreUnusable
 from podeval.operations.backup_database import salvage
 from podeval.runs.run_folder import Output, RunFolder, RunPlan
-from podeval.store.database import Database, StoreUnusable, sound
+from podeval.store.database import Database, sound
 from podeval.store.tables import Vote
 from podeval.store.write_ahead_log import lost_frames
 

@@ -18,7 +18,8 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena.vote_objects import VoteObjects
-from podeval.store.database import Database, StoreUnusable, sound
+from podeval.errors import StoreUnusable
+from podeval.store.database import Database, sound
 from podeval.store.files import DiskFull
 from podeval.store.tables import Vote
 

@@ -25,7 +25,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from podeval.store.database import Database, StoreUnusable, sound
+from podeval.errors import StoreUnusable
+from podeval.store.database import Database, sound
 from podeval.store.tables import Battle, Vote
 
 Make = Callable[..., Any]

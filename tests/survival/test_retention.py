@@ -198,7 +198,7 @@ def test_answers_of_dialogues_are_recordings_too(runs: Path) -> None:
 
 
 def test_a_clock_keeps_the_budget_that_is_set(database: Database, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from podeval.submissions.scheduler import housekeeping
+    from podeval.operations.retention import housekeeping
 
     told: list[str] = []
     monkeypatch.delenv("PODEVAL_RUNS_GB", raising=False)

@@ -9,9 +9,10 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.text.dialogue_segments import utterances
+from podeval.text.language import read_tokens
 from podeval.text.normalise import normalise
 from podeval.text.script import Script
-from podeval.text.tokens import read_tokens, tokenise
+from podeval.text.tokens import tokenise
 
 WORDS = [
     line.split() for line in ("The show is about the sea.", "Well, it's 3 p.m., isn't it?", "No one has been there!")

@@ -2,4 +2,16 @@
 
 from podeval.analysis.recording import Recording, SpeakerVoice
 
-__all__ = ["Recording", "SpeakerVoice"]
+__all__ = [
+    "Recording",
+    "SpeakerVoice",
+    "cache",
+    "diarised_transcript",
+    "playback",
+    "recording",
+    "reference_voices",
+    "speaker_turns",
+    "speech_track",
+    "speech_windows",
+    "text_embeddings",
+]

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, default_cache
-from podeval.analysis.speech_track import has_music, speech_stem, through
+from podeval.analysis.cache import Cache, default_cache, derived
+from podeval.analysis.speech_track import Stems, has_music, speech_stem, through
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span, windows_over
@@ -71,15 +71,6 @@ class SpeakerVoice:
         """The mean over windows."""
         mean: NDArray[np.float32] = self.embeddings.mean(axis=0)
         return mean
-
-
-@dataclass(frozen=True)
-class Stems:
-    """A recording's speech and all the rest, which add up to it: each (frames, channels) at `rate`."""
-
-    speech: Samples
-    accompaniment: Samples
-    rate: int
 
 
 class Recording:
@@ -232,6 +223,28 @@ class Recording:
     def music(self) -> tuple[Span, ...]:
         """Stretches of music, under speech or alone."""
         return self._derived("music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono()))
+
+    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
+        """Make another recording of this one.
+
+        Args:
+            samples: shape (frames, channels).
+            rate: Hz.
+            step: what was done, part of the new content's key.
+            by: what it was done with, part of the key.
+            notes: what scores on it have to say.
+        """
+        return type(self)(
+            samples,
+            rate,
+            derived(self.content, step, by),
+            name=self.name,
+            layout=self.layout,
+            profile=self.profile,
+            cache=self.cache,
+            allow_upsampling=self.allow_upsampling,
+            notes=notes,
+        )
 
     def speech_track(self, source: Literal["auto", "mix"] = "auto") -> "Recording":
         """What speech metrics score: with `mix` this recording; with `auto` its speech stem where there is music.

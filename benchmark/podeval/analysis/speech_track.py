@@ -16,16 +16,16 @@ lower one, and a band that is empty in the mix is empty in the stem. The stem's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podeval.analysis.cache import derived
 from podeval.audio.resample import resample
 from podeval.errors import CannotScore
 from podeval.models import registry
 
 if TYPE_CHECKING:
-    from podeval.analysis.recording import Recording
     from podeval.audio.windows import Span
+    from podeval.models.interfaces import Samples
 
 NEEDS = ("music_detector", "separator", "voice_activity")
 """The jobs whose models decide what is scored, and make it."""
@@ -40,18 +40,55 @@ SHORTEST_SPEECH = 0.5
 """Seconds of speech below which a stem holds none."""
 
 
-def lasting_music(recording: Recording) -> tuple[Span, ...]:
+@dataclass(frozen=True)
+class Stems:
+    """A recording's speech and all the rest, which add up to it: each (frames, channels) at `rate`."""
+
+    speech: Samples
+    accompaniment: Samples
+    rate: int
+
+
+class MixedRecording(Protocol):
+    """What is asked of a recording here, so that a recording can use this module."""
+
+    samples: Samples
+    rate: int
+    profile: str
+    notes: dict[str, Any]
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+
+    def music(self) -> tuple[Span, ...]:
+        """Where music plays, under speech or alone."""
+
+    def speech(self) -> tuple[Span, ...]:
+        """Where somebody speaks."""
+
+    def stems(self) -> Stems:
+        """Speech apart from everything else."""
+
+    def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> Any:
+        """Make another recording of this one."""
+
+
+R = TypeVar("R", bound=MixedRecording)
+
+
+def lasting_music(recording: MixedRecording) -> tuple[Span, ...]:
     """The stretches of music that are long enough to count."""
     shortest = min(SHORTEST_MUSIC, recording.duration / 2)
     return tuple(span for span in recording.music() if span.duration >= shortest)
 
 
-def has_music(recording: Recording) -> bool:
+def has_music(recording: MixedRecording) -> bool:
     """Whether there is enough music for the speech stem to be scored."""
     return sum(span.duration for span in lasting_music(recording)) >= LEAST_SHARE * recording.duration
 
 
-def speech_stem(recording: Recording) -> Recording:
+def speech_stem(recording: R) -> R:
     """The speech of a recording as a recording of its own, at the separator's rate, with notes that say so.
 
     Raises:
@@ -64,36 +101,19 @@ def speech_stem(recording: Recording) -> Recording:
         "rate": stems.rate,
     }
     music = sum(span.duration for span in lasting_music(recording))
-    stem = type(recording)(
-        stems.speech,
-        stems.rate,
-        derived(recording.content, "speech stem", made_by),
-        name=recording.name,
-        layout=recording.layout,
-        profile=recording.profile,
-        cache=recording.cache,
-        allow_upsampling=recording.allow_upsampling,
-        notes={
-            "scored": "speech stem",
-            "music_seconds": round(music, 2),
-            **({"upsampled_from": recording.rate} if recording.rate < stems.rate else {}),
-        },
-    )
+    notes = {
+        "scored": "speech stem",
+        "music_seconds": round(music, 2),
+        **({"upsampled_from": recording.rate} if recording.rate < stems.rate else {}),
+    }
+    stem: R = recording.derive(stems.speech, stems.rate, "speech stem", made_by, notes)
     if sum(span.duration for span in stem.speech()) < SHORTEST_SPEECH:
         raise CannotScore("no speech is heard in the recording" + (f", only {music:.1f} s of music" if music else ""))
     return stem
 
 
-def through(recording: Recording, rate: int) -> Recording:
+def through(recording: R, rate: int) -> R:
     """The recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
-    return type(recording)(
-        resample(recording.samples, recording.rate, rate),
-        rate,
-        derived(recording.content, "through", rate),
-        name=recording.name,
-        layout=recording.layout,
-        profile=recording.profile,
-        cache=recording.cache,
-        allow_upsampling=recording.allow_upsampling,
-        notes={**recording.notes, "through_rate": rate},
-    )
+    samples = resample(recording.samples, recording.rate, rate)
+    derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})
+    return derived

@@ -1,6 +1,7 @@
 """The arena: two outputs, one listener, one vote; and what all votes imply.
 
-`Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` why something was not taken.
+`Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` says why something
+was not taken.
 """
 
 from podeval.arena.refusal import ArenaRefused
@@ -8,4 +9,27 @@ from podeval.arena.service import Arena, Audio, BattleSide, BattleView
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 
-__all__ = ["Acknowledgement", "Arena", "ArenaRefused", "ArenaSettings", "Audio", "Ballot", "BattleSide", "BattleView"]
+__all__ = [
+    "Acknowledgement",
+    "Arena",
+    "ArenaRefused",
+    "ArenaSettings",
+    "Audio",
+    "Ballot",
+    "BattleSide",
+    "BattleView",
+    "battle_audio",
+    "export",
+    "from_runs",
+    "manifest",
+    "public_log",
+    "ranking",
+    "rating_plots",
+    "ratings",
+    "refusal",
+    "review",
+    "service",
+    "vote_objects",
+    "vote_table",
+    "voter_stats",
+]

@@ -1,9 +1,9 @@
 """Which votes are believed: one rule set, read from top to bottom.
 
-Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not count in
-the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a single
-battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who listens
-could have voted so.
+Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
+count in the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a
+single battle: taste is not an offence. Rules about people look at many votes; what they ask is whether a person who
+listens could have voted so.
 
 An arena that excludes much is either attacked or broken (one board excluded every vote for three months, because its
 bot check did not answer): a share above `IntegrityLimits.alarm_share` is an alarm, never silence.

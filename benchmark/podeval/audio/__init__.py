@@ -1,1 +1,15 @@
 """Signal primitives: decoding, resampling, windows, loudness. No models."""
+
+__all__ = [
+    "decode",
+    "distortions",
+    "excerpts",
+    "formats",
+    "loudness",
+    "mixing",
+    "resample",
+    "sample_buffer",
+    "srmr",
+    "transcode",
+    "windows",
+]

@@ -35,6 +35,8 @@ from podeval.text.terminal_safe import Printable
 STOPPED = 130
 """Exit code after Ctrl-C, as shells have it."""
 
+__all__ = ["app", "generate_docs", "main"]
+
 app = typer.Typer(
     name="podeval",
     help="Judge long-form spoken audio made by machines: podcasts, audiobooks, dialogue, scripts.\n\n"

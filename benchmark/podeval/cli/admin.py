@@ -15,7 +15,7 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.moderation import Moderation
+    from podeval.operations.moderation import Moderation
 
 admin = typer.Typer(
     help="What operators decide: what is frozen, who and what counts, what is on the board; each on the trail.\n\n"
@@ -262,7 +262,7 @@ def _open(database: str, runs: Path) -> Iterator["Moderation"]:
     from podeval.arena import Arena
     from podeval.leaderboard.build import build
     from podeval.listening import Listening
-    from podeval.moderation import Moderation
+    from podeval.operations.moderation import Moderation
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 

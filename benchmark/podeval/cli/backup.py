@@ -78,7 +78,9 @@ def restore(
     """
     from podeval.leaderboard.build import build
     from podeval.operations.backup_database import salvage as salvaged
-    from podeval.submissions.restoring import restore_board
+    from podeval.operations.restore import restore as put_back
+    from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
+    from podeval.submissions.restoring import RestoredTakedowns
 
     if salvage == (place is not None):
         raise BadInput("name a backup, or say --salvage where there is none")
@@ -89,17 +91,20 @@ def restore(
             _say(f"the damaged file is kept as {path}")
         _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
         return
-    board = restore_board(place, place_of(database, runs), runs, force=force)
-    done = board.restored
+    target = place_of(database, runs)
+    takedowns = RestoredTakedowns(place, target)
+    copies_listed = lines_of_list(folder_of_list(target, runs))
+    done = put_back(place, target, runs, force=force, settle=takedowns.repeat)
+    keep_lines(copies_listed, folder_of_list(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(
         f"restored what was at {done.backup.made_at}: {votes} votes, {submissions} submissions, {done.backup.runs} runs"
     )
     if done.forgotten:
         _say(f"{done.forgotten} persons had asked to be forgotten since, and still are")
-    if board.taken_down:
+    if takedowns.submissions:
         build(runs)
-        _say(f"left out, as it was taken down: what {', '.join(board.taken_down)} said")
+        _say(f"left out, as it was taken down: what {', '.join(takedowns.submissions)} said")
     for path in done.kept:
         _say(f"what was there is kept in {path}")
     if lost := _why_lost(place_of(database, runs)):

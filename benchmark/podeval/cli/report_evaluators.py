@@ -70,7 +70,8 @@ def evaluators(
 def _of_database(place: str) -> "list[AnalysisLine]":
     from podeval.arena.vote_table import rating_table
     from podeval.leaderboard.evaluators import of_marks, of_votes
-    from podeval.leaderboard.validity import marks_of_listening_tests
+    from podeval.leaderboard.validity import by_measure
+    from podeval.listening.session_results import marks_by_test
     from podeval.store.database import Database
 
     found: list[AnalysisLine] = []
@@ -80,7 +81,7 @@ def _of_database(place: str) -> "list[AnalysisLine]":
         for dimension, part in table.groupby("dimension") if len(table) else ():
             rows = part.rename(columns={"system_a": "first", "system_b": "second"}).to_dict("records")
             found += of_votes(str(dimension), [{str(name): str(v) for name, v in row.items()} for row in rows])
-        for measure, marks in marks_of_listening_tests(opened).items():
+        for measure, marks in by_measure(marks_by_test(opened)).items():
             found += of_marks(measure, marks)
     return found
 

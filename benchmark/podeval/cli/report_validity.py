@@ -65,10 +65,11 @@ def validity(
 
 def _of_database(place: str) -> "Human":
     from podeval.leaderboard.validity import of_listening_tests
+    from podeval.listening.session_results import marks_by_test
     from podeval.store.database import Database
 
     with Database(place) as opened:
-        return of_listening_tests(opened)
+        return of_listening_tests(marks_by_test(opened))
 
 
 def _said(row: "Validity") -> str:

@@ -81,6 +81,7 @@ def worker(
     from huggingface_hub import HfApi
 
     from podeval.leaderboard.build import build
+    from podeval.operations.retention import housekeeping
     from podeval.runs.executor import InProcess, Workers
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions import sandbox
@@ -88,7 +89,7 @@ def worker(
     from podeval.submissions.generation import GenerationSettings
     from podeval.submissions.pull_requests import Proposals
     from podeval.submissions.sandbox import SandboxLimits
-    from podeval.submissions.scheduler import housekeeping, ticking
+    from podeval.submissions.scheduler import ticking
     from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
@@ -197,8 +198,9 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 def _dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
     """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
+    from podeval.operations.retention import housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
-    from podeval.submissions.scheduler import housekeeping, ticking
+    from podeval.submissions.scheduler import ticking
 
     found = Dispatch(queue)
     works = {

@@ -1,1 +1,23 @@
 """Datasets: what a builder knows, building, verifying and pushing."""
+
+__all__ = [
+    "build",
+    "builder",
+    "card",
+    "catalogue",
+    "dataset_record",
+    "episodes",
+    "feeds",
+    "fetch_episodes",
+    "items",
+    "mtalk_answers",
+    "mtalk_turns",
+    "parquet_source",
+    "podbench_meta",
+    "podbench_prompts",
+    "push",
+    "real_pod_scripts",
+    "row_rules",
+    "source_files",
+    "verify",
+]

@@ -22,7 +22,7 @@ from podeval.errors import BadInput
 from podeval.runs.run_folder import SUPERSEDED, RunFolder, RunSummary
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
-from podeval.submissions.public_view import said
+from podeval.text.redaction import redact
 
 Kind = Literal["new", "again", "withdrawn", "protocol"]
 
@@ -123,7 +123,11 @@ def _withdrawn(database: Database) -> Iterable[Change]:
         for step, document in session.execute(query):
             entered = ", ".join(_benchmark(part["name"], "") for part in document["benchmarks"])
             yield Change(
-                step.at.isoformat(), "withdrawn", said(document["system"]["name"]), entered, detail=said(step.reason)
+                step.at.isoformat(),
+                "withdrawn",
+                redact(document["system"]["name"]),
+                entered,
+                detail=redact(step.reason),
             )
 
 

@@ -16,7 +16,7 @@ from podeval.leaderboard import radar
 from podeval.leaderboard.columns import Column
 from podeval.leaderboard.distribution import five_numbers, spread
 from podeval.leaderboard.runs_folder import RunsFolder
-from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, value_text
+from podeval.leaderboard.table import MISSING, Row, cell, decimals, present, standing, value_text
 from podeval.leaderboard.table_index import Key
 from podeval.leaderboard.view import ResolvedView
 from podeval.plots.axis import Axis
@@ -28,7 +28,6 @@ from podeval.plots.svg import (
     across,
     cut,
     framed,
-    kind_of,
     legend,
     mark,
     upward,
@@ -84,6 +83,15 @@ class _Scene:
     def head(self) -> str:
         arrow = {"higher": " ↑", "lower": " ↓", "in range": " ↔"}.get(self.of.better, "")
         return f"{self.title(self.of)}{arrow}" + (f" ({self.of.unit})" if self.of.unit else "")
+
+
+def kind_of(row: Row) -> str:
+    """Which of `SHAPES` stands for a row."""
+    if row["provenance"] == "reported":
+        return "reported"
+    if row["system_kind"] in ("control", "human"):
+        return str(row["system_kind"])
+    return "incomplete" if standing(row) in ("incomplete", "unscored") else "ranked"
 
 
 def draw(

@@ -16,12 +16,10 @@ from pathlib import Path
 import pandas as pd
 
 from podeval.errors import BadInput
-from podeval.listening import Listening, session_results
 from podeval.metrics import catalogue
 from podeval.stats.agreement import Estimate, krcc, plcc, srcc
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import HIGH, LOW
-from podeval.store.database import Database
 
 FEWEST = 5
 """Outputs with both figures below which no agreement is reported."""
@@ -103,24 +101,17 @@ def of_marks(test: str, marks: Iterable[Mark]) -> Human:
     return {name: {o: sum(values) / len(values) for o, values in own.items()} for name, own in sums.items()}
 
 
-def of_listening_tests(database: Database) -> Human:
-    """Human measures from every finished session of the listening tests that mark single outputs; no anchors."""
-    found: dict[str, Mapping[tuple[str, str], float]] = {}
-    for test, marks in _tests(database):
-        found |= of_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
-    return found
+def of_listening_tests(tests: Mapping[str, Iterable[Mark]]) -> Human:
+    """Human measures from the marks of listening tests of single outputs, by test; anchors are left out."""
+    measures: dict[str, Mapping[tuple[str, str], float]] = {}
+    for test, marks in tests.items():
+        measures |= of_marks(test, [mark for mark in marks if mark.stimulus not in (HIGH, LOW)])
+    return measures
 
 
-def marks_of_listening_tests(database: Database) -> dict[str, list[Mark]]:
-    """The marks themselves, anchors among them, by test and scale."""
-    return {name: own for test, marks in _tests(database) for name, own in _by_scale(test, marks).items()}
-
-
-def _tests(database: Database) -> Iterable[tuple[str, list[Mark]]]:
-    """The marks of each listening test whose marks are of single outputs."""
-    for test in Listening(database).tests():
-        if session_results.overview(database, test).design.kind not in ("preference", "text_preference"):
-            yield test, session_results.marks(database, test)
+def by_measure(tests: Mapping[str, Iterable[Mark]]) -> dict[str, list[Mark]]:
+    """The marks of listening tests themselves, anchors among them, by test and scale."""
+    return {name: marks for test, given in tests.items() for name, marks in _by_scale(test, given).items()}
 
 
 def _by_scale(name: str, marks: Iterable[Mark]) -> dict[str, list[Mark]]:

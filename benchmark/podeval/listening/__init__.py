@@ -3,4 +3,15 @@
 from podeval.listening.service import Listening, Shown
 from podeval.listening.sessions import AnsweredPage, SessionProgress
 
-__all__ = ["AnsweredPage", "Listening", "SessionProgress", "Shown"]
+__all__ = [
+    "AnsweredPage",
+    "Listening",
+    "SessionProgress",
+    "Shown",
+    "box_plots",
+    "designs",
+    "results",
+    "session_results",
+    "stimuli",
+    "webmushra",
+]

@@ -218,3 +218,11 @@ def _answers(session: Session, test: str) -> list[ListeningAnswer]:
 def _counted(test: str) -> tuple[Any, ...]:
     finished = ListeningSession.finished_at.is_not(None)
     return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")
+
+
+def marks_by_test(database: Database) -> dict[str, list[Mark]]:
+    """The marks of every listening test whose marks are of single outputs, by test; finished sessions alone."""
+    with database.reading() as session:
+        tests = list(session.scalars(select(ListeningTest.id).order_by(ListeningTest.id)))
+    single = [test for test in tests if overview(database, test).design.kind not in ("preference", "text_preference")]
+    return {test: marks(database, test) for test in single}

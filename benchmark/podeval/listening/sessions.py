@@ -34,7 +34,7 @@ class SessionProgress:
 
 @dataclass(frozen=True)
 class AnsweredPage:
-    """What a listener answered to a page, as `podeval.listening.listener_pages.checked` takes it, and what they heard by letter."""
+    """What a listener answered to a page, as `listener_pages.checked` takes it, and what they heard by letter."""
 
     answer: Mapping[str, Any]
     heard: Mapping[str, float]

@@ -1,1 +1,27 @@
 """The measurements: one file per metric, a pure function next to its declaration."""
+
+__all__ = [
+    "aggregate",
+    "catalogue",
+    "checklists",
+    "compute",
+    "declaration",
+    "demo_page",
+    "description",
+    "dialogue_prompt",
+    "dnsmos",
+    "evaluate_module",
+    "generation_log",
+    "human_records",
+    "judge_answers",
+    "judge_use",
+    "mos_reasons",
+    "pairwise_judge",
+    "prompts",
+    "protocol",
+    "read_inputs",
+    "rubric_writing",
+    "score",
+    "space_files",
+    "spoken_dialogue",
+]

@@ -18,7 +18,7 @@ from typing import Literal
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
 from podeval.text import lexical_diversity
-from podeval.text.tokens import read_tokens
+from podeval.text.language import read_tokens
 
 MOST_POINTS = 300
 """Points of a timeline over tokens."""

@@ -16,8 +16,9 @@ from typing import Literal
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_notes
 from podeval.metrics.score import Score
+from podeval.text.language import read_tokens
 from podeval.text.lexical_diversity import information_density
-from podeval.text.tokens import read_tokens, stop_words
+from podeval.text.tokens import stop_words
 
 
 @metric(

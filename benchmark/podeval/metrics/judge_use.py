@@ -4,7 +4,6 @@ The function of a judged metric is a conversation (`podeval.judges.rounds`): it 
 and returns a score. It knows no judge. Who is asked is a keyword of `compute` and an option of the command line.
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
     from podeval.judges.rounds import Conversation
+from podeval.store.files import user_folder
 
 JUDGE, RECORDS = "judge", "records"
 """Keywords of `compute` for a judged metric."""
@@ -133,6 +133,4 @@ def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
 
 def default_records() -> Path:
     """Where judgements are kept unless a folder is named: `PODEVAL_CACHE`, else the user's cache folder."""
-    import platformdirs
-
-    return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "judgements"
+    return user_folder() / "judgements"

@@ -16,7 +16,7 @@ from podeval.metrics.declaration import Key, metric
 from podeval.metrics.distinct_n import token_notes, token_timeline
 from podeval.metrics.score import Score
 from podeval.text import lexical_diversity
-from podeval.text.tokens import read_tokens
+from podeval.text.language import read_tokens
 
 
 @metric(

@@ -21,7 +21,7 @@ from podeval.analysis.text_embeddings import EmbeddedText
 from podeval.errors import CannotScore
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.score import Score, Timeline
-from podeval.text.tokens import read_tokens
+from podeval.text.language import read_tokens
 
 WINDOW = 100
 """Tokens."""

@@ -1,1 +1,17 @@
 """The neural networks a measurement needs: one interface per job, one file per implementation, one registry."""
+
+__all__ = [
+    "card",
+    "chat",
+    "chat_endpoint",
+    "chat_gguf",
+    "chat_transformers",
+    "device",
+    "installing",
+    "interfaces",
+    "pretrained",
+    "registry",
+    "threads",
+    "weights",
+    "whisper_transformers",
+]

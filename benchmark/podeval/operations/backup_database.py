@@ -16,9 +16,9 @@ from sqlalchemy import Connection, delete, func, insert, select, text
 from sqlalchemy import Table as Described
 from sqlalchemy.exc import DBAPIError
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, StoreUnusable
 from podeval.store import operator_settings, submission_tables  # noqa: F401 - makes their tables known
-from podeval.store.database import Database, StoreUnusable, address, sound
+from podeval.store.database import Database, address, sound
 from podeval.store.files import DiskFull
 from podeval.store.pseudonyms import erase
 from podeval.store.tables import Erasure, TableBase

@@ -25,7 +25,7 @@ from podeval.submissions.queue import Queue
 
 Clock = Callable[[], datetime]
 
-_LOG = logging.getLogger("podeval.moderation")
+_LOG = logging.getLogger("podeval.operations")
 
 LONGEST_REASON = 1_000
 IN_HISTORY = service.OPERATOR.name

@@ -27,12 +27,10 @@ from podeval.operations.backup import (
 )
 from podeval.operations.backup_database import put_back
 from podeval.operations.backup_files import Reader
+from podeval.runs.run_folder import REPLACED
 from podeval.store.database import Database, address
 from podeval.store.files import write_whole
 from podeval.store.tables import ArenaItem, ArenaOutput
-
-REPLACED = ".before-restore-"
-"""What the folder in the runs begins with that holds what was replaced."""
 
 Settle = Callable[[Path, Path], None]
 
@@ -57,7 +55,12 @@ class Restored:
 
 
 def restore(
-    place: Path, database: str | Path, runs: Path, *, force: bool = False, settle: Settle = lambda copy, unpacked: None
+    place: Path,
+    database: str | Path,
+    runs: Path,
+    *,
+    force: bool = False,
+    settle: Settle = lambda copy, unpacked_runs: None,
 ) -> Restored:
     """Put a backup back.
 
@@ -66,7 +69,7 @@ def restore(
         database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
         runs: the folder of runs; made where it is not there.
         force: replace what is there. Files are kept under other names, the rows of a server are not.
-        settle: is given the unpacked database and the unpacked backup's folder before anything is moved into place.
+        settle: is given the unpacked database and the unpacked runs before anything is moved into place.
 
     Raises:
         BadInput: the backup is damaged, or something is there and it is not forced. Nothing was changed.
@@ -86,7 +89,7 @@ def restore(
         try:
             for name in sorted(reader.manifest["files"]):
                 reader.unpack(name, unpacked / name)
-            settle(unpacked / DATABASE, unpacked)
+            settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
             done = put_back(unpacked / DATABASE, database, force=force)

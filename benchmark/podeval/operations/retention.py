@@ -6,7 +6,7 @@ that nobody takes it for missing and no run makes it again unasked.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +27,8 @@ VARIABLE = "PODEVAL_RUNS_GB"
 """Gigabytes that the recordings of all runs may take; no limit where it is not set."""
 
 LOG = "retention.jsonl"
+
+_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -243,3 +245,16 @@ def _recordings(folder: RunFolder) -> Iterable[Path]:
 
 def _bytes(paths: Iterable[Path]) -> int:
     return sum(path.stat().st_size for path in paths)
+
+
+def housekeeping(
+    database: Database, runs: Path, log: Callable[[str], None]
+) -> dict[str, tuple[float, Callable[[], Any]]]:
+    """What a clock does about the disk: recordings are kept to their budget every hour, where one is set.
+
+    Raises:
+        BadInput: the budget is no number.
+    """
+    if budget() is None:
+        return {}
+    return {"retention": (_HOUR, lambda: keep_to_budget(database, runs, log))}

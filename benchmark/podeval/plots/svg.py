@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 
-from podeval.leaderboard.table import Row, standing
 from podeval.plots.axis import Axis
 
 WIDTH = 360
@@ -138,15 +137,6 @@ def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
         found += f'{mark(SHAPES[kind], x, y, 4.5, kind)}<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
         x += 24 + sum(12 if ord(letter) > 0x2E80 else 6.2 for letter in words[kind])
     return f"<g>{found}</g>"
-
-
-def kind_of(row: Row) -> str:
-    """Which of `SHAPES` stands for a row."""
-    if row["provenance"] == "reported":
-        return "reported"
-    if row["system_kind"] in ("control", "human"):
-        return str(row["system_kind"])
-    return "incomplete" if standing(row) in ("incomplete", "unscored") else "ranked"
 
 
 def cut(text: str, most: int) -> str:

@@ -1,1 +1,16 @@
 """One system on one benchmark: plan, generate, measure, aggregate; resumable at any point."""
+
+__all__ = [
+    "aggregate",
+    "board_tables",
+    "composite_scores",
+    "executor",
+    "generate",
+    "hf_jobs",
+    "measure",
+    "multi_gpu",
+    "ray_executor",
+    "run",
+    "run_folder",
+    "spot_check_report",
+]

@@ -31,6 +31,9 @@ SCHEMA: Literal[1] = 1
 SUPERSEDED = ".superseded"
 """Folder beside the board's runs with earlier runs of the same systems."""
 
+REPLACED = ".before-restore-"
+"""Begins the name of a folder beside the runs, in which a restore keeps what was there before."""
+
 
 class _Document(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)

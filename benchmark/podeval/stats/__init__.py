@@ -1,1 +1,15 @@
 """Statistics: intervals, rank ranges. No models, no files."""
+
+__all__ = [
+    "agreement",
+    "battles",
+    "bias",
+    "bradley_terry",
+    "drift",
+    "elo",
+    "evaluators",
+    "intervals",
+    "mushra_scores",
+    "questionnaire_scores",
+    "screening",
+]

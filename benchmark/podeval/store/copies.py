@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from podeval.errors import PodevalError
-from podeval.metrics.judge_use import default_records
-from podeval.store.files import append_line, read_lines
+from podeval.store.files import append_line, read_lines, user_folder
 
 FILE = "copies.jsonl"
 
@@ -63,7 +62,7 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
         about: see `Copy`.
     """
     try:
-        file = (folder or default_records().parent) / FILE
+        file = (folder or user_folder()) / FILE
         listed = {(copy.kind, copy.place, copy.about) for copy in _copies_in(file)}
         runs = tuple(sorted(about))
         for place in places:
@@ -76,7 +75,7 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
 
 def copies(folders: Iterable[Path | None]) -> list[Copy]:
     """All copies that are listed in some folders and in this user's own list, each once."""
-    files = [folder / FILE for folder in folders if folder is not None] + [default_records().parent / FILE]
+    files = [folder / FILE for folder in folders if folder is not None] + [user_folder() / FILE]
     kept: dict[tuple[str, str, tuple[str, ...]], Copy] = {}
     for file in dict.fromkeys(path.resolve() for path in files):
         try:

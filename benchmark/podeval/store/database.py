@@ -33,7 +33,8 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 from sqlalchemy.orm import Session
 
-from podeval.errors import BadInput, PodevalError
+from podeval.errors import BadInput, StoreUnusable
+from podeval.store.migrate import check, upgrade
 from podeval.store.write_ahead_log import lost_frames
 
 if TYPE_CHECKING:
@@ -69,10 +70,6 @@ _MET_ANOTHER = ("40001", "40P01", "55P03", "23505")
 _NO_TABLE = "42P01"
 
 
-class StoreUnusable(PodevalError):
-    """The database cannot be reached, or does not keep what it acknowledges; says what to do."""
-
-
 class Database:
     """An open database, its tables as this version of podeval has them; used by any number of threads.
 
@@ -99,9 +96,7 @@ class Database:
                 for level in ("REPEATABLE READ", "AUTOCOMMIT", "READ COMMITTED")
             )
         try:
-            from podeval.store.migrate import check, upgrade
-
-            (upgrade if migrate else check)(self)
+            (upgrade if migrate else check)(self.engine, self.name)
         except DBAPIError as error:
             self.close()
             raise StoreUnusable(

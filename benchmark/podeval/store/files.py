@@ -154,3 +154,10 @@ def _end_of_last_line(file: io.FileIO) -> int:
             return start + newline + 1
         position = start
     return 0
+
+
+def user_folder() -> Path:
+    """Where podeval keeps what it computed for this user: `PODEVAL_CACHE`, else the user's cache folder."""
+    import platformdirs
+
+    return Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval"))

@@ -4,19 +4,19 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
+
+from podeval.errors import StoreUnusable
 
 if TYPE_CHECKING:
     from alembic.config import Config
-
-    from podeval.store.database import Database
 
 _ONE = threading.Lock()
 _LOCK = 0x706F6465
 """Of PostgreSQL, held while tables change, so that two servers that start together take turns."""
 
 
-def upgrade(database: "Database") -> None:
+def upgrade(engine: Engine, name: str) -> None:
     """Make or change the tables as this version has them; nothing is done where they are.
 
     Raises:
@@ -24,28 +24,26 @@ def upgrade(database: "Database") -> None:
     """
     from alembic import command
 
-    if _version(database) == _newest():
+    if _version(engine) == _newest():
         return
     # alembic keeps what it works on in one place for the whole process.
-    with _ONE, database.engine.execution_options(writes=True).begin() as connection:
-        if not database.is_sqlite:
+    with _ONE, engine.execution_options(writes=True).begin() as connection:
+        if engine.dialect.name != "sqlite":
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        _refuse_newer(_version_seen(connection), database.name)
+        _refuse_newer(_version_seen(connection), name)
         command.upgrade(configuration(connection), "head")
 
 
-def check(database: "Database") -> None:
+def check(engine: Engine, name: str) -> None:
     """Refuse tables of another version.
 
     Raises:
         StoreUnusable: they are; says what to do.
     """
-    from podeval.store.database import StoreUnusable
-
-    found = _version(database)
-    if found != _newest():
-        _refuse_newer(found, database.name)
-        raise StoreUnusable(f"the tables of {database.name} are not there or old; run `podeval arena init`")
+    version = _version(engine)
+    if version != _newest():
+        _refuse_newer(version, name)
+        raise StoreUnusable(f"the tables of {name} are not there or old; run `podeval arena init`")
 
 
 def configuration(connection: Connection | None = None) -> "Config":
@@ -61,8 +59,6 @@ def configuration(connection: Connection | None = None) -> "Config":
 def _refuse_newer(found: str | None, name: str) -> None:
     from alembic.script import ScriptDirectory
 
-    from podeval.store.database import StoreUnusable
-
     known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
     if found is not None and found not in known:
         raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {found}); upgrade podeval")
@@ -74,8 +70,8 @@ def _newest() -> str:
     return str(ScriptDirectory.from_config(configuration()).get_current_head())
 
 
-def _version(database: "Database") -> str | None:
-    with database.engine.connect() as connection:
+def _version(engine: Engine) -> str | None:
+    with engine.connect() as connection:
         return _version_seen(connection)
 
 

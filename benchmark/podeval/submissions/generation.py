@@ -25,11 +25,11 @@ from podeval.submissions.machine_faults import (
     require_disk,
     require_no_fault,
 )
-from podeval.submissions.public_view import plainly
 from podeval.submissions.sandbox import ExitInfo, SandboxLimits, SandboxSpec
 from podeval.systems.adapters.adapter import adapter_for
 from podeval.systems.adapters.job import Generated, Job
 from podeval.systems.adapters.presets import copy_voices, preset
+from podeval.text.redaction import redact_line
 
 TICK = 0.2
 """Seconds between two looks at what was made."""
@@ -146,7 +146,7 @@ class Generation:
         else:
             reason, failed = f"the system was running on it: {ended.failure}", left if final else left[:1]
             if ended.stopped is None and ended.log.strip():
-                reason += f" ({plainly(ended.log.strip().splitlines()[-1])[:300]})"
+                reason += f" ({redact_line(ended.log.strip().splitlines()[-1])[:300]})"
         for item in failed:
             self.intake.fail(item, reason)
             yield item
@@ -226,7 +226,7 @@ class SandboxRunner:
         if line.item not in asked or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
-            raise OursFailed(f"{line.item} was not made: {plainly(line.error)}")
+            raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
         # A line may be there twice in one reading; the first counts.
         return True
 
@@ -267,8 +267,8 @@ class SandboxRunner:
         if not isinstance(refusal, dict) or "reason" not in refusal:
             # It writes its reason where it was told to, once it has read what it was told.
             last = ended.log.strip().splitlines()[-1:] or ["it gave no reason"]
-            raise OursFailed(f"the program that runs models did not get to the model: {plainly(last[0])[:1_000]}")
-        reason = plainly(str(refusal["reason"]))[:1_000]
+            raise OursFailed(f"the program that runs models did not get to the model: {redact_line(last[0])[:1_000]}")
+        reason = redact_line(str(refusal["reason"]))[:1_000]
         if refusal.get("cause") == "ours":
             if (absent := adapter_for(self.task).available()) is not None:
                 raise MachineFault(absent)

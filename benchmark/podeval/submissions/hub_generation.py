@@ -27,9 +27,9 @@ from podeval.submissions.hub_results import Taken, TooMuch
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
-from podeval.submissions.public_view import plainly, said
 from podeval.submissions.sandbox import ExitInfo
 from podeval.systems.adapters.job import Job
+from podeval.text.redaction import redact, redact_line
 
 if TYPE_CHECKING:
     from huggingface_hub import JobInfo
@@ -194,9 +194,9 @@ class HubRounds:
         ledger.ended(row, job)
         shutil.rmtree(place, ignore_errors=True)
         if taken.refused:
-            raise Unusable(f"{UNUSABLE}: {said(taken.refused)[:1_000]}")
+            raise Unusable(f"{UNUSABLE}: {redact(taken.refused)[:1_000]}")
         if taken.ours:
-            raise OursFailed(said(taken.ours[0])[:1_000])
+            raise OursFailed(redact(taken.ours[0])[:1_000])
         if ended.failure and not ended.seconds and not taken.done and not taken.end:
             raise OursFailed(f"nothing was begun: {ended.failure}")
         return ended
@@ -294,7 +294,7 @@ class HubRounds:
             with file.open("w", encoding="utf-8") as kept:
                 try:
                     for line in self.hub.jobs.lines(job):
-                        plain = plainly(line)
+                        plain = redact_line(line)
                         if left > 0:
                             kept.write(f"{plain}\n")
                             kept.flush()
@@ -315,13 +315,13 @@ def stage(job: "JobInfo") -> str:
 def _ended(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
     """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
-    log = plainly(str(end.get("log") or "").strip().rpartition("\n")[2])
+    log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")
     if stage(job) == "COMPLETED":
         return ExitInfo(0, None, log, seconds)
     if isinstance(code, int) and code > 0:
         return ExitInfo(code, None, log, seconds)
-    why = f": {plainly(job.status.message)}" if job.status.message else ""
+    why = f": {redact_line(job.status.message)}" if job.status.message else ""
     return ExitInfo(1, f"its job on the Hub ended as {stage(job)}{why}", log, seconds)
 
 

@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from podeval import benchmarks
-from podeval.errors import ModelMissing, PodevalError
+from podeval.errors import ModelMissing, PodevalError, StoreUnusable
 from podeval.metrics import catalogue
 from podeval.models import registry
-from podeval.store.database import StoreUnusable
 from podeval.store.files import DiskFull
 from podeval.submissions import sandbox
 from podeval.submissions.benchmark_entries import RunEntry

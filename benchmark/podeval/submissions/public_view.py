@@ -1,41 +1,14 @@
 """What of a submission everybody may see: no secrets, no addresses of people, no folders or names of our machines."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
 from podeval.submissions.queue import QueuePosition, waits_for_operator
+from podeval.text.redaction import redact
 
-_HIDDEN = (
-    (re.compile(r"\b(?:hf|sk|gh[pousr]|github_pat|glpat|xox[abp])[_-][A-Za-z0-9_-]{8,}"), "[secret]"),
-    (re.compile(r"\bbearer\s+\S+", re.IGNORECASE), "[secret]"),
-    (
-        re.compile(r"\b((?:api[_-]?key|token|password|secret)\w*)\s*[=:]\s*[\"']?[^\s\"',;]+", re.IGNORECASE),
-        r"\1=[secret]",
-    ),
-    (re.compile(r"(\w://)[^\s/@]+@"), r"\1"),
-    (re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+"), "[address]"),
-    (re.compile(r"(?<![\w/:.])/(?:[\w.+@-]+/)+([\w.+@-]+)"), r"…/\1"),
-    (re.compile(r"\bworker [^\s:]+:\d+"), "worker"),
-)
 _WORKER = re.compile(r"[^\s:]+:\d+")
-_MOST = 4_000
-
-
-def said(text: str) -> str:
-    """A text without what only its writer or this machine should know, at most 4000 characters of it."""
-    text = text[: 2 * _MOST]
-    for pattern, instead in _HIDDEN:
-        text = pattern.sub(instead, text)
-    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
-
-
-def plainly(line: str) -> str:
-    """A line of a stranger's log, without secrets and without what a terminal would obey."""
-    shown = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
-    return said(shown).rstrip()
 
 
 def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
@@ -53,7 +26,7 @@ def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[st
         "owner": row.owner,
         "owner_proven": row.owner_proven,
         "system": row.system,
-        "name": said(document["system"]["name"]),
+        "name": redact(document["system"]["name"]),
         "kind": row.kind,
         "task": source.get("task") or "",
         "repo": source.get("repo") or "",
@@ -64,7 +37,7 @@ def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[st
         "parameters": pinned.get("parameters") or None,
         "state": row.state,
         "rule": row.rule,
-        "reason": said(row.reason),
+        "reason": redact(row.reason),
         "waits_for_operator": waits_for_operator(row),
         "attempt": row.attempt,
         "items_done": row.items_done,
@@ -83,7 +56,7 @@ def steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
             "state": step.after,
             "by": "worker" if _WORKER.fullmatch(step.made_by) else step.made_by,
             "attempt": step.attempt,
-            "reason": said(step.reason),
+            "reason": redact(step.reason),
             "at": step.at.isoformat(),
         }
         for step in history
@@ -108,6 +81,7 @@ def on_the_hub(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict
             for job in jobs
         ],
         "proposals": [
-            {"form": each.form, "state": each.state, "url": each.url, "reason": said(each.reason)} for each in proposals
+            {"form": each.form, "state": each.state, "url": each.url, "reason": redact(each.reason)}
+            for each in proposals
         ],
     }

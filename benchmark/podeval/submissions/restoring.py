@@ -5,16 +5,12 @@ own database. It is deleted from what was unpacked, before anything is moved int
 """
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
 from podeval.errors import PodevalError
-from podeval.operations.backup import RUNS
-from podeval.operations.restore import Restored, restore
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
 from podeval.store.database import Database, address
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
@@ -23,37 +19,35 @@ from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, tog
 _LOG = logging.getLogger("podeval.submissions")
 
 
-@dataclass(frozen=True)
-class RestoredBoard:
-    """What was put back, and the submissions of which nothing was, as they had been taken down."""
+class RestoredTakedowns:
+    """Takedowns that a backup does not know of, done again in what is unpacked of it.
 
-    restored: Restored
-    taken_down: list[str]
-
-
-def restore_board(place: Path, database: str | Path, runs: Path, *, force: bool = False) -> RestoredBoard:
-    """Put a backup back; see `store.backup_restoring.restore`.
+    Args:
+        place: of the backup.
+        database: that is replaced.
 
     Raises:
-        BadInput: also where the file beside the backup is damaged. Nothing was changed.
-        StoreUnusable: the database is in use, or cannot be opened.
-        DiskFull: nothing was changed.
+        BadInput: the file beside the backup is damaged.
     """
-    decisions = [beside(place), _replaced(database)]
-    listed = lines_of_list(folder_of_list(database, runs))
-    taken: list[TakenDown] = []
 
-    def settle(copy: Path, unpacked: Path) -> None:
+    def __init__(self, place: Path, database: str | Path) -> None:
+        self._decisions = [beside(place), _replaced(database)]
+        self._done: set[str] = set()
+
+    def repeat(self, copy: Path, runs: Path) -> None:
+        """Delete what was taken down from an unpacked database and the unpacked runs."""
         with Database(copy) as opened:
-            taken.extend(together(taken_down_in(opened), *decisions))
-            for each in taken:
-                take_down_again(Queue(opened), each, unpacked / RUNS)
-        for name in (BOARD, ITEMS, SYSTEMS) if taken else ():
-            (unpacked / RUNS / name).unlink(missing_ok=True)
+            takedowns = together(taken_down_in(opened), *self._decisions)
+            for takedown in takedowns:
+                take_down_again(Queue(opened), takedown, runs)
+        self._done |= {takedown.submission for takedown in takedowns}
+        for name in (BOARD, ITEMS, SYSTEMS) if takedowns else ():
+            (runs / name).unlink(missing_ok=True)
 
-    restored = restore(place, database, runs, force=force, settle=settle)
-    keep_lines(listed, folder_of_list(database, runs))
-    return RestoredBoard(restored, sorted(each.submission for each in taken))
+    @property
+    def submissions(self) -> list[str]:
+        """The submissions of which nothing is put back."""
+        return sorted(self._done)
 
 
 def _replaced(database: str | Path) -> list[TakenDown]:

@@ -7,7 +7,6 @@ by whom, is the queue's business alone.
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from podeval.errors import BadInput, PodevalError
@@ -15,11 +14,7 @@ from podeval.errors import BadInput, PodevalError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from podeval.store.database import Database
-
 Work = Callable[[], Any]
-
-_HOUR = 3600.0
 
 
 @contextmanager
@@ -50,19 +45,6 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
         yield
     finally:
         scheduler.shutdown(wait=True)
-
-
-def housekeeping(database: "Database", runs: Path, log: Callable[[str], None]) -> dict[str, tuple[float, Work]]:
-    """What a clock does about the disk: recordings are kept to their budget every hour, where one is set.
-
-    Raises:
-        BadInput: the budget is no number.
-    """
-    from podeval.operations import retention
-
-    if retention.budget() is None:
-        return {}
-    return {"retention": (_HOUR, lambda: retention.keep_to_budget(database, runs, log))}
 
 
 def _safely(name: str, work: Work, log: Callable[[str], None]) -> Work:

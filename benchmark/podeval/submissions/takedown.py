@@ -26,10 +26,9 @@ from podeval.errors import BadInput, PodevalError
 from podeval.judges.exchange_records import FILE as JUDGE_RECORDS
 from podeval.judges.exchange_records import Records
 from podeval.metrics.judge_use import default_records
-from podeval.operations.restore import REPLACED
 from podeval.runs import spot_check_report
 from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
-from podeval.runs.run_folder import SUPERSEDED, RunFolder
+from podeval.runs.run_folder import REPLACED, SUPERSEDED, RunFolder
 from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow

@@ -18,6 +18,8 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal
 
+from podeval.errors import CannotScore
+from podeval.text.longest import refuse_longer
 from podeval.text.tokens import (
     FOREIGN_LETTER,
     HAN,
@@ -27,6 +29,9 @@ from podeval.text.tokens import (
     detect_language,
     is_foreign,
     is_japanese,
+    is_unspaced,
+    require_words,
+    tokenise,
 )
 
 MAIN_SHARE = 0.75
@@ -145,6 +150,30 @@ def read_as(text: str) -> Language | Literal["other"] | None:
     if written.code is None:
         return None
     return check_language(written.code) if written.code in ("en", "zh") else "other"
+
+
+def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
+    """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
+
+    A text too short for its language to be told is cut by its letters: Chinese, or else as English.
+
+    Raises:
+        CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
+        BadInput: a language that is not read, or more text than is read (`podeval.text.longest`).
+    """
+    refuse_longer(len(text))
+    if language != "auto":
+        written: Language | Literal["other"] = check_language(language)
+    elif is_unspaced(text):
+        raise CannotScore(
+            "the text is in a language that puts no spaces between words and is not Chinese, such as Japanese or Thai; "
+            "its words cannot be told apart here"
+        )
+    else:
+        written = read_as(text) or detect_language(text)
+    tokens = tokenise(text, "en" if written == "other" else written)
+    require_words(tokens)
+    return tokens, written
 
 
 def _decided(weights: Mapping[str, float], total: float) -> IdentifiedLanguage:

@@ -20,7 +20,7 @@ from importlib import resources
 from typing import Any, Literal
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.longest import refuse_endless, refuse_endless_chinese, refuse_longer
+from podeval.text.longest import refuse_endless, refuse_endless_chinese
 
 Language = Literal["en", "zh"]
 
@@ -85,33 +85,6 @@ def is_japanese(text: str) -> bool:
     text = _NAMED.sub(" ", text)
     kana, han = len(_KANA_CHARACTER.findall(text)), len(_HAN_CHARACTER.findall(text))
     return kana > _KANA_BY_HAN * han and 2 * (kana + han) > len(_LETTER.findall(text))
-
-
-def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language | Literal["other"]]:
-    """The tokens of a text and the language they were cut in; another one by `auto` is `other` and cut as English is.
-
-    A text too short for its language to be told is cut by its letters: Chinese, or else as English.
-
-    Raises:
-        CannotScore: punctuation alone, or by `auto` a language that puts no spaces between words and is not Chinese.
-        BadInput: a language that is not read, or more text than is read (`podeval.text.longest`).
-    """
-    refuse_longer(len(text))
-    if language != "auto":
-        written: Language | Literal["other"] = check_language(language)
-    elif is_unspaced(text):
-        raise CannotScore(
-            "the text is in a language that puts no spaces between words and is not Chinese, such as Japanese or Thai; "
-            "its words cannot be told apart here"
-        )
-    else:
-        # Here, as that module reads the characters of this one.
-        from podeval.text.language import read_as
-
-        written = read_as(text) or detect_language(text)
-    tokens = tokenise(text, "en" if written == "other" else written)
-    require_words(tokens)
-    return tokens, written
 
 
 def require_words(tokens: Sequence[str]) -> None:

@@ -1,1 +1,1 @@
-"""Audio containers recognised from their own bytes: an allow-list, their stated lengths, and what a refused file looks like."""
+"""Audio containers recognised from their own bytes: an allow-list, stated lengths, and how a refused file looks."""

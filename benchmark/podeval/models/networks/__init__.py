@@ -1,1 +1,1 @@
-"""Networks that are rebuilt here, as their authors describe them, because their packages cannot be installed beside ours."""
+"""Networks that are rebuilt here as their authors describe them, because their packages do not install beside ours."""

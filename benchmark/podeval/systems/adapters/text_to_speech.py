@@ -1,7 +1,8 @@
 """Text to speech, turn by turn: each line is said by itself in its speaker's voice, and the lines are joined.
 
-Joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut, voices at one level, fixed
-pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF means what it says.
+Joining is that of the built-in readers (`podeval.systems.dialogue_reader`): silence at the edges cut, voices at one
+level, fixed pauses, so that the time of every turn is known. Lines are said one at a time, so that RTF
+means what it says.
 """
 
 import time
