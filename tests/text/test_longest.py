@@ -15,7 +15,12 @@ from podeval.text.script import Script
 from podeval.text.tokens import tokenise
 
 WORDS = [
-    line.split() for line in ("The show is about the sea.", "Well, it's 3 p.m., isn't it?", "No one has been there!")
+    line.split()
+    for line in (
+        "The show is about the sea and about everybody who has ever lived by it.",
+        "Well, it's 3 p.m. already, so the boats should be back by now, shouldn't they?",
+        "No one has been there since the summer!",
+    )
 ]
 
 
@@ -53,7 +58,7 @@ def test_a_chinese_text_longer_than_any_is_refused_before_it_is_cut_into_words()
 
 def test_ten_hours_of_speech_are_read() -> None:
     text = speech(90_000)
-    assert len(text) > 450_000
+    assert len(text) > 400_000
     assert len(tokenise(text)) > 100_000
     assert len(normalise(text).split()) > 90_000
     assert Script.parse(text).turns[0].text == text
