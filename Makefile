@@ -8,6 +8,7 @@ SERVE ?= 1
 PORT ?= 7860
 
 TOOLS := $(VENV)/share/podeval/release-tools
+TYPES := $(VENV)/share/podeval/mypy.txt
 TOOL_PACKAGES := uv==0.13.9 pip-audit==2.10.1 cyclonedx-bom==7.5.0
 DEPLOYED := embedded space postgres
 
@@ -35,8 +36,8 @@ test: test-environment reference-packages
 	@tests/debian-packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(TESTS)
+	@mkdir -p $(VENV)/share/podeval; $(BIN)/mypy > $(TYPES) 2>&1 & types=$$!; \
+	$(TESTS); tests=$$?; wait $$types; types=$$?; cat $(TYPES); exit $$((tests | types))
 
 test-all: test-environment reference-packages audit release-check
 	@tests/debian-packages
