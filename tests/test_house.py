@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.cli.generate_docs import floors, imports
+from podeval.cli.architecture import floors, imports, room_of
 
 CHECKOUT = Path(__file__).parents[1]
 ENGINE = CHECKOUT / "benchmark" / "podeval"
@@ -19,11 +19,6 @@ SERVICES = 7
 ACROSS = {"podeval.operations.moderation"}
 """Modules that still reach across on the floor of services."""
 MODULES = sorted(ENGINE.rglob("*.py"))
-
-
-def room_of(module: str) -> str:
-    """`podeval.audio.decode` is in `audio`; the package itself is in no room."""
-    return module.split(".")[1] if "." in module else ""
 
 
 @cache

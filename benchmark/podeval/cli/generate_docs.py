@@ -3,13 +3,12 @@
 `python -m podeval.cli.generate_docs` in the checkout writes them; a test fails while they are not current.
 """
 
-import ast
 import inspect
 import json
 import re
-from collections import defaultdict
 from pathlib import Path
 
+from podeval.cli.architecture import picture
 from podeval.datasets import card
 from podeval.datasets import catalogue as datasets
 from podeval.judges.prompt import RULES, Prompt
@@ -21,9 +20,6 @@ from podeval.metrics.space_files import sources
 from podeval.systems.adapters.tables import adapters_table, presets_table
 
 _MARKED = re.compile(r"(<!-- metrics table:.*?-->\n).*?(<!-- /metrics table -->)", re.DOTALL)
-
-_ROOM = re.compile(r"^\| (\d) \| `(\w+)` \|", re.MULTILINE)
-_PICTURE = re.compile(r"(<!-- the picture is made .*?-->\n).*?(<!-- end of the picture -->)", re.DOTALL)
 
 
 def pages(checkout: Path) -> dict[Path, str]:
@@ -46,67 +42,8 @@ def pages(checkout: Path) -> dict[Path, str]:
         adapters.read_text(encoding="utf-8"), {"adapters": adapters_table(), "presets": presets_table()}
     )
     found[checkout / "docs" / "judge-prompts.md"] = prompts_page()
-    found[checkout / "docs" / "architecture.md"] = _with_picture(checkout)
+    found[checkout / "docs" / "architecture.svg"] = picture(checkout)
     return found
-
-
-def floors(checkout: Path) -> dict[str, int]:
-    """The floor of every room of the engine, from the table in docs/architecture.md; the ground is 1."""
-    page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
-    return {room: int(floor) for floor, room in _ROOM.findall(page)}
-
-
-def imports(engine: Path) -> dict[str, set[str]]:
-    """Every module of the engine with those that it imports: at its top, in functions, for types."""
-    paths = {_module_name(path, engine): path for path in engine.rglob("*.py")}
-    return {
-        name: {module for module in _imported(ast.parse(path.read_bytes()), set(paths)) if module != name}
-        for name, path in sorted(paths.items())
-    }
-
-
-def _module_name(path: Path, engine: Path) -> str:
-    return ".".join(path.relative_to(engine.parent).with_suffix("").parts).removesuffix(".__init__")
-
-
-def _imported(tree: ast.AST, modules: set[str]) -> set[str]:
-    names = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names if alias.name in modules}
-        elif isinstance(node, ast.ImportFrom) and node.module in modules:
-            parts = {f"{node.module}.{alias.name}" for alias in node.names}
-            names |= parts & modules
-            if parts - modules:
-                names.add(node.module)
-    return names
-
-
-def _with_picture(checkout: Path) -> str:
-    """docs/architecture.md with the picture of its floors, an arrow where a room imports one on the floor below it."""
-    page = (checkout / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = floors(checkout)
-    arrows: dict[str, set[str]] = defaultdict(set)
-    for module, others in imports(checkout / "benchmark" / "podeval").items():
-        own, used = _room(module), {_room(other) for other in others}
-        arrows[own] |= {room for room in used if room in rooms and own in rooms and rooms[own] - rooms[room] == 1}
-    lines = ["```mermaid", "flowchart TB"]
-    for floor in sorted(set(rooms.values()), reverse=True):
-        lines += [f"  subgraph floor{floor}[floor {floor}]", "    direction LR"]
-        lines += [f'    {_node(room)}["{room}"]' for room, its in rooms.items() if its == floor]
-        lines += ["  end"]
-    lines += [f"  {_node(room)} --> {_node(used)}" for room in rooms for used in sorted(arrows[room])]
-    lines += ["```", "", "Arrows are drawn to the floor below alone; a room may use every floor beneath it."]
-    picture = "\n".join(lines)
-    return _PICTURE.sub(lambda marks: f"{marks[1]}\n{picture}\n{marks[2]}", page)
-
-
-def _room(module: str) -> str:
-    return module.split(".")[1] if "." in module else ""
-
-
-def _node(room: str) -> str:
-    return f"room_{room.strip('_')}"
 
 
 def _filled(page: str, tables: dict[str, str]) -> str:
