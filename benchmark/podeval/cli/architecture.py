@@ -51,10 +51,9 @@ def picture(checkout: Path) -> str:
         for number, room in enumerate(names):
             x = 40 + step * (number + 0.5)
             places[room] = (x, y)
-            boxes.append(
-                f'<rect x="{x - step / 2 + 6:.0f}" y="{y - _HEIGHT / 2:.0f}" rx="5" '
-                f'width="{step - 12:.0f}" height="{_HEIGHT}"/><text class="room" x="{x:.0f}" y="{y + 5}">{escape(room)}</text>'
-            )
+            size = f'width="{step - 12:.0f}" height="{_HEIGHT}"'
+            boxes.append(f'<rect x="{x - step / 2 + 6:.0f}" y="{y - _HEIGHT / 2:.0f}" rx="5" {size}/>')
+            boxes.append(f'<text class="room" x="{x:.0f}" y="{y + 5}">{escape(room)}</text>')
     lines = [
         f'<line x1="{places[upper][0]:.0f}" y1="{places[upper][1] + _HEIGHT / 2:.0f}" '
         f'x2="{places[lower][0]:.0f}" y2="{places[lower][1] - _HEIGHT / 2:.0f}"/>'
