@@ -90,7 +90,7 @@ def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = 
         NotReadable: it is gated.
         HubUnavailable: the Hub does not answer.
     """
-    with _told(repo, revision, kind):
+    with _translate_errors(repo, revision, kind):
         return _facts(_client(api), repo, revision, kind)
 
 
@@ -128,21 +128,21 @@ def is_config(name: str) -> bool:
 
 def keys(data: Any) -> set[str]:
     """The keys of every object in what was read from JSON, however deep it is nested."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = [data]
     while left:
         match left.pop():
             case dict() as block:
-                found.update(map(str, block))
+                names.update(map(str, block))
                 left.extend(block.values())
             case list() as entries:
                 left.extend(entries)
-    return found
+    return names
 
 
 def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
     """The first 64 MiB of a file, which is kept nowhere."""
-    with _told(repo, revision, kind):
+    with _translate_errors(repo, revision, kind):
         return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
 
 
@@ -162,12 +162,12 @@ def _client(api: "HfApi | None") -> "HfApi":
 
 
 def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
-    with _told(repo, revision, kind):
+    with _translate_errors(repo, revision, kind):
         return patiently(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
 
 
 @contextmanager
-def _told(repo: str, revision: str, kind: Kind) -> Iterator[None]:
+def _translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
     """The Hub's refusals as ours."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
@@ -212,7 +212,7 @@ def _json(content: bytes) -> Any:
 def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
     from huggingface_hub.errors import SafetensorsParsingError
 
-    found: dict[str, SafetensorsFile | None] = {}
+    headers: dict[str, SafetensorsFile | None] = {}
     names = [name for name in files if name.endswith(".safetensors")]
     if len(names) > SHARDS_MOST:
         return dict.fromkeys(names)
@@ -222,9 +222,9 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
             end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
             weights = SafetensorsFile(sum(header.parameter_count.values()), end)
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-            found[name] = None
+            headers[name] = None
             continue
         # What stands in a header is anybody's word: lengths below zero, or of no file on earth.
         possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
-        found[name] = weights if possible else None
-    return found
+        headers[name] = weights if possible else None
+    return headers

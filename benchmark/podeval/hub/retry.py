@@ -39,12 +39,12 @@ def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection
         except Exception as error:
             if not passing(error) and _status(error) not in also:
                 raise
-            asked, met = asked_to_wait(error), error
+            pause_asked, met = asked_to_wait(error), error
         pause = min(LONGEST_PAUSE, 0.5 * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
-        if asked is not None and asked > LONGEST_PAUSE:
+        if pause_asked is not None and pause_asked > LONGEST_PAUSE:
             break
         if attempt < tries - 1:
-            time.sleep(max(pause, asked or 0.0))
+            time.sleep(max(pause, pause_asked or 0.0))
     raise HubUnavailable(f"the Hub does not answer as it should ({met}); try again later") from met
 
 

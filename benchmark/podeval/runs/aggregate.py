@@ -29,24 +29,24 @@ def summarise(
 ) -> RunSummary:
     """The summary of a run under a profile, by the present protocols."""
     plan = folder.plan()
-    wanted = protocols(benchmark, plan, profile, conditions, bench)
+    current = protocols(benchmark, plan, profile, conditions, bench)
     metrics = metrics_of(benchmark, plan.track)
     results = folder.results(profile)
     rows: list[MetricSummary] = []
-    for protocol in wanted.values():
-        found = [results.get((item.id, protocol.id), NOT_MEASURED) for item in items]
+    for protocol in current.values():
+        scores = [results.get((item.id, protocol.id), NOT_MEASURED) for item in items]
         metric = metrics[protocol.metric]
-        own = [
-            _row(benchmark, metric, protocol, name, [items[i] for i in chosen], [found[i] for i in chosen])
+        slices = [
+            _row(benchmark, metric, protocol, name, [items[i] for i in chosen], [scores[i] for i in chosen])
             for name, chosen in _slices(benchmark, items)
         ]
-        rows += [_with_spreads(benchmark, own), *own[1:]] if metric.name not in catalogue.NAMES else own
+        rows += [_with_spreads(benchmark, slices), *slices[1:]] if metric.name not in catalogue.NAMES else slices
     return RunSummary(
         plan=plan,
         profile=profile,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance=provenance(profile),
-        protocols={protocol.id: protocol.to_json() for protocol in wanted.values()},
+        protocols={protocol.id: protocol.to_json() for protocol in current.values()},
         metrics=tuple(rows),
     )
 
@@ -63,12 +63,11 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
     """The declarations of all that is measured on a track, figures made of others among them, by name."""
-    own = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
-    made = (
-        composite_scores.declared(benchmark, composite)
-        for composite in composite_scores.composites_of(benchmark, track)
+    measured = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
+    composites = (
+        composite_scores.declare(benchmark, composite) for composite in composite_scores.composites_of(benchmark, track)
     )
-    return own | {metric.name: metric for metric in made}
+    return measured | {metric.name: metric for metric in composites}
 
 
 def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> MetricSummary:
@@ -79,8 +78,8 @@ def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> Metric
         breakdown, _, group = row.slice.partition("=")
         if value := row.keys.get(name):
             means.setdefault(breakdown, {})[group] = value.mean
-    found = composite_scores.spreads(benchmark, means)
-    keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in found.items()}}
+    spreads = composite_scores.spreads(benchmark, means)
+    keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in spreads.items()}}
     return whole.model_copy(update={"keys": keys})
 
 
@@ -92,18 +91,18 @@ def _row(
     items: Sequence[Item],
     results: Sequence[Result],
 ) -> MetricSummary:
-    found = aggregate(metric, results, [benchmark.cluster(item) for item in items])
+    aggregates = aggregate(metric, results, [benchmark.cluster(item) for item in items])
     return MetricSummary(
         metric=metric.name,
         protocol=protocol.id,
         slice=name,
         keys={
             key: KeyAggregate(mean=interval.mean, low=interval.low, high=interval.high) if interval else None
-            for key, interval in found.intervals.items()
+            for key, interval in aggregates.intervals.items()
         },
-        scored=found.scored,
-        unscored_system=found.unscored_system,
-        unscored_ours=found.unscored_ours,
-        reasons=found.reasons,
-        rankable=found.rankable,
+        scored=aggregates.scored,
+        unscored_system=aggregates.unscored_system,
+        unscored_ours=aggregates.unscored_ours,
+        reasons=aggregates.reasons,
+        rankable=aggregates.rankable,
     )

@@ -17,7 +17,7 @@ def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
     return tuple(composite for composite in benchmark.composites if composite.track == track)
 
 
-def declared(benchmark: Benchmark, composite: Composite) -> Metric:
+def declare(benchmark: Benchmark, composite: Composite) -> Metric:
     """A composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
 
     The spread is the sample standard deviation over the groups' means, unweighted, as PodBench's tables have it.
@@ -48,14 +48,14 @@ def declared(benchmark: Benchmark, composite: Composite) -> Metric:
 
 def protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
     """How it came about: the protocols of what it is made of."""
-    own = {column.partition(".")[0] for column in composite.columns}
-    first = parts[min(own)]
+    metrics = {column.partition(".")[0] for column in composite.columns}
+    first = parts[min(metrics)]
     return Protocol(
         metric=composite.name,
         version=VERSION,
         parameters={"columns": list(composite.columns)},
         inputs=(),
-        models={name: parts[name].id for name in sorted(own)},
+        models={name: parts[name].id for name in sorted(metrics)},
         dataset=first.dataset,
         generation=first.generation,
     )
@@ -78,9 +78,9 @@ def compose(composite: Composite, results: Mapping[str, Result | None]) -> Resul
 
 def spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """The spread over each robust breakdown from the means of its groups; none where fewer than two have one."""
-    found = {}
+    values = {}
     for part in benchmark.breakdowns:
         groups: Sequence[float] = list(means.get(part.name, {}).values())
         if part.robustness and len(groups) > 1:
-            found[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
-    return found
+            values[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
+    return values

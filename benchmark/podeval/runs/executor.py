@@ -65,13 +65,13 @@ class Workers(AbstractContextManager["Workers"]):
         fallen: list[T] = []
         for task in tasks:
             while len(running) >= self._processes:
-                yield from self._finished(running, fallen, timeout=None)
-            future, pool = self._submitted(work, task)
+                yield from self._collect_finished(running, fallen, timeout=None)
+            future, pool = self._submit(work, task)
             running[future] = task, pool
-            yield from self._finished(running, fallen, timeout=0)
+            yield from self._collect_finished(running, fallen, timeout=0)
         while running:
-            yield from self._finished(running, fallen, timeout=None)
-        yield from ((task, _alone(work, task)) for task in fallen)
+            yield from self._collect_finished(running, fallen, timeout=None)
+        yield from ((task, _run_alone(work, task)) for task in fallen)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -79,7 +79,7 @@ class Workers(AbstractContextManager["Workers"]):
         if self._pool is not None:
             self._stop(self._pool)
 
-    def _finished(
+    def _collect_finished(
         self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], fallen: list[T], timeout: float | None
     ) -> Iterator[tuple[T, R | None]]:
         for future in wait(running, timeout=timeout, return_when=FIRST_COMPLETED).done:
@@ -90,16 +90,16 @@ class Workers(AbstractContextManager["Workers"]):
                 fallen.append(task)
                 self._stop(pool)
 
-    def _submitted(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
+    def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
         """A task and the pool it went to: a new one where a process of the present one has died."""
-        pool = self._started()
+        pool = self._open_pool()
         try:
             return pool.submit(work, task), pool
         except BrokenProcessPool:
             self._stop(pool)
-            return self._submitted(work, task)
+            return self._submit(work, task)
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _open_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = _pool(self._processes)
         return self._pool
@@ -111,7 +111,7 @@ class Workers(AbstractContextManager["Workers"]):
             self._pool = None
 
 
-def _alone(work: Callable[[T], R], task: T) -> R | None:
+def _run_alone(work: Callable[[T], R], task: T) -> R | None:
     """A task whose process died, in a process of its own, so that it can take no other with it."""
     try:
         with _pool(1) as pool:
@@ -126,7 +126,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(
         max_workers=processes,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=partial(_settle, threads),
+        initializer=partial(_prepare_worker, threads),
     )
 
 
@@ -136,7 +136,7 @@ def keep_to(threads: int) -> None:
         os.environ[variable] = str(threads)
 
 
-def _settle(threads: int) -> None:
+def _prepare_worker(threads: int) -> None:
     keep_to(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -80,11 +80,11 @@ class Shares:
     ) -> Iterator[Item]:
         """Speak the first share, and hand on every item as soon as its output is in the folder, whoever spoke it."""
         self.group.meet()
-        own = self.group.share(items)
-        mine = {item.id for item in own}
+        share = self.group.share(items)
+        mine = {item.id for item in share}
         others = [item for item in items if item.id not in mine]
         finished = 0
-        for item in self.voicing.speak(system, own, folder, seed, lambda count: None):
+        for item in self.voicing.speak(system, share, folder, seed, lambda count: None):
             arrived = [other for other in others if folder.output(other.id) is not None]
             others = [other for other in others if other not in arrived]
             for each in (item, *arrived):

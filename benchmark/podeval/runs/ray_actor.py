@@ -51,9 +51,9 @@ class RayWorker:
 
     def __init__(self, threads: int) -> None:
         keep_to(threads)
-        self._kept: dict[str, Callable[[Any], Any]] = {}
-        self._held = contextlib.ExitStack()
-        self._folder = self._own_folder()
+        self._work: dict[str, Callable[[Any], Any]] = {}
+        self._resources = contextlib.ExitStack()
+        self._folder = self._make_own_folder()
 
     def meet(self) -> NodeInfo:
         """Say who this is; the first thing that is asked."""
@@ -79,38 +79,38 @@ class RayWorker:
         """
         import ray
 
-        if name not in self._kept:
-            while len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[name] = ray.get(work[0])
+        if name not in self._work:
+            while len(self._work) >= _KEPT:
+                self._work.pop(next(iter(self._work)))
+            self._work[name] = ray.get(work[0])
         if not parcels:
-            return self._kept[name](task)
+            return self._work[name](task)
         assert isinstance(task, Carried)
-        with tempfile.TemporaryDirectory(dir=self._folder) as place:
-            return self._kept[name](task.moved(unpack(parcels, contents, Path(place))))
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            return self._work[name](task.moved(unpack(parcels, contents, Path(folder))))
 
-    def _own_folder(self) -> Path:
+    def _make_own_folder(self) -> Path:
         """A folder that is locked while this process lives; those of dead ones are removed."""
         common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
         common.mkdir(mode=0o700, exist_ok=True)
         for other in common.iterdir():
             with contextlib.suppress(BadInput, OSError), only_one(other):
                 shutil.rmtree(other)
-        own = Path(tempfile.mkdtemp(dir=common))
-        self._held.enter_context(only_one(own))
-        return own
+        folder = Path(tempfile.mkdtemp(dir=common))
+        self._resources.enter_context(only_one(folder))
+        return folder
 
 
 def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
     """The files of a task with their content; one that is not there does not travel, and is missed where it is read."""
     if not isinstance(task, Carried):
         return [], []
-    there = [path for path in task.files if path.is_file()]
-    contents = [np.fromfile(path, np.uint8) for path in there]
-    return [FileRef(path, _sha256(content)) for path, content in zip(there, contents, strict=True)], contents
+    paths = [path for path in task.files if path.is_file()]
+    contents = [np.fromfile(path, np.uint8) for path in paths]
+    return [FileRef(path, _sha256(content)) for path, content in zip(paths, contents, strict=True)], contents
 
 
-def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], place: Path) -> dict[Path, Path]:
+def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
     """Write files into folders below one, under their names; which folder stands for which.
 
     Raises:
@@ -121,7 +121,7 @@ def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], place: Path)
         if _sha256(content) != parcel.sha256:
             raise OSError(f"{parcel.path} arrived damaged on {platform.node()}")
         if parcel.path.parent not in folders:
-            folders[parcel.path.parent] = place / str(len(folders))
+            folders[parcel.path.parent] = parent / str(len(folders))
             folders[parcel.path.parent].mkdir()
         content.tofile(folders[parcel.path.parent] / parcel.path.name)
     return folders

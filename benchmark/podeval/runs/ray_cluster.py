@@ -79,14 +79,14 @@ def room(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
     Raises:
         BadInput: for none.
     """
-    need = {name: asked for name, asked in (("CPU", cpus), ("GPU", gpus)) if asked > 0}
+    need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
     # Parts that are left on two nodes make no whole.
-    count = sum(min(int(node.get(name, 0.0) / asked + 1e-9) for name, asked in need.items()) for node in nodes)
+    count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
-        wanted = " and ".join(f"{asked:g} {name}" for name, asked in need.items())
-        there = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
+        needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
+        offers = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
         raise BadInput(
-            f"one worker needs {wanted}, and the Ray cluster's nodes have {there or 'none'}; add nodes, or ask for "
+            f"one worker needs {needs}, and the Ray cluster's nodes have {offers or 'none'}; add nodes, or ask for "
             "less with --cpus-per-worker and --gpus-per-worker"
         )
     return count

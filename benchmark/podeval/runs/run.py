@@ -83,25 +83,25 @@ def run_system(
         DiskFull: nothing more can be written; what is finished is kept.
     """
     progress = progress or Quiet()
-    asked = items_asked(request)
-    if (wanted := _NOT_SPOKEN.get(request.track)) is not None:
+    data = items_asked(request)
+    if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
-            f"{system.name} speaks; {request.benchmark.name} asks for {wanted} (track {request.track}): choose another "
-            "benchmark or track, or submit a system that does this with `podeval submit`"
+            f"{system.name} speaks; {request.benchmark.name} asks for {content} (track {request.track}): choose "
+            "another benchmark or track, or submit a system that does this with `podeval submit`"
         )
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     with only_one(folder.path):
-        if any(folder.output(item.id) is None for item in asked.items):
+        if any(folder.output(item.id) is None for item in data.items):
             request.speaking.require(system, request.seed)
-        folder.begin(_plan(system, title, request, asked))
-        total = len(asked.items)
-        said = partial(progress.step, "speak", total=total)
-        spoken = request.speaking.speak(system, asked.items, folder, request.seed, said)
-        return _measured(folder, request, asked.items, spoken, progress)
+        folder.begin(_plan(system, title, request, data))
+        total = len(data.items)
+        tell = partial(progress.step, "speak", total=total)
+        spoken = request.speaking.speak(system, data.items, folder, request.seed, tell)
+        return _measure_outputs(folder, request, data.items, spoken, progress)
 
 
 def measure_run(
-    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, made: Making | None = None
+    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, making: Making | None = None
 ) -> RunSummary:
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
@@ -109,25 +109,25 @@ def measure_run(
         plan: of the run; its dataset is taken from the request's items.
         request: what to measure; its seed is not looked at.
         progress: tells a person.
-        made: puts outputs into the folder and hands on each item whose output is there; by default all are there.
+        making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
 
     Raises:
         BadInput: as `run_system`.
     """
-    asked = items_asked(request)
+    data = items_asked(request)
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
     with only_one(folder.path):
-        dataset = f"{request.benchmark.dataset.path}@{asked.revision}"
+        dataset = f"{request.benchmark.dataset.path}@{data.revision}"
         folder.begin(plan.model_copy(update={"dataset": dataset}))
-        there = made(folder, asked.items) if made else asked.items
-        return _measured(folder, request, asked.items, there, progress or Quiet())
+        items = making(folder, data.items) if making else data.items
+        return _measure_outputs(folder, request, data.items, items, progress or Quiet())
 
 
-def _plan(system: SpeakingSystem, title: str, request: RunRequest, asked: Items) -> RunPlan:
+def _plan(system: SpeakingSystem, title: str, request: RunRequest, data: Items) -> RunPlan:
     return RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
-        dataset=f"{request.benchmark.dataset.path}@{asked.revision}",
+        dataset=f"{request.benchmark.dataset.path}@{data.revision}",
         track=request.track,
         system=system.name,
         system_title=title,
@@ -150,8 +150,8 @@ def items_asked(request: RunRequest) -> Items:
     return items_of(request.benchmark, split.name, request.data)
 
 
-def _measured(
-    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], made: Iterable[Item], progress: RunProgress
+def _measure_outputs(
+    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], outputs: Iterable[Item], progress: RunProgress
 ) -> RunSummary:
     """Measure outputs as they come, then aggregate; the folder is ours alone."""
     total = len(items)
@@ -161,7 +161,7 @@ def _measured(
         folder,
         request.profile,
         request.benchmark,
-        made,
+        outputs,
         request.executor,
         lambda done: progress.step("measure", done, total),
         conditions,

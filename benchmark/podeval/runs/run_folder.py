@@ -158,8 +158,8 @@ class RunFolder:
         if not path.exists():
             write_json(path, plan.model_dump())
             return
-        there = self.plan()
-        differing = [name for name in RunPlan.model_fields if getattr(there, name) != getattr(plan, name)]
+        existing = self.plan()
+        differing = [name for name in RunPlan.model_fields if getattr(existing, name) != getattr(plan, name)]
         if differing:
             raise BadInput(
                 f"{self.path} holds a run that differs in {', '.join(differing)}; "
@@ -176,10 +176,10 @@ class RunFolder:
         path = self.output_path(item)
         if not path.exists():
             return None
-        found: Output = _read(path, Output)
-        files = [found.audio, *(answer.audio for answer in found.answers)]
+        output: Output = _read(path, Output)
+        files = [output.audio, *(answer.audio for answer in output.answers)]
         whole = all((self.outputs / Path(file).name).exists() for file in files if file)
-        return found if whole or found.audio_removed else None
+        return output if whole or output.audio_removed else None
 
     @property
     def outputs(self) -> Path:
@@ -232,10 +232,10 @@ class RunFolder:
     def document(self) -> dict[str, Any] | None:
         """The submission document that the run is of, as plain data; None where none was kept."""
         try:
-            found = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
+            document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return document if isinstance(document, dict) else None
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
         """Finished measurements by (item, protocol id); the newest counts."""
@@ -251,9 +251,9 @@ class RunFolder:
         """Keep an item's measurements with one sync; when this returns, a kill does not lose them."""
         written = self._written.setdefault(profile, set())
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
-            there = self.protocols(profile)
-            if new.keys() - there.keys():
-                write_json(self.path / profile / "protocols.json", there | new)
+            existing = self.protocols(profile)
+            if new.keys() - existing.keys():
+                write_json(self.path / profile / "protocols.json", existing | new)
             written.update(new)
         lines = [
             {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
@@ -267,12 +267,12 @@ class RunFolder:
         if not path.exists():
             return {}
         try:
-            found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
+            contents: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(contents, dict):
                 raise ValueError("it is no object")
         except ValueError as error:
             raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
-        return found
+        return contents
 
     def write_summary(self, summary: RunSummary) -> None:
         """Keep the aggregates."""
@@ -285,8 +285,8 @@ class RunFolder:
 
 def run_folders(runs: Path) -> list[RunFolder]:
     """Every run below a folder."""
-    found = sorted(runs.glob("*/*/*/run.json"))
-    return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in found]
+    plans = sorted(runs.glob("*/*/*/run.json"))
+    return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in plans]
 
 
 def _read(path: Path, form: type[Any]) -> Any:

@@ -116,17 +116,17 @@ class DialogueReader(SpeakingSystem):
         """Say every line with its voice."""
 
     def _check(self, script: Script) -> None:
-        asked, had = len(script.speakers), len(self.voices)
-        if asked > had:
+        needed, had = len(script.speakers), len(self.voices)
+        if needed > had:
             raise BadInput(
-                f"{self.name} has {had} voices, the script asks for {asked} "
+                f"{self.name} has {had} voices, the script asks for {needed} "
                 f"({', '.join(script.speakers)[:200]}); take a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
         if language not in self.languages:
-            named = identify_language(script.text).words if language == "other" else language
+            language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {named}; "
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; "
                 f"take a system that reads {'it' if language == 'other' else language}"
             )
 
@@ -193,10 +193,12 @@ def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) ->
     """Per voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
-        own = [_frame_levels(s, rate) for line, s in zip(lines, sounds, strict=True) if line.voice == voice and len(s)]
-        if not own:
+        voice_levels = [
+            _frame_levels(s, rate) for line, s in zip(lines, sounds, strict=True) if line.voice == voice and len(s)
+        ]
+        if not voice_levels:
             continue
-        levels = np.concatenate(own)
+        levels = np.concatenate(voice_levels)
         active = levels[levels > _ACTIVE * levels.max()]
         gains[voice] = 10 ** (SPEECH_LEVEL / 20) / float(np.sqrt(np.mean(np.square(active, dtype=np.float64))))
     return gains

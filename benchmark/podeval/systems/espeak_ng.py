@@ -128,8 +128,8 @@ def _label(setting: _Setting) -> str:
 
 def _package() -> Path | None:
     """The folder of `espeakng_loader`, found without importing it."""
-    found = util.find_spec("espeakng_loader")
-    return Path(found.origin).parent if found is not None and found.origin else None
+    spec = util.find_spec("espeakng_loader")
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def _run_worker(job: dict[str, Any]) -> bytes:

@@ -94,22 +94,22 @@ class HibariPiper(DialogueReader):
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
-        asked = {line.voice for line in lines}
-        hibari = self._load_hibari() if _HIBARI in asked else None
-        piper = self._load_piper() if _PIPER in asked else None
+        voices = {line.voice for line in lines}
+        hibari = self._load_hibari() if _HIBARI in voices else None
+        piper = self._load_piper() if _PIPER in voices else None
         loaded = time.perf_counter()
-        said = [
+        sounds = [
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
             for number, line in enumerate(lines)
         ]
         return SynthesisedLines(
-            lines=said,
+            lines=sounds,
             rate=RATE,
             wall_seconds=time.perf_counter() - loaded,
             load_seconds=loaded - begin,
             details={
                 **{package: metadata.version(package) for package in _PACKAGES.values()},
-                "voices": {str(voice): self.voices[voice].name for voice in sorted(asked)},
+                "voices": {str(voice): self.voices[voice].name for voice in sorted(voices)},
                 "threads": self._threads,
             },
         )
@@ -146,7 +146,7 @@ def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
     try:
         return np.asarray(hibari(line.text, seed=seed), np.float32)
     except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        raise _failed("hibari", line, broken) from broken
+        raise _describe_failure("hibari", line, broken) from broken
 
 
 def _piper_says(piper: Any, line: SpokenLine) -> Samples:
@@ -159,13 +159,13 @@ def _piper_says(piper: Any, line: SpokenLine) -> Samples:
     try:
         parts = [np.asarray(part.audio_float_array, np.float32) for part in piper.synthesize(line.text, manner)]
     except Exception as broken:
-        raise _failed("Piper", line, broken) from broken
+        raise _describe_failure("Piper", line, broken) from broken
     if not parts:
         return np.zeros(0, np.float32)
     native = piper.config.sample_rate
     return resample(cut_silence(np.concatenate(parts), native), native, RATE)
 
 
-def _failed(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
+def _describe_failure(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
     what = f"{type(broken).__name__}: {broken}"
     return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")

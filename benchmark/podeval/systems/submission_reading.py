@@ -39,18 +39,18 @@ class DocumentProblem:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}"
-        return f"{place}, {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        position = f"{self.file}, line {self.line}"
+        return f"{position}, {self.field}: {self.message}" if self.field else f"{position}: {self.message}"
 
 
 class BadDocument(BadInput):
     """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
-        shown = [str(problem) for problem in problems[:_SHOWN]]
+        lines = [str(problem) for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
-            shown.append(f"and {len(problems) - _SHOWN} more")
-        super().__init__("\n".join(shown))
+            lines.append(f"and {len(problems) - _SHOWN} more")
+        super().__init__("\n".join(lines))
         self.problems = tuple(problems)
 
 
@@ -64,10 +64,10 @@ class _Located:
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
         """A problem at a path; where the path is not there, at the block that should hold it."""
-        known = path
-        while known and known not in self.places:
-            known = known[:-1]
-        file, line = self.places.get(known, (self.file, 1))
+        located = path
+        while located and located not in self.places:
+            located = located[:-1]
+        file, line = self.places.get(located, (self.file, 1))
         return DocumentProblem(file, line, _dotted(path), message)
 
 
@@ -113,7 +113,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    return _valid(_read_yaml(text, name), folder)
+    return _validate(_read_yaml(text, name), folder)
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
@@ -122,10 +122,10 @@ def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
     Raises:
         BadDocument: it is not valid; every mistake has its field.
     """
-    return _valid(_Located(name, data), None)
+    return _validate(_Located(name, data), None)
 
 
-def _valid(document: _Located, folder: Path | None) -> Submission:
+def _validate(document: _Located, folder: Path | None) -> Submission:
     _put_results_in_place(document, folder)
     try:
         return Submission.model_validate(document.data)
@@ -277,14 +277,14 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
     ]
 
 
-def _lies_in(place: Location, whole: Location) -> bool:
-    return len(place) > len(whole) and place[: len(whole)] == whole
+def _lies_in(inner: Location, whole: Location) -> bool:
+    return len(inner) > len(whole) and inner[: len(whole)] == whole
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
     """A validation error in the words of the person who wrote the document."""
     path, block = _path_and_block(document.data, detail["loc"])
-    kind, context, given = detail["type"], detail.get("ctx", {}), detail["input"]
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
             message = f"is missing; add {path[-1]}"
@@ -293,28 +293,28 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
         case "extra_forbidden":
             message = f"is not a field here; {_near(str(path[-1]), list(block.model_fields))}"
         case "string_type":
-            message = f"must be text, not {_shown(given)}; put it in quotes"
+            message = f"must be text, not {_render_value(value)}; put it in quotes"
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_shown(given)}, but must be {rule}"
+            message = f"is {_render_value(value)}, but must be {rule}"
         case "literal_error":
-            message = f"must be {context['expected']}, not {_shown(given)}"
+            message = f"must be {context['expected']}, not {_render_value(value)}"
         case "union_tag_invalid":
             path = (*path, "kind")
-            message = f"must be one of {context['expected_tags']}, not {_shown(context['tag'])}"
+            message = f"must be one of {context['expected_tags']}, not {_render_value(context['tag'])}"
         case "union_tag_not_found":
             path = (*path, "kind")
             message = "is missing; say outputs, model, human, builtin or reported"
         case "value_error":
             message = str(context["error"])
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_shown(given)}"
+            message = f"must be a block of fields, not {_render_value(value)}"
         case "too_short":
             message = f"needs at least {context['min_length']} entry"
         case "tuple_type":
-            message = f"must be a list, not {_shown(given)}; write it as [one, two]"
+            message = f"must be a list, not {_render_value(value)}; write it as [one, two]"
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(given)}"
+            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_render_value(value)}"
     return document.problem(path, message)
 
 
@@ -327,12 +327,12 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
     return path, BLOCKS.get(names)
 
 
-def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+def _near(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= 60 else f"{text[:57]}…"

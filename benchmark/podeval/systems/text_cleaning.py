@@ -72,23 +72,23 @@ def seconds_to_say(text: str, *, words_per_minute: float = 150.0, characters_per
 
 def sentences(text: str) -> list[str]:
     """The sentences of one line of text; a full stop after a title or an initial ends none."""
-    found: list[str] = []
+    parts: list[str] = []
     begin = 0
     for end in _SENTENCE_END.finditer(text):
         sentence = text[begin : end.end()]
         if not _ABBREVIATION.search(sentence):
-            found.append(sentence.strip())
+            parts.append(sentence.strip())
             begin = end.end()
-    found.append(text[begin:].strip())
-    return [sentence for sentence in found if any(character.isalnum() for character in sentence)]
+    parts.append(text[begin:].strip())
+    return [sentence for sentence in parts if any(character.isalnum() for character in sentence)]
 
 
 def short_lines(text: str, longest: int) -> list[str]:
     """Sentences, those beyond `longest` characters broken at clauses, and where there is none between words."""
-    return [line for sentence in sentences(text) for line in _broken(sentence, longest)]
+    return [line for sentence in sentences(text) for line in _break_up(sentence, longest)]
 
 
-def _broken(sentence: str, longest: int) -> Iterator[str]:
+def _break_up(sentence: str, longest: int) -> Iterator[str]:
     if len(sentence) <= longest:
         yield sentence
         return

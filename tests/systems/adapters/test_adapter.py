@@ -98,4 +98,4 @@ def test_reference_voices_are_those_of_the_paper() -> None:
 
 def test_given_voices_go_before_those_of_the_preset() -> None:
     own, pool = Reference(audio="own.wav"), (Reference(audio="1.wav"),)
-    assert presets.assigned(("Ann", "Ben", "Cem"), {"Ben": own}, pool) == {"Ann": pool[0], "Ben": own}
+    assert presets.assign_voices(("Ann", "Ben", "Cem"), {"Ben": own}, pool) == {"Ann": pool[0], "Ben": own}

@@ -64,18 +64,18 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
 
 
 def test_the_chat_goes_through_the_model_s_own_template(model: script_writer.LanguageModel) -> None:
-    assert model._written(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
+    assert model._render_chat(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
 
 
 @pytest.mark.parametrize(("name", "end"), [("podbench", ""), ("podbench-direct", "<think></think>")])
 def test_a_preset_tells_a_hybrid_model_whether_to_think(fetched: Any, name: str, end: str) -> None:
     model = script_writer.LanguageModel(fetched("lm"), None, "cpu", preset(name))
-    assert model._written(CHAT).endswith(f"<|assistant|>{end}")
+    assert model._render_chat(CHAT).endswith(f"<|assistant|>{end}")
     assert model.config.max_new_tokens == 16_384
 
 
 def answer(model: script_writer.LanguageModel, text: str) -> dict[str, Any]:
-    return model._answer(model._tokenizer(text, add_special_tokens=False)["input_ids"], 5)
+    return model._read_answer(model._tokenizer(text, add_special_tokens=False)["input_ids"], 5)
 
 
 def test_thoughts_are_dropped(model: script_writer.LanguageModel) -> None:
@@ -94,11 +94,11 @@ def test_an_answer_that_was_cut_off_says_so(model: script_writer.LanguageModel) 
 
 
 def test_a_script_is_kept_with_its_turns() -> None:
-    assert script_writer._script("Host 1: Hello.\nHost 2: Hi.")["turns"] == [
+    assert script_writer._parse_script("Host 1: Hello.\nHost 2: Hi.")["turns"] == [
         {"speaker": "1", "text": "Hello."},
         {"speaker": "2", "text": "Hi."},
     ]
-    assert script_writer._script("Once upon a time")["turns"] is None
+    assert script_writer._parse_script("Once upon a time")["turns"] is None
 
 
 def test_a_request_beyond_the_window_fails_and_is_not_cut(run: Any, fetched: Any, tmp_path: Path) -> None:

@@ -165,8 +165,8 @@ def adapter_for(what: Any) -> Adapter:
         name = "outputs"
     if name not in _MODULES:
         raise BadInput(f"there is no adapter for {name!r}; there are adapters for {', '.join(TASKS)}")
-    found: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
-    return found
+    adapter: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
+    return adapter
 
 
 def all_adapters() -> tuple[Adapter, ...]:

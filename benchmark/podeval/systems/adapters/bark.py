@@ -54,14 +54,14 @@ class Bark:
         Raises:
             BadInput: it has none.
         """
-        found = len(self._presets.get(language, ()))
-        if not found:
-            there = ", ".join(sorted(self._presets)) or "none"
+        count = len(self._presets.get(language, ()))
+        if not count:
+            languages = ", ".join(sorted(self._presets)) or "none"
             raise BadInput(
-                f"this Bark has no voice preset for {language} ({VOICES}; there are: {there}); add some to it"
+                f"this Bark has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
             )
         self._language = language
-        return found
+        return count
 
     def begin(self) -> None:
         """Nothing is kept between lines."""
@@ -106,18 +106,20 @@ def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
     """
     if not (folder / VOICES).is_file():
         return {}
-    named = config_of(folder, VOICES)
+    presets = config_of(folder, VOICES)
     for chosen in ("v2/", ""):
-        found: dict[str, list[tuple[int, dict[str, str]]]] = {}
-        for name, paths in named.items():
+        voices: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        for name, paths in presets.items():
             match = _NAME.fullmatch(name)
             if match is None or not name.startswith(chosen):
                 continue
             if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
                 raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {name}")
-            found.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
-        if found:
-            return {language: [paths for _, paths in sorted(own, key=_number)] for language, own in found.items()}
+            voices.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
+        if voices:
+            return {
+                language: [paths for _, paths in sorted(numbered, key=_number)] for language, numbered in voices.items()
+            }
     return {}
 
 
@@ -127,7 +129,7 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
     Raises:
         BadInput: one leads out of the folder, is not there, or is no array of the right shape.
     """
-    found = {}
+    arrays = {}
     for part, name in paths.items():
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
@@ -140,8 +142,8 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
             raise BadInput(f"{name} is no array that can be read ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
             raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
-        found[part] = array.astype(np.int64)
-    return found
+        arrays[part] = array.astype(np.int64)
+    return arrays
 
 
 def _number(entry: tuple[int, dict[str, str]]) -> int:

@@ -61,25 +61,27 @@ class Csm:
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """One line, prompted with its speaker's voice, shape (frames,)."""
-        prompt = _worded(reference) if reference else self._first.get(voice)
-        samples = self._generated([(voice, prompt)] if prompt else [], voice, text, seed)
+        prompt = _require_words(reference) if reference else self._first.get(voice)
+        samples = self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
         self._keep(voice, samples, text)
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
         """Turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
-        given = {numbers[who]: _worded(clip) for who, clip in clips.items() if who in numbers}
+        references = {numbers[who]: _require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
         sounds = []
-        for place, turn in enumerate(piece.turns):
+        for position, turn in enumerate(piece.turns):
             number = numbers[turn.speaker]
-            voices = [(n, clip) for n, clip in (self._first | given).items() if all(clip is not c for _, c in latest)]
-            samples = self._generated([*voices, *latest], number, turn.text, seed_of(seed, place))
+            voices = [
+                (n, clip) for n, clip in (self._first | references).items() if all(clip is not c for _, c in latest)
+            ]
+            samples = self._generate([*voices, *latest], number, turn.text, seed_of(seed, position))
             self._keep(number, samples, turn.text)
             if len(samples) <= _PROMPT_SECONDS * self.rate:
-                said = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
-                latest = [*latest, (number, said)][-_LATEST:]
+                line = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
+                latest = [*latest, (number, line)][-_LATEST:]
             sounds.append(samples)
         return np.concatenate(sounds)
 
@@ -87,7 +89,7 @@ class Csm:
         if len(samples) <= _PROMPT_SECONDS * self.rate:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
-    def _generated(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
+    def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
         """A line said after others.
 
         Raises:
@@ -99,14 +101,14 @@ class Csm:
         marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
         tokenizer = self._processor.tokenizer
         begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
-        said = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
+        context = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
         sounds = [clip.samples for _, clip in before]
-        given = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
-        inputs = self._processor(text=f"{said}{begin}[{speaker}]{text}{end}", **given)
+        prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
+        inputs = self._processor(text=f"{context}{begin}[{speaker}]{text}{end}", **prompt)
         room = int(self._model.config.max_position_embeddings)
         if inputs["input_ids"].shape[1] >= room:
-            asked = inputs["input_ids"].shape[1]
-            raise BadInput(f"a line with the voices before it is {asked} frames long, the model's window {room}")
+            length = inputs["input_ids"].shape[1]
+            raise BadInput(f"a line with the voices before it is {length} frames long, the model's window {room}")
         set_seed(seed)
         with torch.inference_mode(), quiet():
             try:
@@ -121,7 +123,7 @@ class Csm:
         return samples
 
 
-def _worded(reference: VoiceClip) -> VoiceClip:
+def _require_words(reference: VoiceClip) -> VoiceClip:
     if not reference.text:
         raise BadInput("CSM needs the words of a reference voice beside its recording; give its text")
     return reference

@@ -70,9 +70,9 @@ class Dia:
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
         """One line, prompted with the speaker's voice, shape (frames,)."""
-        prompt = _tagged(reference, 1) if reference else self._kept.get(voice)
+        prompt = _tag(reference, 1) if reference else self._kept.get(voice)
         tagged = f"[S1] {text}"
-        samples = self._generated(tagged, [prompt] if prompt else [], seed)
+        samples = self._generate(tagged, [prompt] if prompt else [], seed)
         if len(samples) <= _PROMPT_SECONDS * self.rate:
             self._kept.setdefault(voice, VoiceClip(samples, tagged))
         return samples
@@ -84,30 +84,32 @@ class Dia:
         """
         tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
         text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
-        prompts = [_tagged(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
+        prompts = [_tag(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
         if len(prompts) < len(tags):
             prompts = [self._first] if self._first else []
-        samples = self._generated(text, prompts, seed)
+        samples = self._generate(text, prompts, seed)
         if self._first is None and len(samples) <= _PROMPT_SECONDS * self.rate:
             self._first = VoiceClip(samples, text)
         return samples
 
-    def _generated(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
+    def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
         """What is said after the prompts, whose texts are tagged."""
         import torch
 
-        given: dict[str, Any] = {}
+        prompt_audio: dict[str, Any] = {}
         if prompts:
-            given = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
-            if len(given["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
-                seconds = len(given["audio"]) / self.rate
+            prompt_audio = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
+            if len(prompt_audio["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
+                seconds = len(prompt_audio["audio"]) / self.rate
                 raise BadInput(
                     f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each"
                 )
         spoken = " ".join(str(prompt.text) for prompt in prompts)
         set_seed(seed)
         with torch.inference_mode(), quiet():
-            inputs = self._processor(text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **given)
+            inputs = self._processor(
+                text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **prompt_audio
+            )
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
@@ -140,7 +142,7 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
         )
 
 
-def _tagged(reference: VoiceClip, number: int) -> VoiceClip:
+def _tag(reference: VoiceClip, number: int) -> VoiceClip:
     if not reference.text:
         raise BadInput("Dia needs the words of a reference voice beside its recording; give its text")
     return VoiceClip(reference.samples, f"[S{number}] {reference.text}")

@@ -30,14 +30,14 @@ _COPY = "PODEVAL_GENERATE_COPY"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a job file; the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _without_network()
     job: Job | None = None
     try:
-        if len(given) != 1:
+        if len(words) != 1:
             raise BadInput("usage: python -m podeval.systems.adapters.generate JOB.json")
-        job = Job.read(Path(given[0]))
-        return _run_readable(job, Path(given[0]))
+        job = Job.read(Path(words[0]))
+        return _run_readable(job, Path(words[0]))
     except (BadInput, ModelMissing) as refusal:
         print(refusal, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
@@ -51,8 +51,8 @@ def _run_readable(job: Job, file: Path) -> int:
     try:
         return run(job, file)
     except PermissionError as error:
-        told = "may not be read or written by this process; change its permissions"
-        raise NotPrepared(f"{error.filename} {told}") from None
+        advice = "may not be read or written by this process; change its permissions"
+        raise NotPrepared(f"{error.filename} {advice}") from None
 
 
 def run(job: Job, file: Path) -> int:
@@ -129,21 +129,21 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
     provenance = {"preset": settings.settings(), "versions": _versions()}
     batches = Batches(min(maker.at_once, job.batch or maker.at_once))
     for seed in dict.fromkeys(seed for _, seed in work):
-        asks = [ask for ask, own in work if own == seed]
+        asks = [ask for ask, item_seed in work if item_seed == seed]
 
-        def tried(batch: Sequence[Ask], seed: int = seed) -> list[Made]:
+        def attempt(batch: Sequence[Ask], seed: int = seed) -> list[Made]:
             log.begin([(ask.id, seed) for ask in batch])
-            return _timed(maker, batch, seed, job.item_seconds)
+            return _make_in_time(maker, batch, seed, job.item_seconds)
 
-        for batch, result in batches.over(asks, tried):
-            made: Sequence[Made | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
-            for ask, one in zip(batch, made, strict=True):
-                line = _line(log, ask, seed, one)
+        for batch, result in batches.over(asks, attempt):
+            results: Sequence[Made | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
+            for ask, one in zip(batch, results, strict=True):
+                line = _build_line(log, ask, seed, one)
                 details = {**provenance, **line.details}
                 log.finish(line.model_copy(update={"load_seconds": load, "hardware": hardware, "details": details}))
 
 
-def _timed(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
+def _make_in_time(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
     """What the maker makes of a batch in its time.
 
     Raises:
@@ -160,20 +160,20 @@ def _timed(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) 
         raise SpeechFailed(f"the model broke ({type(error).__name__}: {reason})") from error
 
 
-def _line(log: Log, ask: Ask, seed: int, made: Made | Exception) -> Generated:
+def _build_line(log: Log, ask: Ask, seed: int, result: Made | Exception) -> Generated:
     """The line of an item, its files written before."""
-    if isinstance(made, Exception):
-        return Generated(item=ask.id, seed=seed, error=str(made) or type(made).__name__, cause=_cause(made))
+    if isinstance(result, Exception):
+        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
     name = f"{ask.id}.{seed}"
-    sounds = [made.sound] if made.sound else [answer.sound for answer in made.answers]
+    sounds = [result.sound] if result.sound else [answer.sound for answer in result.answers]
     if any(not np.all(np.isfinite(sound.samples)) for sound in sounds):
         return Generated(item=ask.id, seed=seed, error="the model made samples that are no numbers", cause="system")
     seconds = sum(sound.seconds for sound in sounds) if sounds else None
     return Generated(
         item=ask.id,
         seed=seed,
-        audio=log.sound(name, made.sound) if made.sound else None,
-        script=log.script(name, made.script) if made.script else None,
+        audio=log.sound(name, result.sound) if result.sound else None,
+        script=log.script(name, result.script) if result.script else None,
         answers=tuple(
             GeneratedAnswer(
                 turn=answer.turn,
@@ -181,13 +181,13 @@ def _line(log: Log, ask: Ask, seed: int, made: Made | Exception) -> Generated:
                 seconds=answer.sound.seconds,
                 text=answer.text,
             )
-            for answer in made.answers
+            for answer in result.answers
         ),
-        turns=made.turns,
-        wall_seconds=made.wall_seconds,
+        turns=result.turns,
+        wall_seconds=result.wall_seconds,
         audio_seconds=seconds,
-        rtf=made.wall_seconds / seconds if seconds and made.wall_seconds else None,
-        details=made.details,
+        rtf=result.wall_seconds / seconds if seconds and result.wall_seconds else None,
+        details=result.details,
     )
 
 

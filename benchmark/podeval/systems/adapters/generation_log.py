@@ -55,33 +55,33 @@ class Log:
         Raises:
             BadInput: a whole line that is not one of this version's.
         """
-        found = {}
+        lines = {}
         for line in self._lines("generated.jsonl"):
             try:
-                made = Generated.model_validate(line)
+                generated = Generated.model_validate(line)
             except ValidationError as error:
                 first = error.errors()[0]
                 raise BadInput(
                     f"{self.folder / 'generated.jsonl'} was not written by this version of podeval "
                     f"({'.'.join(map(str, first['loc']))}: {first['msg']}); delete the folder to start afresh"
                 ) from None
-            if all((self.folder / name).is_file() for name in _files(made)):
-                found[made.item, made.seed] = made
-        return found
+            if all((self.folder / name).is_file() for name in _files(generated)):
+                lines[generated.item, generated.seed] = generated
+        return lines
 
     def died_on(self) -> set[tuple[str, int]]:
         """Items by seed that were begun in as many processes as are tried; those that are finished among them."""
         lives = {(line["item"], line["seed"], line["life"]) for line in self._lines("begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
-        return {place for place, times in begun.items() if times >= TRIES}
+        return {key for key, times in begun.items() if times >= TRIES}
 
     def begin(self, places: Sequence[tuple[str, int]]) -> None:
         """Note what is about to be generated."""
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
-    def finish(self, made: Generated) -> None:
+    def finish(self, line: Generated) -> None:
         """Keep a line; when this returns, a kill does not lose it."""
-        self._append("generated.jsonl", [made.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
+        self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
     def sound(self, name: str, sound: Sound) -> str:
         """Keep audio: FLAC of 24 bits, or float WAV where samples pass ±1; the file's name.
@@ -113,7 +113,7 @@ class Log:
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
         data = b"".join((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode() for line in lines)
-        with (self.folder / name).open("a+b", buffering=0) as file, _locked(file):
+        with (self.folder / name).open("a+b", buffering=0) as file, _lock(file):
             content = (self.folder / name).read_bytes()
             file.truncate(content.rfind(b"\n") + 1)  # what a killed process left half-written
             rest = memoryview(data)
@@ -132,13 +132,13 @@ class Log:
             raise BadInput(f"{path} is damaged ({error}); delete the folder to start afresh") from None
 
 
-def _files(made: Generated) -> Iterator[str]:
-    yield from (name for name in (made.audio, made.script) if name)
-    yield from (answer.audio for answer in made.answers)
+def _files(line: Generated) -> Iterator[str]:
+    yield from (name for name in (line.audio, line.script) if name)
+    yield from (answer.audio for answer in line.answers)
 
 
 @contextmanager
-def _locked(file: io.FileIO) -> Iterator[None]:
+def _lock(file: io.FileIO) -> Iterator[None]:
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
         yield

@@ -31,11 +31,11 @@ _TAIL = 4_000
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a job file and hand over what it makes; the exit code, 0 also where the model cannot be used."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if len(given) != 2:
+        if len(words) != 2:
             raise BadInput("usage: python -m podeval.systems.adapters.hand_over JOB.json RESULTS")
-        file, results = map(Path, given)
+        file, results = map(Path, words)
         job = Job.read(file)
     except BadInput as refusal:
         print(refusal, file=sys.stderr)

@@ -67,9 +67,9 @@ class Ask(JobPart):
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
-        given = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"an item is one task, not {' and '.join(given)}")
+        tasks = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
+        if len(tasks) > 1:
+            raise ValueError(f"an item is one task, not {' and '.join(tasks)}")
         return self
 
     def spoken(self) -> Script:
@@ -122,7 +122,7 @@ class Job(JobPart):
             NotPrepared: it is not there.
             BadInput: it is not JSON, or not a job; says which field and why.
         """
-        job: Job = _validated(cls, _json(path, path.read_bytes if path.is_file() else None), str(path))
+        job: Job = _validate(cls, _read_json(path, path.read_bytes if path.is_file() else None), str(path))
         folder = path.resolve().parent
         paths = {
             name: folder / value
@@ -142,7 +142,7 @@ class Job(JobPart):
             raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
-            _validated(Ask, _json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
+            _validate(Ask, _read_json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
             for number, line in enumerate(lines, 1)
             if line.strip()
         ]
@@ -196,7 +196,7 @@ class Generated(JobPart):
     details: dict[str, Any] = {}
 
 
-def _json(path: Path, read: Any) -> Any:
+def _read_json(path: Path, read: Any) -> Any:
     if read is None:
         raise NotPrepared(f"there is no job file {path}")
     try:
@@ -205,7 +205,7 @@ def _json(path: Path, read: Any) -> Any:
         raise BadInput(f"{path} is not JSON ({error})") from None
 
 
-def _validated(form: type[Any], data: Any, where: str) -> Any:
+def _validate(form: type[Any], data: Any, where: str) -> Any:
     try:
         return form.model_validate(data)
     except ValidationError as error:

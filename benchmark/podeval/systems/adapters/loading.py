@@ -19,7 +19,7 @@ _SHARE = 0.8
 """Of a GPU's free memory that weights may fill; the rest is for what is computed."""
 
 
-def device_of(asked: str | None) -> str:
+def device_of(requested: str | None) -> str:
     """Where one copy runs: what the job asks for, else this process's GPU, else the processor.
 
     Raises:
@@ -27,23 +27,23 @@ def device_of(asked: str | None) -> str:
     """
     import torch
 
-    if asked is None:
+    if requested is None:
         chosen = usual_device()
         rank = os.environ.get("LOCAL_RANK")
         return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
     try:
-        torch.empty(1, device=asked)
+        torch.empty(1, device=requested)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise BadInput(f"the device {asked} cannot be used here ({reason}); leave it out or name another") from None
-    return asked
+        raise BadInput(f"the device {requested} cannot be used here ({reason}); leave it out or name another") from None
+    return requested
 
 
-def gpus_to_share(folder: Path, asked: str | None) -> int:
+def gpus_to_share(folder: Path, requested: str | None) -> int:
     """How many GPUs could each hold a copy of the model; 0 where there is none, or where it fits on none."""
     import torch
 
-    if asked is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
+    if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
         return 0
     count = torch.cuda.device_count()
     return count if all(_fits(folder, number) for number in range(count)) else 0
@@ -62,10 +62,10 @@ def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
     with loading(folder):
-        found = _class(kind).from_pretrained(
+        network = _class(kind).from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
         )
-        return found.eval() if "device_map" in options else found.to(device).eval()
+        return network.eval() if "device_map" in options else network.to(device).eval()
 
 
 def reader(kind: str, folder: Path, **options: Any) -> Any:

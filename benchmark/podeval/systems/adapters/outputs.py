@@ -65,7 +65,7 @@ class Supplied:
 
     def _read(self, ask: Ask, seed: int) -> Made:
         begin = time.perf_counter()
-        entry = self._entry(ask, seed)
+        entry = self._find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
         if entry.hardware:
             details["hardware"] = entry.hardware
@@ -74,52 +74,52 @@ class Supplied:
             details["wall_seconds_unknown"] = True
         wall = entry.wall_seconds
         if ask.user is not None:
-            answers = tuple(self._answer(entry, turn.id) for turn in ask.user)
+            answers = tuple(self._read_answer(entry, turn.id) for turn in ask.user)
             return Made(wall, answers=answers, details=details)
         if entry.script is not None:
-            return Made(wall, script=self._script(entry.script), details=details)
+            return Made(wall, script=self._read_script(entry.script), details=details)
         if entry.audio is None:
             raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
-        sound = self._sound(entry.audio)
+        sound = self._read_sound(entry.audio)
         return Made(wall, sound=sound, details=details | {"decode_seconds": round(time.perf_counter() - begin, 3)})
 
-    def _entry(self, ask: Ask, seed: int) -> ManifestLine:
-        found = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
-        if found is not None:
-            return found
+    def _find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
+        if line is not None:
+            return line
         if self._manifest:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
-            named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
-            return ManifestLine(item=ask.id, answers={turn: name for turn, name in named.items() if name})
+            answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
+            return ManifestLine(item=ask.id, answers={turn: name for turn, name in answers.items() if name})
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
-        name = self._named(ask.id, kinds)
+        name = self._find_file(ask.id, kinds)
         if name is None:
             raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
         return (
             ManifestLine(item=ask.id, script=name) if ask.prompt is not None else ManifestLine(item=ask.id, audio=name)
         )
 
-    def _named(self, name: str, extensions: Sequence[str]) -> str | None:
+    def _find_file(self, name: str, extensions: Sequence[str]) -> str | None:
         return next((f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()), None)
 
-    def _answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
+    def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
-        return SpokenAnswer(turn, self._sound(entry.answers[turn]), entry.texts.get(turn))
+        return SpokenAnswer(turn, self._read_sound(entry.answers[turn]), entry.texts.get(turn))
 
-    def _sound(self, name: str) -> Sound:
+    def _read_sound(self, name: str) -> Sound:
         try:
-            found = decode(inside(self._folder, name), limits=LIMITS)
+            audio = decode(inside(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
             raise SpeechFailed(str(refusal)) from None
-        if not len(found.samples):
+        if not len(audio.samples):
             raise SpeechFailed(f"{name} holds no samples")
-        if not np.all(np.isfinite(found.samples)):
+        if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} holds samples that are no numbers")
-        return Sound(found.samples, found.rate)
+        return Sound(audio.samples, audio.rate)
 
-    def _script(self, name: str) -> dict[str, Any]:
+    def _read_script(self, name: str) -> dict[str, Any]:
         path = inside(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
@@ -162,7 +162,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
         return {}
     if path.stat().st_size > _MANIFEST_MOST:
         raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
-    found: dict[tuple[str, int | None], ManifestLine] = {}
+    lines: dict[tuple[str, int | None], ManifestLine] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
@@ -174,10 +174,10 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             raise BadInput(f"{MANIFEST}, line {number}: {where}: {first['msg']}") from None
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{MANIFEST}, line {number} is not JSON ({error})") from None
-        if (entry.item, entry.seed) in found:
+        if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} is there twice; remove one")
-        found[entry.item, entry.seed] = entry
-    return found
+        lines[entry.item, entry.seed] = entry
+    return lines
 
 
 class OutputsAdapter:

@@ -57,7 +57,7 @@ class Performed:
         return [self._perform(ask, seed) for ask in asks]
 
     def _perform(self, ask: Ask, seed: int) -> Made:
-        script = _speakable(ask.spoken())
+        script = _keep_speakable(ask.spoken())
         model: Any = self._model
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
@@ -100,7 +100,7 @@ class PodcastAdapter:
         "weights as .safetensors",
         "its codec, under base",
     )
-    models = tuple(found.facts for found in CLASSES)
+    models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
         """None where torch, transformers and accelerate are installed."""
@@ -131,7 +131,7 @@ def cut(script: Script, longest: float) -> list[Script]:
     return [Script(tuple(piece)) for piece in pieces]
 
 
-def _speakable(script: Script) -> Script:
+def _keep_speakable(script: Script) -> Script:
     turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text)))
     if not turns:
         raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")

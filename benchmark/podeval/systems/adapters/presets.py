@@ -154,11 +154,11 @@ def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...
     """
     if folder is None:
         return ()
-    there = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
+    recorded = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
     ages = {"young adult": 0, "middle-aged": 1, "elderly": 2, "teenager": 3, "child": 4}
     of_language = sorted(
-        ((voice, path) for voice, path in there if voice.language == language),
-        key=lambda found: (ages[found[0].age], found[0].number),
+        ((voice, path) for voice, path in recorded if voice.language == language),
+        key=lambda recording: (ages[recording[0].age], recording[0].number),
     )
     women = [path for voice, path in of_language if voice.gender == "female"]
     men = [path for voice, path in of_language if voice.gender == "male"]
@@ -196,13 +196,13 @@ def copy_voices(source: Path, folder: Path) -> None:
                 shutil.copyfile(file, folder / file.name)
 
 
-def assigned(
-    speakers: tuple[str, ...], given: Mapping[str, Reference], pool: tuple[Reference, ...]
+def assign_voices(
+    speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
     """For each speaker the voice that is given for them, else the next of the pool; none where both have run out."""
     rest = iter(pool)
-    found = {speaker: given.get(speaker) or next(rest, None) for speaker in speakers}
-    return {speaker: voice for speaker, voice in found.items() if voice is not None}
+    voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
+    return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
 def _recording(folder: Path, number: int) -> Path | None:

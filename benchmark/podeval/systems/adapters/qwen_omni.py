@@ -47,7 +47,7 @@ class QwenOmni:
         return _Conversation(self)
 
     def answer(
-        self, messages: list[dict[str, Any]], heard: list[Samples], seed: int
+        self, messages: list[dict[str, Any]], recordings: list[Samples], seed: int
     ) -> tuple[SpokenAnswer, dict[str, Any]]:
         """The answer to a conversation whose last message is a person's.
 
@@ -57,11 +57,13 @@ class QwenOmni:
         """
         import torch
 
-        inputs = self._inputs(messages, heard)
-        asked = int(inputs["input_ids"].shape[1])
+        inputs = self._inputs(messages, recordings)
+        prompt_length = int(inputs["input_ids"].shape[1])
         window = self._model.config.thinker_config.text_config.max_position_embeddings
-        if asked >= window:
-            raise BadInput(f"the conversation is {asked} tokens long and the model's window {window}; nothing is cut")
+        if prompt_length >= window:
+            raise BadInput(
+                f"the conversation is {prompt_length} tokens long and the model's window {window}; nothing is cut"
+            )
         set_seed(seed)
         with torch.inference_mode(), quiet():
             sequences, waves = self._model.generate(
@@ -72,22 +74,26 @@ class QwenOmni:
                 thinker_eos_token_id=self._model.config.im_end_token_id,
                 **self._options,
             )
-        said = sequences[0, asked:].tolist()
-        text = self._tokenizer.decode(said, skip_special_tokens=True).strip()
+        tokens = sequences[0, prompt_length:].tolist()
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise SpeechFailed("the model answered without words")
         wave = np.asarray(waves[0].float().cpu().numpy(), np.float32).reshape(-1)
         sound = sound_of(wave, SPEAKS_AT, self._preset, "the model")
-        return SpokenAnswer("", sound, text), {"tokens": len(said), "prompt_tokens": asked, "voice": self._voice}
+        return SpokenAnswer("", sound, text), {
+            "tokens": len(tokens),
+            "prompt_tokens": prompt_length,
+            "voice": self._voice,
+        }
 
-    def _inputs(self, messages: list[dict[str, Any]], heard: list[Samples]) -> dict[str, Any]:
+    def _inputs(self, messages: list[dict[str, Any]], recordings: list[Samples]) -> dict[str, Any]:
         """Words and sounds as the model reads them."""
         from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
             _get_feat_extract_output_lengths,
         )
 
         features = self._extractor(
-            heard,
+            recordings,
             sampling_rate=HEARS_AT,
             padding=True,
             truncation=False,
@@ -116,13 +122,13 @@ class _Conversation:
     def __init__(self, model: QwenOmni) -> None:
         self._model = model
         self._messages: list[dict[str, Any]] = []
-        self._heard: list[Samples] = []
+        self._recordings: list[Samples] = []
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Hear, answer, and keep both in mind."""
-        self._heard.append(heard)
+        self._recordings.append(recording)
         self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
-        answer, about = self._model.answer(self._messages, self._heard, seed)
+        answer, about = self._model.answer(self._messages, self._recordings, seed)
         self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
         return answer, about
 

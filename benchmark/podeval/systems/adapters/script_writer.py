@@ -59,7 +59,7 @@ class LanguageModel:
         """
         import torch
 
-        texts = [self._written(chat) for chat in chats]
+        texts = [self._render_chat(chat) for chat in chats]
         # The template has put the special tokens in already.
         batch = self._tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
         longest = int(batch["input_ids"].shape[1])
@@ -75,14 +75,17 @@ class LanguageModel:
                 generation_config=config,
                 logits_processor=processors,
             )
-        asked = batch["attention_mask"].sum(dim=1).tolist()
-        return [self._answer(row[longest:].tolist(), int(count)) for row, count in zip(sequences, asked, strict=True)]
+        prompt_lengths = batch["attention_mask"].sum(dim=1).tolist()
+        return [
+            self._read_answer(row[longest:].tolist(), int(count))
+            for row, count in zip(sequences, prompt_lengths, strict=True)
+        ]
 
     @property
     def _templated(self) -> bool:
         return bool(self._tokenizer.chat_template)
 
-    def _written(self, chat: Sequence[Message]) -> str:
+    def _render_chat(self, chat: Sequence[Message]) -> str:
         """The chat as the model reads it; of a base model without a template, the words alone."""
         if not self._templated:
             return "\n\n".join(message["content"] for message in chat)
@@ -95,25 +98,25 @@ class LanguageModel:
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
-        wanted = int(self.config.max_new_tokens)
+        most = int(self.config.max_new_tokens)
         if self.window is None:
-            return wanted
+            return most
         if prompt >= self.window:
             raise BadInput(f"the request is {prompt} tokens long and the model's window {self.window}; nothing is cut")
-        return min(wanted, self.window - prompt)
+        return min(most, self.window - prompt)
 
-    def _answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+    def _read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
-        stop = next((place for place, token in enumerate(tokens) if token in ends), None)
-        said = tokens[:stop]
-        raw = self._tokenizer.decode(said, skip_special_tokens=False)
+        stop = next((index for index, token in enumerate(tokens) if token in ends), None)
+        answer = tokens[:stop]
+        raw = self._tokenizer.decode(answer, skip_special_tokens=False)
         if _THINKING in raw and _THOUGHT not in raw:
-            raise SpeechFailed(f"the model was still thinking after {len(said)} tokens and wrote no script")
-        text = without_reasoning(self._clean(raw, said))
+            raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
+        text = without_reasoning(self._clean(raw, answer))
         if not text:
-            raise SpeechFailed(f"the model's answer of {len(said)} tokens holds no words")
-        return {"text": text, "tokens": len(said), "prompt_tokens": prompt, "whole": stop is not None}
+            raise SpeechFailed(f"the model's answer of {len(answer)} tokens holds no words")
+        return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
         """Without special tokens, but with the marks of thoughts, which some tokenizers count among them."""
@@ -145,7 +148,7 @@ class ScriptWriter:
         answers = self._model.answers(chats, [seed_of(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
-            Made(share, script=_script(answer["text"]), details={k: v for k, v in answer.items() if k != "text"})
+            Made(share, script=_parse_script(answer["text"]), details={k: v for k, v in answer.items() if k != "text"})
             for answer in answers
         ]
 
@@ -218,8 +221,8 @@ def require_causal(folder: Path) -> None:
 
 
 def _tokenizer(folder: Path, base: Path | None) -> Any:
-    own = base is None or (folder / "tokenizer_config.json").is_file()
-    tokenizer = loading.reader("AutoTokenizer", folder if own or base is None else base)
+    has_tokenizer = base is None or (folder / "tokenizer_config.json").is_file()
+    tokenizer = loading.reader("AutoTokenizer", folder if has_tokenizer or base is None else base)
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -259,11 +262,11 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
 
 def _window(config: Any) -> int | None:
     text = config.get_text_config()
-    found = getattr(text, "max_position_embeddings", None)
-    return int(found) if found else None
+    window = getattr(text, "max_position_embeddings", None)
+    return int(window) if window else None
 
 
-def _script(text: str) -> dict[str, Any]:
+def _parse_script(text: str) -> dict[str, Any]:
     """The text, and its turns where it has the form of a script."""
     try:
         turns = read_script(text).to_json()

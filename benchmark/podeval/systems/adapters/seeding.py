@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def seed_of(seed: int, *place: str | int) -> int:
+def seed_of(seed: int, *location: str | int) -> int:
     """A seed for a place, such as an item and a line in it: 0..2^31-1."""
-    text = "\x1f".join(map(str, (seed, *place)))
+    text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
@@ -78,7 +78,7 @@ class _GumbelByRow:
         import torch
 
         chances = torch.log_softmax(scores.float(), dim=-1)
-        uniform = torch.stack([torch.rand(scores.shape[-1], generator=own) for own in self._generators])
+        uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
         # 0 would become -inf twice over and turn into NaN; the smallest float is as rare.
         noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
         return chances + noise.to(scores.device)

@@ -114,26 +114,26 @@ def config_of(folder: Path, name: str = "config.json") -> dict[str, Any]:
     path = folder / name
     if not path.is_file():
         raise BadInput(f"the model has no {name}, which says what kind of model it is")
-    found = _read_json(path, Path(name))
-    if not isinstance(found, dict):
+    config = _read_json(path, Path(name))
+    if not isinstance(config, dict):
         raise BadInput(f"{name} is not a JSON object")
-    return found
+    return config
 
 
-def require_type(folder: Path, known: dict[str, str], task: str) -> str:
+def require_type(folder: Path, types: dict[str, str], task: str) -> str:
     """The `model_type` of a model that must be one of `known` (type to title).
 
     Raises:
         BadInput: it is another, or the folder has no config.json, no safetensors, or something in it that is refused.
     """
     check_files(folder)
-    found = config_of(folder).get("model_type")
-    if found not in known:
-        titles = ", ".join(f"{title} ({kind})" for kind, title in known.items())
-        raise BadInput(f"the adapter for {task} cannot open a model of type {found!r}; it opens {titles}")
+    model_type = config_of(folder).get("model_type")
+    if model_type not in types:
+        titles = ", ".join(f"{title} ({kind})" for kind, title in types.items())
+        raise BadInput(f"the adapter for {task} cannot open a model of type {model_type!r}; it opens {titles}")
     if not any(folder.rglob("*.safetensors")):
         raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
-    return str(found)
+    return str(model_type)
 
 
 def weight_bytes(folder: Path) -> int:
@@ -184,16 +184,16 @@ def _check_json(path: Path, name: Path) -> None:
 
 def _keys(data: Any) -> set[str]:
     """Keys of every object in it, however deep it is nested."""
-    found: set[str] = set()
+    keys: set[str] = set()
     left = [data]
     while left:
         match left.pop():
             case dict() as block:
-                found.update(block)
+                keys.update(block)
                 left.extend(block.values())
             case list() as entries:
                 left.extend(entries)
-    return found
+    return keys
 
 
 def _read_json(path: Path, name: Path) -> Any:

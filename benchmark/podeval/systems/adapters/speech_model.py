@@ -12,7 +12,7 @@ from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters.adapter import ModelClass, Samples, Sound
 from podeval.systems.adapters.job import Ask, Job, Reference
-from podeval.systems.adapters.presets import Preset, assigned, reference_voices
+from podeval.systems.adapters.presets import Preset, assign_voices, reference_voices
 from podeval.systems.speech import SpeechFailed
 from podeval.text.script import Script
 
@@ -94,7 +94,9 @@ def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Pres
     """The model of a job, by its `model_type`."""
     from importlib import import_module
 
-    module, _, name = next(found.opened_by for found in classes if found.facts.type == kind).partition(":")
+    module, _, name = next(
+        speech_class.opened_by for speech_class in classes if speech_class.facts.type == kind
+    ).partition(":")
     opened: LineModel = getattr(import_module(f"podeval.systems.adapters.{module}"), name)(job, preset, device)
     return opened
 
@@ -106,8 +108,8 @@ def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
         BadInput: it cannot be read, is silent, or longer than a minute.
     """
     path = folder / reference.audio
-    heard = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
-    samples = resample(mono(heard.samples), heard.rate, rate)
+    recording = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
+    samples = resample(mono(recording.samples), recording.rate, rate)
     if not np.any(samples):
         raise BadInput(f"the reference voice {path.name} is silent")
     return VoiceClip(np.asarray(samples, np.float32).reshape(-1), reference.text)
@@ -118,7 +120,8 @@ def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> 
     pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     folder = job.items_file.parent
     return {
-        speaker: clip(found, folder, rate) for speaker, found in assigned(script.speakers, ask.voices, pool).items()
+        speaker: clip(reference, folder, rate)
+        for speaker, reference in assign_voices(script.speakers, ask.voices, pool).items()
     }
 
 

@@ -45,7 +45,7 @@ _LIMITS = DecodeLimits(seconds=600.0)
 class Conversation(Protocol):
     """One conversation under way."""
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """The answer to what a person says next (16 kHz, shape (frames,)), and what is worth keeping about it."""
 
 
@@ -72,23 +72,23 @@ class Conversing:
     def _converse(self, ask: Ask, seed: int) -> Made:
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
-        recordings = [self._heard(ask, turn.id, turn.audio) for turn in ask.user]
+        recordings = [self._read_recording(ask, turn.id, turn.audio) for turn in ask.user]
         begin = time.perf_counter()
         conversation = self._speaker.begin(ask.language)
         answers, details = [], {}
-        for turn, heard in zip(ask.user, recordings, strict=True):
-            answer, about = conversation.answer(heard, seed_of(seed, ask.id, turn.id))
+        for turn, recording in zip(ask.user, recordings, strict=True):
+            answer, about = conversation.answer(recording, seed_of(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
         return Made(
             time.perf_counter() - begin, answers=tuple(answers), details={"by_turn": details, "capture": "file"}
         )
 
-    def _heard(self, ask: Ask, turn: str, audio: str | None) -> Samples:
+    def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
         if audio is None:
             raise BadInput(f"turn {turn} of {ask.id} has no recording; speech to speech hears, it does not read")
-        found = decode(self._job.items_file.parent / audio, limits=_LIMITS)
-        return np.asarray(resample(mono(found.samples), found.rate, RATE), np.float32).reshape(-1)
+        recording = decode(self._job.items_file.parent / audio, limits=_LIMITS)
+        return np.asarray(resample(mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
 
 
 class Cascade:
@@ -116,16 +116,16 @@ class _CascadeConversation:
     def __init__(self, cascade: Cascade, language: str) -> None:
         self._cascade = cascade
         self._language = language
-        self._said = [{"role": "system", "content": cascade.system}] if cascade.system else []
+        self._messages = [{"role": "system", "content": cascade.system}] if cascade.system else []
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Transcribe, answer in words, speak them."""
-        words = self._cascade.transcriber.transcribe(heard, self._language).text
+        words = self._cascade.transcriber.transcribe(recording, self._language).text
         if not words:
             raise SpeechFailed("the system's transcriber heard no words, so that there is nothing to answer")
-        self._said.append({"role": "user", "content": words})
-        (written,) = self._cascade.writer.answers([self._said], [seed])
-        self._said.append({"role": "assistant", "content": written["text"]})
+        self._messages.append({"role": "user", "content": words})
+        (written,) = self._cascade.writer.answers([self._messages], [seed])
+        self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(JobTurn(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
         spoken = self._cascade.voice.speak(line.spoken(), line, seed)
         assert spoken.sound is not None, "the reader raises where there is no sound"
@@ -201,9 +201,9 @@ def _system_prompt(folder: Path) -> str:
     """What `cascade.json` tells the language model, if there is one."""
     if not (folder / SETTINGS).is_file():
         return ""
-    found = config_of(folder, SETTINGS)
-    prompt = found.get("system_prompt", "")
-    if set(found) - {"system_prompt"} or not isinstance(prompt, str):
+    settings = config_of(folder, SETTINGS)
+    prompt = settings.get("system_prompt", "")
+    if set(settings) - {"system_prompt"} or not isinstance(prompt, str):
         raise BadInput(f'{SETTINGS} holds {{"system_prompt": "…"}} and nothing else')
     return prompt
 

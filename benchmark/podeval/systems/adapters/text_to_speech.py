@@ -95,7 +95,7 @@ class TextToSpeechAdapter:
         "Speaks a script turn by turn, each speaker in one voice; turns are joined, and when each is spoken is known."
     )
     needs = ("config.json of one of the classes below, and its tokenizer", "weights as .safetensors")
-    models = tuple(found.facts for found in CLASSES)
+    models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
         """None where torch, transformers and accelerate are installed."""
@@ -116,7 +116,11 @@ def open_reader(job: Job, preset: Preset) -> TurnByTurn:
     Raises:
         BadInput: it is of no class that is read here, or cannot be loaded.
     """
-    kind = require_type(job.model_folder, {found.facts.type: found.facts.title for found in CLASSES}, "text-to-speech")
+    kind = require_type(
+        job.model_folder,
+        {speech_class.facts.type: speech_class.facts.title for speech_class in CLASSES},
+        "text-to-speech",
+    )
     return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
 
 

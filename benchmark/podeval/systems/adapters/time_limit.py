@@ -37,10 +37,10 @@ def at_most(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def late(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         raise TookTooLong(f"it was not done after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGALRM, interrupt)
     begin = time.monotonic()
     # Again and again: a library may catch the first interruption and go on.
     waiting, again = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
@@ -74,19 +74,19 @@ class Batches:
         rest = list(items)
         while rest:
             batch = rest[: self.size]
-            result = self._tried(batch, work)
+            result = self._try(batch, work)
             if result is None:
                 continue
             rest = rest[len(batch) :]
             if isinstance(result, PodevalError) and len(batch) > 1:
                 for item in batch:
-                    alone = self._tried([item], work)
+                    alone = self._try([item], work)
                     assert alone is not None, "one item is never halved"
                     yield [item], alone
                 continue
             yield batch, result
 
-    def _tried(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
+    def _try(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
         """The result or the error; None where the batch was too large and the next is smaller."""
         try:
             return work(batch)
