@@ -27,20 +27,15 @@ def summarise(
     conditions: Mapping[str, Any],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """The summary of a run under a profile, by the present protocols."""
+    """Summarise a run under a profile; only results of the present protocols count."""
     plan = folder.plan()
     current = protocols(benchmark, plan, profile, conditions, bench)
     metrics = metrics_of(benchmark, plan.track)
-    results = folder.results(profile)
+    finished = folder.results(profile)
     rows: list[MetricSummary] = []
     for protocol in current.values():
-        scores = [results.get((item.id, protocol.id), NOT_MEASURED) for item in items]
-        metric = metrics[protocol.metric]
-        slices = [
-            _row(benchmark, metric, protocol, name, [items[i] for i in chosen], [scores[i] for i in chosen])
-            for name, chosen in _slices(benchmark, items)
-        ]
-        rows += [_with_spreads(benchmark, slices), *slices[1:]] if metric.name not in catalogue.NAMES else slices
+        results = [finished.get((item.id, protocol.id), NOT_MEASURED) for item in items]
+        rows += _summarise_metric(benchmark, metrics[protocol.metric], protocol, items, results)
     return RunSummary(
         plan=plan,
         profile=profile,
@@ -49,6 +44,20 @@ def summarise(
         protocols={protocol.id: protocol.to_json() for protocol in current.values()},
         metrics=tuple(rows),
     )
+
+
+def _summarise_metric(
+    benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
+) -> list[MetricSummary]:
+    """Summarise one metric: a row over all items, then one for each slice of them."""
+    rows = [
+        _row(benchmark, metric, protocol, name, [items[i] for i in members], [results[i] for i in members])
+        for name, members in _slices(benchmark, items)
+    ]
+    if metric.name in catalogue.NAMES:
+        return rows
+    # A figure made of others has the spread over its slices besides.
+    return [_with_spreads(benchmark, rows), *rows[1:]]
 
 
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:
