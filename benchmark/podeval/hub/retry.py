@@ -1,13 +1,17 @@
-"""Calls to the Hub that outlast its rate limits and outages, and never make a thing twice."""
+"""Calls to the Hub that outlast its rate limits and outages, and never make a thing twice.
+
+tenacity repeats them; which errors pass by themselves, and how long the Hub asks to wait, is decided here.
+"""
 
 import random
-import time
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import NoReturn, TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_any, wait_exponential
 
 from podeval.errors import PodevalError
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 TRIES = 6
 LONGEST_PAUSE = 60.0
@@ -17,13 +21,15 @@ _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
 """Errors where nobody answered, or something before the Hub did, which knows nothing of its files."""
 
+_GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+
 
 class HubUnavailable(PodevalError):
     """The Hub did not answer, or asks for patience; nothing was changed by the call, or it is found at the next."""
 
 
-def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection[int] = ()) -> Found:
-    """What a call gives, tried again while the Hub is down or asks to wait; only for calls that may be made twice.
+def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
+    """Make a call, again while the Hub is down or asks to wait; only for calls that may be made twice.
 
     Args:
         call: what is asked of the Hub.
@@ -33,19 +39,35 @@ def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection
     Raises:
         HubUnavailable: it went on for too long.
     """
-    for attempt in range(tries):
-        try:
-            return call()
-        except Exception as error:
-            if not passing(error) and _status(error) not in also:
-                raise
-            pause_asked, met = asked_to_wait(error), error
-        pause = min(LONGEST_PAUSE, 0.5 * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
-        if pause_asked is not None and pause_asked > LONGEST_PAUSE:
-            break
-        if attempt < tries - 1:
-            time.sleep(max(pause, pause_asked or 0.0))
-    raise HubUnavailable(f"the Hub does not answer as it should ({met}); try again later") from met
+    retrying = Retrying(
+        retry=retry_if_exception(lambda error: passing(error) or _status(error) in also),
+        stop=stop_any(stop_after_attempt(tries), _asks_too_much),
+        wait=_pause_after,
+        retry_error_callback=_give_up,
+    )
+    return retrying(call)
+
+
+def _asks_too_much(state: RetryCallState) -> bool:
+    """Whether the Hub asks for a longer pause than anybody waits for."""
+    return (asked_to_wait(_error_of(state)) or 0.0) > LONGEST_PAUSE
+
+
+def _pause_after(state: RetryCallState) -> float:
+    """Seconds until the next try: what the Hub asks for, or longer with each try."""
+    spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
+    return max(_GROWING_PAUSE(state) * spread, asked_to_wait(_error_of(state)) or 0.0)
+
+
+def _give_up(state: RetryCallState) -> NoReturn:
+    error = _error_of(state)
+    raise HubUnavailable(f"the Hub does not answer as it should ({error}); try again later") from error
+
+
+def _error_of(state: RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome else None
+    assert error is not None, "asked only of a try that failed"
+    return error
 
 
 def passing(error: BaseException) -> bool:
