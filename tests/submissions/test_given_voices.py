@@ -11,8 +11,8 @@ from podeval.runs.run import conditions_of
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.submissions.benchmark_entries import RunEntry, entries, everywhere
 from podeval.submissions.job_items import ask_of, write_asks
-from podeval.systems.adapters.job import Ask
 from podeval.systems.adapters.presets import assign_voices
+from podeval.systems.ask import Ask
 from podeval.systems.submission import Submission
 
 REAL_POD = benchmarks.get("real_pod")

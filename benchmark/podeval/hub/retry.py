@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Collection
 from typing import NoReturn, TypeVar
 
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_any, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from podeval.errors import PodevalError
 
@@ -39,9 +39,10 @@ def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collectio
     Raises:
         HubUnavailable: it went on for too long.
     """
+    tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
         retry=retry_if_exception(lambda error: passing(error) or _status(error) in also),
-        stop=stop_any(stop_after_attempt(tries), _asks_too_much),
+        stop=lambda state: tried_enough(state) or _asks_too_much(state),
         wait=_pause_after,
         retry_error_callback=_give_up,
     )

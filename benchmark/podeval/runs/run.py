@@ -89,15 +89,16 @@ def run_system(
             f"{system.name} speaks; {request.benchmark.name} asks for {content} (track {request.track}): choose "
             "another benchmark or track, or submit a system that does this with `podeval submit`"
         )
-    folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
-    with only_one(folder.path):
+    tell = partial(progress.step, "speak", total=len(data.items))
+
+    def require(folder: RunFolder) -> None:
         if any(folder.output(item.id) is None for item in data.items):
             request.speaking.require(system, request.seed)
-        folder.begin(_plan(system, title, request, data))
-        total = len(data.items)
-        tell = partial(progress.step, "speak", total=total)
-        spoken = request.speaking.speak(system, data.items, folder, request.seed, tell)
-        return _measure_outputs(folder, request, data.items, spoken, progress)
+
+    def speak(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
+        return request.speaking.speak(system, items, folder, request.seed, tell)
+
+    return _run(_plan(system, title, request), request, data, progress, speak, require)
 
 
 def measure_run(
@@ -114,20 +115,40 @@ def measure_run(
     Raises:
         BadInput: as `run_system`.
     """
-    data = items_asked(request)
+    return _run(plan, request, items_asked(request), progress or Quiet(), making or (lambda folder, items: items))
+
+
+def _run(
+    plan: RunPlan,
+    request: RunRequest,
+    data: Items,
+    progress: RunProgress,
+    making: Making,
+    require: Callable[[RunFolder], None] = lambda folder: None,
+) -> RunSummary:
+    """Run a plan, whoever makes the outputs: put them into the folder, measure them as they come, then aggregate.
+
+    Args:
+        plan: of the run; its dataset is that of the items.
+        request: what to measure.
+        data: the items.
+        progress: tells a person.
+        making: puts outputs into the folder.
+        require: refuses before anything is written.
+    """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
     with only_one(folder.path):
-        dataset = f"{request.benchmark.dataset.path}@{data.revision}"
-        folder.begin(plan.model_copy(update={"dataset": dataset}))
-        items = making(folder, data.items) if making else data.items
-        return _measure_outputs(folder, request, data.items, items, progress or Quiet())
+        require(folder)
+        folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
+        return _measure_outputs(folder, request, data.items, making(folder, data.items), progress)
 
 
-def _plan(system: SpeakingSystem, title: str, request: RunRequest, data: Items) -> RunPlan:
+def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
+    """Plan a run of a system; the dataset is written into the plan when the items are known."""
     return RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
-        dataset=f"{request.benchmark.dataset.path}@{data.revision}",
+        dataset="",
         track=request.track,
         system=system.name,
         system_title=title,

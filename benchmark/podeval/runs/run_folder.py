@@ -25,6 +25,7 @@ from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, result_from_json
 from podeval.store.files import append_lines, read_lines, write_json, write_whole
+from podeval.systems.speech import SpokenTurn
 
 SCHEMA: Literal[1] = 1
 
@@ -62,17 +63,6 @@ class RunPlan(_Document):
         return kinds.get(self.system_kind, "system")
 
 
-class OutputTurn(BaseModel):
-    """One turn of an output."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    speaker: str
-    start: float
-    end: float
-    text: str
-
-
 class OutputAnswer(BaseModel):
     """One answer in a dialogue: its audio's file, and its words where they are known."""
 
@@ -91,7 +81,7 @@ class Output(_Document):
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
-    turns: tuple[OutputTurn, ...] = ()
+    turns: tuple[SpokenTurn, ...] = ()
     script: tuple[dict[str, str], ...] = ()
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = {}

@@ -106,7 +106,7 @@ class RepeatedSentence(_Wrapped):
             once,
             samples=np.concatenate([once.samples, *([pause, once.samples] * (times - 1))]),
             turns=tuple(
-                SpokenTurn(speaker, number * period, number * period + once.duration, line.text)
+                SpokenTurn(speaker=speaker, start=number * period, end=number * period + once.duration, text=line.text)
                 for number in range(times)
             ),
             wall_seconds=once.wall_seconds + time.perf_counter() - begin,

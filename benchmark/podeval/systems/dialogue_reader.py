@@ -166,7 +166,7 @@ def join(
         spans[line.turn] = (start, position)
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.float32)
     turns = tuple(
-        SpokenTurn(script.turns[turn].speaker, start / rate, end / rate, script.turns[turn].text)
+        SpokenTurn(speaker=script.turns[turn].speaker, start=start / rate, end=end / rate, text=script.turns[turn].text)
         for turn, (start, end) in spans.items()
     )
     return _under_ceiling(samples)[:, np.newaxis], turns

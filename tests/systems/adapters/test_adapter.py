@@ -9,7 +9,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.adapters import presets
 from podeval.systems.adapters.adapter import TASKS, ModelClass, adapter_for, all_adapters, label
-from podeval.systems.adapters.job import Reference
+from podeval.systems.ask import Reference
 from podeval.systems.submission import Submission
 
 DOCUMENT = {

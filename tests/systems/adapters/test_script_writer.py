@@ -94,11 +94,11 @@ def test_an_answer_that_was_cut_off_says_so(model: script_writer.LanguageModel) 
 
 
 def test_a_script_is_kept_with_its_turns() -> None:
-    assert script_writer._parse_script("Host 1: Hello.\nHost 2: Hi.")["turns"] == [
+    assert script_writer.read_turns("Host 1: Hello.\nHost 2: Hi.") == [
         {"speaker": "1", "text": "Hello."},
         {"speaker": "2", "text": "Hi."},
     ]
-    assert script_writer._parse_script("Once upon a time")["turns"] is None
+    assert script_writer.read_turns("Once upon a time") is None
 
 
 def test_a_request_beyond_the_window_fails_and_is_not_cut(run: Any, fetched: Any, tmp_path: Path) -> None:

@@ -6,19 +6,16 @@ model is opened.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.speech import OutputMaker
 
-Samples = NDArray[np.float32]
 Label = Literal["verified with real weights", "plumbing only"]
 Makes = Literal["audio", "script", "answers"]
 
@@ -38,60 +35,6 @@ class ModelClass:
     title: str
     about: str
     label: Label = "plumbing only"
-
-
-@dataclass(frozen=True)
-class Sound:
-    """Mono or multichannel samples, float32, shape (frames,) or (frames, channels), and their rate in Hz."""
-
-    samples: Samples
-    rate: int
-
-    @property
-    def seconds(self) -> float:
-        """Length."""
-        return len(self.samples) / self.rate
-
-
-@dataclass(frozen=True)
-class SpokenAnswer:
-    """What is said to one turn of a person, and its words where the model tells them."""
-
-    turn: str
-    sound: Sound
-    text: str | None = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a model made of an item: audio, or a script, or answers; with what it took.
-
-    Args:
-        wall_seconds: of making it; of several items at once, an equal share.
-        details: provenance as plain data.
-    """
-
-    wall_seconds: float
-    sound: Sound | None = None
-    turns: tuple[GeneratedTurn, ...] = ()
-    script: dict[str, Any] | None = None
-    answers: tuple[SpokenAnswer, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
-
-
-class OpenedModel(Protocol):
-    """An opened model."""
-
-    at_once: int
-    """How many items it may be given together."""
-
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """What it makes of these items; the same whichever items are given together, up to rounding.
-
-        Raises:
-            SpeechFailed: the model broke, stayed silent or said nothing usable.
-            BadInput: an item that this model cannot do: too many speakers, too long, no audio.
-        """
 
 
 class Adapter(Protocol):
@@ -114,7 +57,7 @@ class Adapter(Protocol):
             BadInput: another class of model, weights in a form that is not read, or code in the folder.
         """
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """Load the model of a job.
 
         Raises:

@@ -14,14 +14,13 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 
 VOICES = "speaker_embeddings_path.json"
 _NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")

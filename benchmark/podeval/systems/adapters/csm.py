@@ -12,13 +12,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of, set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 _PROMPT_SECONDS = 30.0

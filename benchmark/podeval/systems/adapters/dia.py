@@ -14,13 +14,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 CODEC = "audio_tokenizer"

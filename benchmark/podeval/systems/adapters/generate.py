@@ -13,16 +13,18 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems.adapters.adapter import Adapter, Made, OpenedModel, adapter_for
+from podeval.systems.adapters.adapter import Adapter, adapter_for
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Ask, Cause, Generated, GeneratedAnswer, Job, NotPrepared
+from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
 from podeval.systems.adapters.presets import Preset, preset
 from podeval.systems.adapters.time_limit import Batches, OutOfMemory, at_most, memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
@@ -131,19 +133,19 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
     for seed in dict.fromkeys(seed for _, seed in work):
         asks = [ask for ask, item_seed in work if item_seed == seed]
 
-        def attempt(batch: Sequence[Ask], seed: int = seed) -> list[Made]:
+        def attempt(batch: Sequence[Ask], seed: int = seed) -> Sequence[Product]:
             log.begin([(ask.id, seed) for ask in batch])
             return _make_in_time(maker, batch, seed, job.item_seconds)
 
         for batch, result in batches.over(asks, attempt):
-            results: Sequence[Made | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
+            results: Sequence[Product | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
             for ask, one in zip(batch, results, strict=True):
                 line = _build_line(log, ask, seed, one)
                 details = {**provenance, **line.details}
                 log.finish(line.model_copy(update={"load_seconds": load, "hardware": hardware, "details": details}))
 
 
-def _make_in_time(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
+def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
     """What the maker makes of a batch in its time.
 
     Raises:
@@ -160,35 +162,52 @@ def _make_in_time(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: 
         raise SpeechFailed(f"the model broke ({type(error).__name__}: {reason})") from error
 
 
-def _build_line(log: Log, ask: Ask, seed: int, result: Made | Exception) -> Generated:
-    """The line of an item, its files written before."""
+def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
+    """Build the line of an item, its files written before."""
     if isinstance(result, Exception):
         return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
-    name = f"{ask.id}.{seed}"
-    sounds = [result.sound] if result.sound else [answer.sound for answer in result.answers]
-    if any(not np.all(np.isfinite(sound.samples)) for sound in sounds):
+    speeches = _speeches_of(result)
+    if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model made samples that are no numbers", cause="system")
-    seconds = sum(sound.seconds for sound in sounds) if sounds else None
-    return Generated(
+    seconds = sum(speech.duration for speech in speeches) if speeches else None
+    line = Generated(
         item=ask.id,
         seed=seed,
-        audio=log.sound(name, result.sound) if result.sound else None,
-        script=log.script(name, result.script) if result.script else None,
-        answers=tuple(
-            GeneratedAnswer(
-                turn=answer.turn,
-                audio=log.sound(f"{name}.{answer.turn}", answer.sound),
-                seconds=answer.sound.seconds,
-                text=answer.text,
-            )
-            for answer in result.answers
-        ),
-        turns=result.turns,
         wall_seconds=result.wall_seconds,
         audio_seconds=seconds,
         rtf=result.wall_seconds / seconds if seconds and result.wall_seconds else None,
-        details=result.details,
+        details=dict(result.details),
     )
+    return line.model_copy(update=_keep_files(log, f"{ask.id}.{seed}", result))
+
+
+def _speeches_of(product: Product) -> list[Speech]:
+    """List what is spoken in what was made."""
+    match product:
+        case Speech():
+            return [product]
+        case SpokenAnswers():
+            return [answer.speech for answer in product.answers]
+    return []
+
+
+def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
+    """Write the files of what was made; returns the fields of the item's line that speak of them."""
+    match product:
+        case Speech():
+            return {"audio": log.keep_speech(name, product), "turns": product.turns}
+        case WrittenScript():
+            return {"script": log.keep_script(name, product)}
+    answers = (
+        GeneratedAnswer(
+            turn=answer.turn,
+            audio=log.keep_speech(f"{name}.{answer.turn}", answer.speech),
+            seconds=answer.speech.duration,
+            text=answer.text,
+        )
+        for answer in product.answers
+    )
+    return {"answers": tuple(answers)}
 
 
 def _cause(error: Exception) -> Cause:

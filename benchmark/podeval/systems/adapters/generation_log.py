@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Sound
 from podeval.systems.adapters.job import Generated
+from podeval.systems.speech import Speech, WrittenScript
 
 TRIES = 5
 """In how many processes an item is begun and not finished before it counts as one that kills them; whoever kills a
@@ -83,26 +83,27 @@ class Log:
         """Keep a line; when this returns, a kill does not lose it."""
         self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
-    def sound(self, name: str, sound: Sound) -> str:
+    def keep_speech(self, name: str, speech: Speech) -> str:
         """Keep audio: FLAC of 24 bits, or float WAV where samples pass ±1; the file's name.
 
         Args:
             name: without extension.
-            sound: finite samples.
+            speech: with finite samples.
         """
         import soundfile
 
-        fits = float(np.max(np.abs(sound.samples), initial=0.0)) <= 1.0
+        fits = float(np.max(np.abs(speech.samples), initial=0.0)) <= 1.0
         kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
         buffer = io.BytesIO()
-        soundfile.write(buffer, sound.samples, sound.rate, format=kind, subtype=subtype)
-        return self._whole(f"{name}.{extension}", buffer.getvalue())
+        soundfile.write(buffer, speech.samples, speech.rate, format=kind, subtype=subtype)
+        return self._write_whole(f"{name}.{extension}", buffer.getvalue())
 
-    def script(self, name: str, script: dict[str, Any]) -> str:
+    def keep_script(self, name: str, script: WrittenScript) -> str:
         """Keep a script as JSON; the file's name."""
-        return self._whole(f"{name}.json", (json.dumps(script, ensure_ascii=False, indent=1) + "\n").encode())
+        content = {"text": script.text, "turns": script.turns}
+        return self._write_whole(f"{name}.json", (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
 
-    def _whole(self, name: str, data: bytes) -> str:
+    def _write_whole(self, name: str, data: bytes) -> str:
         partial = self.folder / f".{name}.{os.getpid()}.partial"
         with partial.open("wb") as file:
             file.write(data)

@@ -6,14 +6,14 @@ that a sandbox can mount the two together and nothing else.
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from podeval.errors import BadInput
-from podeval.text.script import Script
+from podeval.systems.ask import Ask, JobPart
+from podeval.systems.speech import SpokenTurn
 
-ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 SEEDS_MOST = 2**31
 
 Cause = Literal["system", "ours"]
@@ -21,66 +21,6 @@ Cause = Literal["system", "ours"]
 
 class NotPrepared(BadInput):
     """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
-
-
-class JobPart(BaseModel):
-    """Immutable, with no field that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class JobTurn(JobPart):
-    """One turn of a script."""
-
-    speaker: Annotated[str, Field(max_length=200)]
-    text: str
-
-
-class Reference(JobPart):
-    """A recording of the voice a speaker should have, and what is said in it where that is known."""
-
-    audio: Annotated[str, Field(min_length=1, max_length=1000)]
-    text: str | None = None
-
-
-class RecordedUserTurn(JobPart):
-    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
-
-    id: Annotated[str, Field(pattern=ITEM_ID)]
-    audio: str | None = None
-    words: str = ""
-
-
-class Ask(JobPart):
-    """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
-
-    `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
-    have none here.
-    """
-
-    id: Annotated[str, Field(pattern=ITEM_ID)]
-    language: Literal["en", "zh"] = "en"
-    script: Annotated[tuple[JobTurn, ...], Field(min_length=1)] | None = None
-    prompt: Annotated[str, Field(min_length=1)] | None = None
-    user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
-    voices: dict[str, Reference] = {}
-
-    @model_validator(mode="after")
-    def _one_task(self) -> Self:
-        tasks = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
-        if len(tasks) > 1:
-            raise ValueError(f"an item is one task, not {' and '.join(tasks)}")
-        return self
-
-    def spoken(self) -> Script:
-        """The script to speak.
-
-        Raises:
-            BadInput: the item has none, or no words in it.
-        """
-        if self.script is None:
-            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
-        return Script.parse([turn.model_dump() for turn in self.script])
 
 
 class Job(JobPart):
@@ -154,15 +94,6 @@ class Job(JobPart):
         return tuple(asks)
 
 
-class GeneratedTurn(JobPart):
-    """One turn as spoken: seconds in the recording, and the script's words."""
-
-    speaker: str
-    start: float
-    end: float
-    text: str
-
-
 class GeneratedAnswer(JobPart):
     """What a system said to one turn of a person: a file beside the log, and its words where it tells them."""
 
@@ -185,7 +116,7 @@ class Generated(JobPart):
     audio: str | None = None
     script: str | None = None
     answers: tuple[GeneratedAnswer, ...] = ()
-    turns: tuple[GeneratedTurn, ...] = ()
+    turns: tuple[SpokenTurn, ...] = ()
     error: str | None = None
     cause: Cause | None = None
     wall_seconds: float = 0.0
@@ -193,7 +124,7 @@ class Generated(JobPart):
     audio_seconds: float | None = None
     rtf: float | None = None
     hardware: str = ""
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
 def _read_json(path: Path, read: Any) -> Any:

@@ -18,11 +18,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Sound, SpokenAnswer
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask
+from podeval.systems.speech import (
+    OutputMaker,
+    Product,
+    Samples,
+    Speech,
+    SpeechFailed,
+    SpokenAnswer,
+    SpokenAnswers,
+    WrittenScript,
+)
 from podeval.text.longest import MOST_BYTES
+from podeval.text.script import Script
 from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"
@@ -51,7 +62,7 @@ class ManifestLine(BaseModel):
 
 
 class Supplied:
-    """A `OpenedModel` that reads."""
+    """An `OutputMaker` that reads."""
 
     at_once = 1
 
@@ -59,11 +70,11 @@ class Supplied:
         self._folder = folder.resolve()
         self._manifest = read_manifest(self._folder)
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
         """What was supplied for each item, decoded."""
         return [self._read(ask, seed) for ask in asks]
 
-    def _read(self, ask: Ask, seed: int) -> Made:
+    def _read(self, ask: Ask, seed: int) -> Product:
         begin = time.perf_counter()
         entry = self._find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
@@ -75,13 +86,15 @@ class Supplied:
         wall = entry.wall_seconds
         if ask.user is not None:
             answers = tuple(self._read_answer(entry, turn.id) for turn in ask.user)
-            return Made(wall, answers=answers, details=details)
+            return SpokenAnswers(answers, wall, details)
         if entry.script is not None:
-            return Made(wall, script=self._read_script(entry.script), details=details)
+            script = self._read_script(entry.script)
+            return WrittenScript(script.lines, script.to_json(), wall, details)
         if entry.audio is None:
             raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
-        sound = self._read_sound(entry.audio)
-        return Made(wall, sound=sound, details=details | {"decode_seconds": round(time.perf_counter() - begin, 3)})
+        samples, rate = self._decode(entry.audio)
+        details["decode_seconds"] = round(time.perf_counter() - begin, 3)
+        return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
     def _find_entry(self, ask: Ask, seed: int) -> ManifestLine:
         line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
@@ -106,9 +119,11 @@ class Supplied:
     def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
-        return SpokenAnswer(turn, self._read_sound(entry.answers[turn]), entry.texts.get(turn))
+        samples, rate = self._decode(entry.answers[turn])
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
-    def _read_sound(self, name: str) -> Sound:
+    def _decode(self, name: str) -> tuple[Samples, int]:
         try:
             audio = decode(inside(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
@@ -117,18 +132,17 @@ class Supplied:
             raise SpeechFailed(f"{name} holds no samples")
         if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} holds samples that are no numbers")
-        return Sound(audio.samples, audio.rate)
+        return audio.samples, audio.rate
 
-    def _read_script(self, name: str) -> dict[str, Any]:
+    def _read_script(self, name: str) -> Script:
         path = inside(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
             text = path.read_text(encoding="utf-8")
-            script = any_script(text)
+            return any_script(text)
         except (BadInput, UnicodeDecodeError) as refusal:
             raise SpeechFailed(f"{name} is no script: {refusal}") from None
-        return {"text": script.lines, "turns": script.to_json()}
 
 
 def inside(folder: Path, name: str) -> Path:
@@ -200,7 +214,7 @@ class OutputsAdapter:
             raise BadInput(f"there is no folder {folder} with outputs")
         read_manifest(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder)
         return Supplied(job.model_folder)

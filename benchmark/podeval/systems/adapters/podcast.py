@@ -13,8 +13,8 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
@@ -22,9 +22,11 @@ from podeval.systems.adapters.speech_model import (
     DialogueModel,
     SpeechClass,
     clips_for,
+    finish,
     open_model,
-    sound_of,
 )
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, Speech
 from podeval.systems.text_cleaning import seconds_to_say, speakable
 from podeval.text.script import Script, Turn
 
@@ -43,7 +45,7 @@ PAUSE = 0.4
 
 
 class Performed:
-    """A `OpenedModel` of podcasts."""
+    """An `OutputMaker` of podcasts."""
 
     at_once = 1
 
@@ -52,11 +54,11 @@ class Performed:
         self._job = job
         self._preset = preset
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
         """Each script, performed."""
         return [self._perform(ask, seed) for ask in asks]
 
-    def _perform(self, ask: Ask, seed: int) -> Made:
+    def _perform(self, ask: Ask, seed: int) -> Speech:
         script = _keep_speakable(ask.spoken())
         model: Any = self._model
         if len(script.speakers) > model.most_speakers:
@@ -74,9 +76,13 @@ class Performed:
             sounds.append(model.perform(piece, script.speakers, clips, seed_of(seed, ask.id, number)))
         pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
         whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
-        return Made(
-            time.perf_counter() - begin,
-            sound=sound_of(whole, model.rate, self._preset, "the model"),
+        wall = time.perf_counter() - begin
+        samples, rate = finish(whole, model.rate, self._preset, "the model")
+        return Speech(
+            samples,
+            rate,
+            turns=(),
+            wall_seconds=wall,
             details={
                 "strategy": "whole" if len(pieces) == 1 else "chunked",
                 "pieces": len(pieces),
@@ -110,7 +116,7 @@ class PodcastAdapter:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
         model = open_model(CLASSES, kind, job, preset, loading.device_of(job.device))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Reference
+from podeval.systems.ask import Reference
 
 
 @dataclass(frozen=True)

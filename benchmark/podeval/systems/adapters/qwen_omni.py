@@ -12,13 +12,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples, SpokenAnswer
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
-from podeval.systems.adapters.speech_model import sound_of
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.adapters.speech_model import finish
+from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
 """Hz; the second is that of its code2wav, which no config tells."""
@@ -79,8 +78,9 @@ class QwenOmni:
         if not text:
             raise SpeechFailed("the model answered without words")
         wave = np.asarray(waves[0].float().cpu().numpy(), np.float32).reshape(-1)
-        sound = sound_of(wave, SPEAKS_AT, self._preset, "the model")
-        return SpokenAnswer("", sound, text), {
+        samples, rate = finish(wave, SPEAKS_AT, self._preset, "the model")
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        return SpokenAnswer("", speech, text), {
             "tokens": len(tokens),
             "prompt_tokens": prompt_length,
             "voice": self._voice,

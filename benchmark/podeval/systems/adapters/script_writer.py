@@ -13,12 +13,13 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Label, Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import Label, ModelClass, missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import row_by_row, seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
 from podeval.text.script_format import read_script, without_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
@@ -130,13 +131,13 @@ class LanguageModel:
 
 
 class ScriptWriter:
-    """A `OpenedModel` of scripts."""
+    """An `OutputMaker` of scripts."""
 
     def __init__(self, model: LanguageModel, at_once: int) -> None:
         self._model = model
         self.at_once = at_once
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[WrittenScript]:
         """A script for each prompt."""
         for ask in asks:
             if ask.prompt is None:
@@ -148,7 +149,12 @@ class ScriptWriter:
         answers = self._model.answers(chats, [seed_of(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
-            Made(share, script=_parse_script(answer["text"]), details={k: v for k, v in answer.items() if k != "text"})
+            WrittenScript(
+                answer["text"],
+                read_turns(answer["text"]),
+                wall_seconds=share,
+                details={key: value for key, value in answer.items() if key != "text"},
+            )
             for answer in answers
         ]
 
@@ -192,7 +198,7 @@ class ScriptWriterAdapter:
             return
         require_causal(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
         device = loading.device_of(job.device)
@@ -266,13 +272,12 @@ def _window(config: Any) -> int | None:
     return int(window) if window else None
 
 
-def _parse_script(text: str) -> dict[str, Any]:
-    """The text, and its turns where it has the form of a script."""
+def read_turns(text: str) -> list[dict[str, str]] | None:
+    """Read the turns of a text as plain data; None where it does not have the form of a script."""
     try:
-        turns = read_script(text).to_json()
+        return read_script(text).to_json()
     except BadInput:
-        turns = None
-    return {"text": text, "turns": turns}
+        return None
 
 
 ADAPTER = ScriptWriterAdapter()

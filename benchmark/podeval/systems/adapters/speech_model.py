@@ -10,10 +10,11 @@ import numpy as np
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import ModelClass, Samples, Sound
-from podeval.systems.adapters.job import Ask, Job, Reference
+from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset, assign_voices, reference_voices
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask, Reference
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
@@ -125,16 +126,16 @@ def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> 
     }
 
 
-def sound_of(samples: Samples, rate: int, preset: Preset, made_by: str) -> Sound:
-    """Samples as they are kept: finite, not silent, at the preset's rate.
+def finish(samples: Samples, rate: int, preset: Preset, maker: str) -> tuple[Samples, int]:
+    """Bring samples to the preset's rate; returns them with their rate.
 
     Raises:
-        SpeechFailed: they are not.
+        SpeechFailed: they are silent, or not finite.
     """
     if not len(samples) or not np.any(samples):
-        raise SpeechFailed(f"{made_by} brought back only silence")
+        raise SpeechFailed(f"{maker} brought back only silence")
     if not np.all(np.isfinite(samples)):
-        raise SpeechFailed(f"{made_by} brought back samples that are no numbers")
+        raise SpeechFailed(f"{maker} brought back samples that are no numbers")
     if preset.rate is None or preset.rate == rate:
-        return Sound(samples, rate)
-    return Sound(resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate)
+        return samples, rate
+    return resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate

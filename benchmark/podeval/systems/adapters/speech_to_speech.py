@@ -18,14 +18,15 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Samples, SpokenAnswer, missing
-from podeval.systems.adapters.job import Ask, Job, JobTurn
+from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of, require_type
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 
 PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
@@ -57,7 +58,7 @@ class ConversationModel(Protocol):
 
 
 class Conversing:
-    """A `OpenedModel` of answers."""
+    """An `OutputMaker` of answers."""
 
     at_once = 1
 
@@ -65,11 +66,11 @@ class Conversing:
         self._speaker = speaker
         self._job = job
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[SpokenAnswers]:
         """The answers to each item's turns."""
         return [self._converse(ask, seed) for ask in asks]
 
-    def _converse(self, ask: Ask, seed: int) -> Made:
+    def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
         recordings = [self._read_recording(ask, turn.id, turn.audio) for turn in ask.user]
@@ -80,9 +81,8 @@ class Conversing:
             answer, about = conversation.answer(recording, seed_of(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
-        return Made(
-            time.perf_counter() - begin, answers=tuple(answers), details={"by_turn": details, "capture": "file"}
-        )
+        wall = time.perf_counter() - begin
+        return SpokenAnswers(tuple(answers), wall, details={"by_turn": details, "capture": "file"})
 
     def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
         if audio is None:
@@ -128,9 +128,8 @@ class _CascadeConversation:
         self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(JobTurn(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
         spoken = self._cascade.voice.speak(line.spoken(), line, seed)
-        assert spoken.sound is not None, "the reader raises where there is no sound"
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
-        return SpokenAnswer("", spoken.sound, written["text"]), about
+        return SpokenAnswer("", spoken, written["text"]), about
 
 
 class SpeechToSpeechAdapter:
@@ -172,7 +171,7 @@ class SpeechToSpeechAdapter:
         text_to_speech.ADAPTER.check(speaks)
         _system_prompt(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
         speaker: ConversationModel = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)

@@ -11,13 +11,15 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
+from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
-from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, open_model, sound_of
+from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, finish, open_model
+from podeval.systems.ask import Ask
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join
+from podeval.systems.speech import OutputMaker, Speech
 from podeval.systems.text_cleaning import short_lines, speakable
 from podeval.text.script import Script
 
@@ -31,7 +33,7 @@ CLASSES = (
 
 
 class TurnByTurn:
-    """A `OpenedModel` of speech with known turn times."""
+    """An `OutputMaker` of speech with known turn times."""
 
     at_once = 1
 
@@ -40,11 +42,11 @@ class TurnByTurn:
         self._job = job
         self._preset = preset
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
         """Each script, read aloud."""
         return [self.speak(ask.spoken(), ask, seed) for ask in asks]
 
-    def speak(self, script: Script, ask: Ask, seed: int) -> Made:
+    def speak(self, script: Script, ask: Ask, seed: int) -> Speech:
         """A script of an item, read aloud."""
         model = self._model
         clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
@@ -59,10 +61,12 @@ class TurnByTurn:
         samples, turns = join(script, lines, sounds, model.rate)
         wall = time.perf_counter() - begin
         spoken = {line.turn for line in lines}
-        return Made(
-            wall,
-            sound=sound_of(samples, model.rate, self._preset, "the model"),
-            turns=tuple(GeneratedTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in turns),
+        samples, rate = finish(samples, model.rate, self._preset, "the model")
+        return Speech(
+            samples,
+            rate,
+            turns,
+            wall_seconds=wall,
             details={
                 "strategy": "chunked",
                 "chunk": "turn" if model.longest_line is None else f"sentence, at most {model.longest_line} characters",
@@ -105,7 +109,7 @@ class TextToSpeechAdapter:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         return open_reader(job, preset)
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 
 _PHONEMIZER = "phonemizer"
 
