@@ -1,4 +1,4 @@
-"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub has to be asked."""
+"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub must be asked."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ class BucketFolder:
         self._api = api or HfApi()
 
     def files(self) -> dict[str, int]:
-        """Sizes of the files by their path in the folder; empty where there is no such folder.
+        """List the files with their sizes by their path in the folder; empty where there is no such folder.
 
         Raises:
             BadInput: there is no such bucket, or it may not be read.

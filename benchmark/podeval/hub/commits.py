@@ -1,4 +1,4 @@
-"""Files added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
+"""Files are added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
 
 Only what was taken down is deleted, with its history.
 
@@ -44,7 +44,7 @@ class AppendOnly:
         self._api = api or HfApi()
 
     def files(self) -> tuple[str, set[str]]:
-        """The newest commit, and the paths of the files in it; empty where there is no repo.
+        """Return the newest commit, and the paths of the files in it; empty where there is no repo.
 
         Raises:
             HubUnavailable: the Hub does not answer.
@@ -62,7 +62,7 @@ class AppendOnly:
         return str(info.sha), {each.rfilename for each in info.siblings or ()}
 
     def read(self, path: str, commit: str) -> bytes:
-        """The content of a file as it is in a commit.
+        """Read a file as it is in a commit.
 
         Raises:
             HubUnavailable: the Hub does not answer.
@@ -74,7 +74,7 @@ class AppendOnly:
             return content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files, all in one commit; the commit, None where all were there already.
+        """Add files, all in one commit; returns the commit, None where all were there already.
 
         Raises:
             Conflict: one is there with another content; nothing was added.
@@ -132,7 +132,7 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """The state of the repo, and which files it does not hold."""
+        """Return the state of the repo, and which files it does not hold."""
         head, paths = self.files()
         if not head:
             private = self._private or None
@@ -147,7 +147,7 @@ class AppendOnly:
 
     @contextmanager
     def _translate_errors(self, doing: str) -> Iterator[None]:
-        """The Hub's refusals as ours."""
+        """Translate the Hub's refusals into ours."""
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
         try:

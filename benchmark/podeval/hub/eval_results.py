@@ -42,12 +42,12 @@ class HubFigure:
 
 
 def task_of(split: str, dimension: str) -> str:
-    """The task under which a dimension of a split is listed on the Hub."""
+    """Return the task under which a dimension of a split is listed on the Hub."""
     return f"{split}_{dimension}"
 
 
 def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """What makes a dataset repo one of the Hub's benchmarks; None where the repo holds nothing of the benchmark.
+    """Write what makes a dataset repo one of the Hub's benchmarks; None where it holds nothing of the benchmark.
 
     Args:
         benchmark: whose dimensions become tasks.
@@ -69,7 +69,7 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
 
 
 def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
-    """The file that a model's repo keeps its results in.
+    """Write the file that a model's repo keeps its results in.
 
     Args:
         figures: of one model.
@@ -94,7 +94,7 @@ def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None) -> str | None:
-    """Open a pull request with a model's results; its address, None where the repo has them.
+    """Open a pull request with a model's results; returns its address, None where the repo has them.
 
     A pull request with the same results is not opened again, also where its owners closed or merged it. Only for
     submitters who asked for it.
@@ -173,7 +173,7 @@ def propose_model_index(
 
 
 def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
-    """The results in the older form of a model card's `model-index`; for those who ask for it."""
+    """Render the results in the older form of a model card's `model-index`, for those who ask for it."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -195,7 +195,7 @@ def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dic
 
 
 def merged_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A model-index with our results in it: others' stay as they are, our earlier ones are replaced."""
+    """Merge our results into a model-index: others' stay as they are, our earlier ones are replaced."""
     entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
@@ -218,7 +218,7 @@ def _require_figures(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFig
 
 
 def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
-    """The pull request with this title, opened where there is none, whatever became of it."""
+    """Return the pull request with this title, opened where there is none, whatever became of it."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 

@@ -1,4 +1,4 @@
-"""What the Hub knows of a repo at one commit, nothing downloaded: files, card, small configs, headers of weights."""
+"""Facts of a repo of the Hub at one commit, nothing downloaded: files, card, small configs, headers of weights."""
 
 import json
 import tempfile
@@ -73,7 +73,7 @@ class RepoFacts:
 
 
 def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
-    """The commit that a branch of a repo is at.
+    """Return the commit that a branch of a repo is at.
 
     Raises:
         NotThere: there is no such repo or revision.
@@ -83,7 +83,7 @@ def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, ki
 
 
 def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
-    """What the Hub knows of a repo at a commit.
+    """Collect what the Hub knows of a repo at a commit.
 
     Raises:
         NotThere: there is no such repo or commit.
@@ -122,12 +122,12 @@ def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is one of those in which settings stand."""
+    """Tell whether a file is one of those in which settings stand."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
 def keys(data: Any) -> set[str]:
-    """The keys of every object in what was read from JSON, however deep it is nested."""
+    """Collect the keys of every object in what was read from JSON, however deep it is nested."""
     names: set[str] = set()
     left = [data]
     while left:
@@ -141,7 +141,7 @@ def keys(data: Any) -> set[str]:
 
 
 def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
-    """The first 64 MiB of a file, which is kept nowhere."""
+    """Read the first 64 MiB of a file, which is kept nowhere."""
     with _translate_errors(repo, revision, kind):
         return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
 
@@ -168,7 +168,7 @@ def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
 
 @contextmanager
 def _translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
-    """The Hub's refusals as ours."""
+    """Translate the Hub's refusals into ours."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
@@ -190,7 +190,7 @@ def _card(
 
 
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
-    """The data at the head of a README.md, and what stands below; no data where they cannot be read."""
+    """Split a README.md into the data at its head and what stands below; no data where they cannot be read."""
     text = readme.replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return {}, text

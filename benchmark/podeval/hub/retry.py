@@ -72,7 +72,7 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 
 def passing(error: BaseException) -> bool:
-    """Whether the same call may well succeed later."""
+    """Tell whether the same call may well succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
     status = _status(error)
@@ -83,7 +83,7 @@ def passing(error: BaseException) -> bool:
 
 
 def asked_to_wait(error: BaseException) -> float | None:
-    """Seconds by the answer's `Retry-After` header."""
+    """Read the seconds of the answer's `Retry-After` header."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
         return float(headers.get("Retry-After", ""))

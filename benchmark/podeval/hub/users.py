@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def user_id(name: str, api: "HfApi | None" = None) -> str | None:
-    """The id of an account by its name, by the Hub's public API; None where there is no such account.
+    """Look up the id of an account by its name in the Hub's public API; None where there is no such account.
 
     Raises:
         HubUnavailable: the Hub does not answer.

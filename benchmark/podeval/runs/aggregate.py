@@ -1,4 +1,4 @@
-"""From finished measurements to a run's summary: means with intervals, over all items and over each slice."""
+"""A run's summary is made of finished measurements: means with intervals, over all items and over each slice."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -61,7 +61,7 @@ def _summarise_metric(
 
 
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:
-    """All items under the name "", then the items of each group of each breakdown that has any."""
+    """List all items under the name "", then the items of each group of each breakdown that has any."""
     slices = [("", list(range(len(items))))]
     for breakdown in benchmark.breakdowns:
         for group in benchmark.groups(breakdown, items):
@@ -71,7 +71,7 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """The declarations of all that is measured on a track, figures made of others among them, by name."""
+    """Collect the declarations of all that is measured on a track, figures made of others among them, by name."""
     measured = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
     composites = (
         composite_scores.declare(benchmark, composite) for composite in composite_scores.composites_of(benchmark, track)
@@ -80,7 +80,7 @@ def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
 
 
 def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> MetricSummary:
-    """The first row, over all items, with the spread of the others' means over their groups."""
+    """Add to the first row, over all items, the spread of the others' means over their groups."""
     whole, name = rows[0], rows[0].metric
     means: dict[str, dict[str, float]] = {}
     for row in rows[1:]:

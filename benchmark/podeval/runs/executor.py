@@ -1,4 +1,4 @@
-"""Where measurements run: in this process, or in worker processes that share the cores.
+"""Measurements run in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
 measures the last. What a dying worker took with it is tried once more, each task in a process of its own.
@@ -25,7 +25,7 @@ class Executor(Protocol):
     """Does work on tasks."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where the process died twice on it."""
+        """Yield each task with its result, in the order they finish; None where the process died twice on it."""
 
 
 @runtime_checkable
@@ -37,14 +37,14 @@ class Carried(Protocol):
         """The files it reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """The same task with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by those that they are in."""
 
 
 class InProcess:
     """One task after the other, here."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in order."""
+        """Yield each task with its result, in order."""
         for task in tasks:
             yield task, work(task)
 
@@ -57,7 +57,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None where the process died twice on it.
 
         No more are under way than there are processes, as everything under way falls with one that dies.
         """
@@ -91,7 +91,7 @@ class Workers(AbstractContextManager["Workers"]):
                 self._stop(pool)
 
     def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
-        """A task and the pool it went to: a new one where a process of the present one has died."""
+        """Hand a task to the pool: to a new one where a process of the present one has died."""
         pool = self._open_pool()
         try:
             return pool.submit(work, task), pool
@@ -105,14 +105,17 @@ class Workers(AbstractContextManager["Workers"]):
         return self._pool
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
-        """What has not begun is not waited for; a death told late of an earlier pool does not end the present one."""
+        """Stop a pool without waiting for what has not begun.
+
+        A death told late of an earlier pool does not end the present one.
+        """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:
             self._pool = None
 
 
 def _run_alone(work: Callable[[T], R], task: T) -> R | None:
-    """A task whose process died, in a process of its own, so that it can take no other with it."""
+    """Run a task whose process died in a process of its own, so that it can take no other with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -121,7 +124,7 @@ def _run_alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    """Processes that share the cores: one thread pool each would fight over them."""
+    """Start processes that share the cores: one thread pool each would fight over them."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,
@@ -144,7 +147,7 @@ def _prepare_worker(threads: int) -> None:
 
 
 def _leave_with_parent() -> None:
-    """A worker whose main process was killed would wait for work for ever, its models in memory."""
+    """End with the main process: a worker would wait for work for ever after its death, its models in memory."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()

@@ -99,7 +99,7 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
 
 
 def _ask_of(item: Item) -> Ask:
-    """The item as a system is asked for it; it was checked when it was read."""
+    """Ask for an item as systems are asked; the item was checked when it was read."""
     assert item.script is not None
     turns = tuple(JobTurn.model_construct(speaker=turn.speaker, text=turn.text) for turn in item.script.turns)
     return Ask.model_construct(id=item.id, language=item.language, script=turns)

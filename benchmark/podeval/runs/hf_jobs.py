@@ -1,4 +1,4 @@
-"""The executor `hf-jobs`: a submitted model generates in a container of its own on Hugging Face Jobs.
+"""The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
 private dataset at its commit, no secrets, a time limit, a fixed number of attempts, results into a bucket. What it will
@@ -74,7 +74,7 @@ class JobPlan:
 
 
 def labels_of(submission: str, run: str, round: int) -> dict[str, str]:
-    """Labels of the job of one round; a run's slash is a dash in them."""
+    """Return the labels of the job of one round; a run's slash is a dash in them."""
     names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
     return {"podeval": "generate", **names}
 
@@ -116,7 +116,7 @@ class HfJobs:
             object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
 
     def per_minute(self) -> float:
-        """US dollars that a minute of the machine costs, at the price the Hub states now.
+        """Return the US dollars that a minute of the machine costs, at the price the Hub states now.
 
         Raises:
             BadInput: there is no such flavour, or its price is not by time.
@@ -132,7 +132,7 @@ class HfJobs:
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
-        """US dollars that one job costs at most: every attempt to its end."""
+        """Return the US dollars that one job costs at most: every attempt to its end."""
         return per_minute * self.minutes * self.attempts
 
     def start(self, plan: JobPlan) -> "JobInfo":
@@ -154,11 +154,11 @@ class HfJobs:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
     def find(self, labels: Mapping[str, str]) -> "JobInfo | None":
-        """The job with these labels, whatever became of it."""
+        """Find the job with these labels, whatever became of it."""
         return _ask(lambda: self._find_labelled(labels))
 
     def look(self, job: str) -> "JobInfo":
-        """How a job stands.
+        """Look how a job stands.
 
         Raises:
             JobGone: the Hub does not know it any more.
@@ -173,7 +173,7 @@ class HfJobs:
             _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
     def lines(self, job: str) -> Iterator[str]:
-        """What a job prints, until it ends; written by whoever submitted the model."""
+        """Yield what a job prints, until it ends; whoever submitted the model wrote it."""
         yield from self.client.fetch_job_logs(job_id=job, namespace=self.namespace, follow=True)
 
     @property
@@ -216,7 +216,7 @@ class HfJobs:
 
 
 def _ask(call: Callable[[], Found]) -> Found:
-    """What the Hub answers; what it refuses as a sentence."""
+    """Ask the Hub; what it refuses becomes a sentence."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -228,7 +228,7 @@ def _ask(call: Callable[[], Found]) -> Found:
 
 
 def minutes_of(text: str) -> int:
-    """A time limit as it is written: `90m`, `2h`, or minutes.
+    """Read a time limit as it is written: `90m`, `2h`, or minutes.
 
     Raises:
         BadInput: it is no time.

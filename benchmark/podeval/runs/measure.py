@@ -52,7 +52,7 @@ class Task:
         )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """The same with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by those that they are in."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio
@@ -70,7 +70,7 @@ class Task:
 def protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """The protocol of each metric of a plan's track, and of each figure made of them, by name."""
+    """Return the protocol of each metric of a plan's track, and of each figure made of them, by name."""
     by_name = {}
     for use in benchmark.metrics(plan.track, plan.split):
         metric = catalogue.get(use.name)
@@ -159,7 +159,7 @@ def measure(
 
 
 def measure_item(task: Task) -> dict[str, Result]:
-    """Every metric asked for on one item; the recording is decoded once."""
+    """Measure every metric asked for on one item; the recording is decoded once."""
     inputs = _read_inputs(task)
     if isinstance(inputs, Unscored):
         return dict.fromkeys((use.name for use in task.uses), _restore_paths(inputs, task.original_folders))
@@ -167,7 +167,7 @@ def measure_item(task: Task) -> dict[str, Result]:
 
 
 def _read_inputs(task: Task) -> dict[str, Any] | Unscored:
-    """What metrics are given of an item, or why there is nothing to give."""
+    """Read what metrics take of an item, or say why there is nothing to measure."""
     if reason := _explain_nothing(task):
         return reason
     try:
@@ -177,7 +177,7 @@ def _read_inputs(task: Task) -> dict[str, Any] | Unscored:
 
 
 def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
-    """A result that names files as whoever asked for it knows them."""
+    """Name files in a result as whoever asked for it knows them."""
     if isinstance(result, Unscored):
         reason = result.reason
         for here, original in original_folders.items():
@@ -187,7 +187,7 @@ def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Resul
 
 
 def _explain_nothing(task: Task) -> Unscored | None:
-    """Why there is nothing to measure."""
+    """Explain why there is nothing to measure; None where there is something."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -204,7 +204,7 @@ def _explain_nothing(task: Task) -> Unscored | None:
 
 
 def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """A result whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
+    """Score whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
@@ -216,7 +216,7 @@ def _describe_failure(error: Exception) -> Unscored:
 
 
 def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterator[tuple[Task, Result]]:
-    """What a judge says of these items; an item whose output is missing is not shown to it."""
+    """Ask a judge about these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)
     chosen = metric.read_parameters(use.parameters)
     try:
@@ -247,5 +247,5 @@ def _describe_judge_failure(error: PodevalError) -> Unscored:
 
 
 def _is_final(result: Result | None) -> bool:
-    """Whether a result stands; what failed by our fault is tried again on the next run."""
+    """Tell whether a result stands; what failed by our fault is tried again on the next run."""
     return result is not None and not (isinstance(result, Unscored) and result.cause == "ours")

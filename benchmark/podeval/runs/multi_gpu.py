@@ -1,4 +1,4 @@
-"""One run by several processes that `accelerate launch` started, one for each GPU: each speaks its share of the items.
+"""`accelerate launch` spreads one run over several processes, one for each GPU: each speaks its share of the items.
 
 The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They meet once,
 when the plan is written; after that the files say how far everybody is, so that no process waits in a call that could
@@ -33,7 +33,7 @@ class ProcessGroup:
     state: Any = field(repr=False, compare=False, default=None)
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items that this process speaks: every so manieth, as long ones often lie together."""
+        """Return the items that this process speaks: every n-th, as long ones often lie together."""
         return items[self.rank :: self.count]
 
     def meet(self) -> None:
@@ -43,7 +43,7 @@ class ProcessGroup:
 
 
 def group() -> ProcessGroup | None:
-    """The group that this process was started in; None where it is alone.
+    """Return the group that this process was started in; None where it is alone.
 
     Takes what says so out of the environment, so that programs started from here do not think they belong to it.
 

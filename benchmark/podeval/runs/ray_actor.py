@@ -1,4 +1,4 @@
-"""A hand of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
+"""A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
 
 It shares no disk with whoever asks. Files arrive by their content, lie in a folder of the hand's own while they are
 read, and are gone afterwards; what a hand that was killed left there is cleared away by the next one on that machine.
@@ -30,7 +30,7 @@ _KEPT = 2
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """Who a hand is: podeval's version there, Ray's id of the node, its name, the process."""
+    """Who a worker is: podeval's version there, Ray's id of the node, its name, the process."""
 
     version: str
     node: str
@@ -47,7 +47,7 @@ class FileRef:
 
 
 class RayWorker:
-    """Does work. As a Ray actor, started on a node that has room for it."""
+    """A worker process. As a Ray actor, it is started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
         keep_to(threads)
@@ -56,7 +56,7 @@ class RayWorker:
         self._folder = self._make_own_folder()
 
     def meet(self) -> NodeInfo:
-        """Say who this is; the first thing that is asked."""
+        """Say who this is; it is the first thing that is asked."""
         import ray
 
         import podeval
@@ -65,7 +65,7 @@ class RayWorker:
         return NodeInfo(podeval.__version__, node, platform.node(), os.getpid())
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
-        """One piece of work; `work` is taken over once, so that the models it loads stay.
+        """Do one piece of work; `work` is taken over once, so that the models it loads stay.
 
         Args:
             name: of the work.
@@ -90,7 +90,7 @@ class RayWorker:
             return self._work[name](task.moved(unpack(parcels, contents, Path(folder))))
 
     def _make_own_folder(self) -> Path:
-        """A folder that is locked while this process lives; those of dead ones are removed."""
+        """Make a folder that is locked while this process lives; those of dead ones are removed."""
         common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
         common.mkdir(mode=0o700, exist_ok=True)
         for other in common.iterdir():
@@ -102,7 +102,7 @@ class RayWorker:
 
 
 def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
-    """The files of a task with their content; one that is not there does not travel, and is missed where it is read."""
+    """Read the files of a task; one that is not there does not travel, and is missed where it is read."""
     if not isinstance(task, Carried):
         return [], []
     paths = [path for path in task.files if path.is_file()]
@@ -111,7 +111,7 @@ def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
 
 
 def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
-    """Write files into folders below one, under their names; which folder stands for which.
+    """Write files into folders below one, under their names; returns which folder stands for which.
 
     Raises:
         OSError: a content is not what was sent.

@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster: the one at an address, or one of this machine's own for as long as it is needed."""
+"""A run reaches a Ray cluster at an address, or starts one on this machine for as long as it is needed."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class ClusterFailed(PodevalError):
 
 
 def ray_package() -> Any:
-    """Ray, imported where it is needed, without its reports of usage.
+    """Import Ray where it is needed, without its reports of usage.
 
     Raises:
         ModelMissing: it is not installed; says the command.
@@ -37,7 +37,7 @@ def ray_package() -> Any:
 
 @contextlib.contextmanager
 def connected(address: str = "") -> Iterator[Any]:
-    """Ray, connected for as long as the block runs; a connection that is there already is used, and left.
+    """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
 
     Args:
         address: `host:port` of the head; `auto` for the cluster that this machine belongs to; `local` for one that is
@@ -74,7 +74,7 @@ def connected(address: str = "") -> Iterator[Any]:
 
 
 def room(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
-    """How many processes of a size there is room for on nodes with these resources.
+    """Count the processes of a size that there is room for on nodes with these resources.
 
     Raises:
         BadInput: for none.
@@ -108,7 +108,7 @@ def _require_answer(address: str) -> None:
 
 
 def _refusal(address: str, error: Exception) -> PodevalError:
-    """What to tell of a cluster that cannot be used."""
+    """Describe why a cluster cannot be used."""
     reason = str(error).strip().partition("\n")[0]
     if address == LOCAL:
         return ClusterFailed(

@@ -1,4 +1,4 @@
-"""The executor `ray`: work spread over the processes of a Ray cluster, on as many machines as it has.
+"""The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
 Ray starts the processes where there is room for them, moves files and results, and notices who died; which item is
 done where, and how often it is tried, is decided here. Nothing is acknowledged before its result is at home: a node
@@ -68,7 +68,7 @@ class _Job:
 
 @dataclass(eq=False)
 class _Worker:
-    """A process of the cluster; `met` once it has started."""
+    """A process of the cluster; `info` is there once it has started."""
 
     actor: Any
     info: NodeInfo | None = None
@@ -129,7 +129,7 @@ class Ray(AbstractContextManager["Ray"]):
         self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where processes died on it again and again.
+        """Yield each task with its result, in the order they finish; None where processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.
 
@@ -206,7 +206,7 @@ class Ray(AbstractContextManager["Ray"]):
             job.line.done.append((job.task, result))
 
     def _replace_worker(self, worker: _Worker, job: _Job, loss: Exception) -> None:
-        """A process is gone, or what it made is: somebody else does it."""
+        """Have somebody else do a job whose process, or whose result, is gone."""
         if self._node_went(worker, loss):
             job.losses += 1
         else:

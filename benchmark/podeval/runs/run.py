@@ -27,7 +27,7 @@ CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 
 
 def conditions_of(split: Split) -> dict[str, str]:
-    """The conditions of a split: whoever can take them is given its reference voices, where it has some."""
+    """Return the conditions of a split: whoever can take them is given its reference voices, where it has some."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
@@ -42,14 +42,14 @@ class RunProgress(Interface):
     """Tells a person how far long work has come."""
 
     def step(self, title: str, done: int, total: int) -> None:
-        """`done` of `total` pieces of the step are finished."""
+        """Tell that `done` of `total` pieces of the step are finished."""
 
 
 class Quiet:
     """Tells nobody."""
 
     def step(self, title: str, done: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
 
 
 def items_asked(request: RunRequest) -> Items:
-    """The items of a request that can be met.
+    """Return the items of a request that can be met.
 
     Raises:
         BadInput: there is no such split, track or profile, or its dataset is not here.

@@ -157,12 +157,12 @@ class RunFolder:
             )
 
     def plan(self) -> RunPlan:
-        """The plan of the run in this folder."""
+        """Read the plan of the run in this folder."""
         plan: RunPlan = _read(self.path / "run.json", RunPlan)
         return plan
 
     def output(self, item: str) -> Output | None:
-        """What the system said for an item; None while it has not, or where its audio is gone and nobody removed it."""
+        """Read what the system made of an item; None where that, or its audio, is not there and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
@@ -177,11 +177,11 @@ class RunFolder:
         return self.path / "outputs"
 
     def output_path(self, item: str) -> Path:
-        """The item's output document."""
+        """Return the path of the item's output document."""
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """The item's audio."""
+        """Return the path of the item's audio; None where it has none."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
@@ -205,7 +205,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """The items of the run as `write_items` kept them; None in a folder of an earlier version."""
+        """Read the items of the run as `write_items` kept them; None in a folder of an earlier version."""
         path = self.path / "items.json"
         if not path.exists():
             return None
@@ -220,7 +220,7 @@ class RunFolder:
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
-        """The submission document that the run is of, as plain data; None where none was kept."""
+        """Read the submission document that the run is of, as plain data; None where none was kept."""
         try:
             document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -228,7 +228,7 @@ class RunFolder:
         return document if isinstance(document, dict) else None
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Finished measurements by (item, protocol id); the newest counts."""
+        """Read the finished measurements by (item, protocol id); the newest counts."""
         path = self.path / profile / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in read_lines(path)}
@@ -252,7 +252,7 @@ class RunFolder:
         append_lines(self.path / profile / "results.jsonl", lines)
 
     def protocols(self, profile: str) -> dict[str, dict[str, Any]]:
-        """Contents of the protocols used so far, by id."""
+        """Read the contents of the protocols used so far, by id."""
         path = self.path / profile / "protocols.json"
         if not path.exists():
             return {}
@@ -269,12 +269,12 @@ class RunFolder:
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
-        """The aggregates of every profile this run was measured under."""
+        """Read the aggregates of every profile this run was measured under."""
         return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
 def run_folders(runs: Path) -> list[RunFolder]:
-    """Every run below a folder."""
+    """List every run below a folder."""
     plans = sorted(runs.glob("*/*/*/run.json"))
     return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in plans]
 

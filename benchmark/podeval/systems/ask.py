@@ -63,7 +63,7 @@ class Ask(JobPart):
         return self
 
     def spoken(self) -> Script:
-        """The script to speak.
+        """Return the script to speak.
 
         Raises:
             BadInput: the item has none, or no words in it.

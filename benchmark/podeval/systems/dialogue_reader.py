@@ -1,4 +1,4 @@
-"""Dialogue readers: engines with several voices, whose lines are joined to one recording.
+"""Dialogue readers are engines with several voices, whose lines are joined to one recording.
 
 A reader says each line by itself; joining cuts the silence at the edges of a line, brings all voices to one
 level, sets fixed pauses and keeps the peak under a ceiling, so that turn times are known and nobody is startled.
@@ -63,7 +63,7 @@ class DialogueReader(SpeakingSystem):
     longest_line: ClassVar[int | None] = None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
-        """What is to be said by which voice; the n-th speaker of the script has the n-th voice.
+        """Decide what is said by which voice; the n-th speaker of the script has the n-th voice.
 
         Raises:
             BadInput: too many speakers, a language it does not read, or nothing speakable.
@@ -132,7 +132,7 @@ class DialogueReader(SpeakingSystem):
 
     @staticmethod
     def assembly() -> dict[str, float]:
-        """How lines become a recording, for `generation`."""
+        """Describe how lines become a recording, for `generation`."""
         return {
             "turn_pause": TURN_PAUSE,
             "sentence_pause": SENTENCE_PAUSE,
@@ -144,7 +144,7 @@ class DialogueReader(SpeakingSystem):
 def join(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """One recording of all lines, shape (frames, 1), and when each turn of the script is spoken in it.
+    """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.
 
     Lines that hold no sound are left out; with none at all the recording is empty.
     """
@@ -173,7 +173,7 @@ def join(
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:
-    """The sound between its first and last active frame, with 30 ms kept on either side; empty if all silent."""
+    """Cut a sound to its first and last active frame, with 30 ms kept on either side; empty if all is silent."""
     levels = _frame_levels(sound, rate)
     active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
     if not len(active):
@@ -183,14 +183,14 @@ def cut_silence(sound: Samples, rate: int) -> Samples:
 
 
 def _frame_levels(sound: Samples, rate: int) -> Samples:
-    """RMS of consecutive 20 ms frames; the last one may be padded with zeros."""
+    """Return the RMS of consecutive 20 ms frames; the last one may be padded with zeros."""
     frame = round(_FRAME * rate)
     padded = np.pad(sound, (0, -len(sound) % frame)).reshape(-1, frame)
     return np.asarray(np.sqrt(np.mean(np.square(padded), axis=1)), np.float32)
 
 
 def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
-    """Per voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    """Return for each voice the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
         voice_levels = [

@@ -47,7 +47,7 @@ class HibariPiper(DialogueReader):
         Args:
             threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
         """
-        self._threads = threads or threads_allowed(1)
+        self.threads = threads or threads_allowed(1)
         self._hibari: Any = None
         self._piper: Any = None
 
@@ -82,7 +82,7 @@ class HibariPiper(DialogueReader):
         }
 
     def available(self) -> str | None:
-        """None where both packages and joe's weights are there, else what is missing and its command."""
+        """Return None where both packages and joe's weights are there, else what is missing and its command."""
         missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
         if missing:
             return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
@@ -110,7 +110,7 @@ class HibariPiper(DialogueReader):
             details={
                 **{package: metadata.version(package) for package in _PACKAGES.values()},
                 "voices": {str(voice): self.voices[voice].name for voice in sorted(voices)},
-                "threads": self._threads,
+                "threads": self.threads,
             },
         )
 
@@ -121,7 +121,7 @@ class HibariPiper(DialogueReader):
 
             model = Path(voice_path("heart", download_missing=False))
             weights.verify(model, _HIBARI_SHA256, _INSTALL_PACKAGES)
-            hibari = Hibari(model=str(model), threads=self._threads)
+            hibari = Hibari(model=str(model), threads=self.threads)
             hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
             self._hibari = hibari
         return self._hibari
@@ -134,7 +134,7 @@ class HibariPiper(DialogueReader):
             folder = weights.folder(_JOE)
             model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = self._threads
+            options.intra_op_num_threads = options.inter_op_num_threads = self.threads
             options.log_severity_level = 3
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
             read = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))

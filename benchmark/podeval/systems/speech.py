@@ -161,7 +161,7 @@ class SpeakingSystem(ABC):
 
     @abstractmethod
     def available(self) -> str | None:
-        """None where it can speak now, else a sentence with the one command that helps."""
+        """Return None where it can speak now, else a sentence with the one command that helps."""
 
     @abstractmethod
     def speak(self, script: Script, *, seed: int = 0) -> Speech:

@@ -64,18 +64,18 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
 
 
 def test_the_chat_goes_through_the_model_s_own_template(model: script_writer.LanguageModel) -> None:
-    assert model._render_chat(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
+    assert model.render_chat(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
 
 
 @pytest.mark.parametrize(("name", "end"), [("podbench", ""), ("podbench-direct", "<think></think>")])
 def test_a_preset_tells_a_hybrid_model_whether_to_think(fetched: Any, name: str, end: str) -> None:
     model = script_writer.LanguageModel(fetched("lm"), None, "cpu", preset(name))
-    assert model._render_chat(CHAT).endswith(f"<|assistant|>{end}")
+    assert model.render_chat(CHAT).endswith(f"<|assistant|>{end}")
     assert model.config.max_new_tokens == 16_384
 
 
 def answer(model: script_writer.LanguageModel, text: str) -> dict[str, Any]:
-    return model._read_answer(model._tokenizer(text, add_special_tokens=False)["input_ids"], 5)
+    return model.read_answer(model.tokenizer(text, add_special_tokens=False)["input_ids"], 5)
 
 
 def test_thoughts_are_dropped(model: script_writer.LanguageModel) -> None:
@@ -128,11 +128,11 @@ def test_a_merged_lora_is_what_peft_computes(fetched: Any) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    own = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", preset("default"))
+    merged = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", preset("default"))
     apart = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(fetched("lm")), fetched("lora")).eval()
     tokens = torch.arange(10, 40)[None]
     with torch.inference_mode():
-        difference = own._model(tokens).logits - apart(tokens).logits
+        difference = merged.network(tokens).logits - apart(tokens).logits
     assert float(difference.abs().max()) < 1e-4
 
 

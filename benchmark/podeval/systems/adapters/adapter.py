@@ -1,4 +1,4 @@
-"""What an adapter is, and which there are.
+"""What an adapter is, and which adapters there are.
 
 An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
 without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
@@ -48,10 +48,10 @@ class Adapter(Protocol):
     models: tuple[ModelClass, ...]
 
     def available(self) -> str | None:
-        """None where its libraries are installed, else a sentence with the one command that helps."""
+        """Return None where its libraries are installed, else a sentence with the one command that helps."""
 
     def check(self, folder: Path, base: Path | None = None) -> None:
-        """Whether it can open a model, by its small files alone.
+        """Check whether it can open a model, by the model's small files alone.
 
         Raises:
             BadInput: another class of model, weights in a form that is not read, or code in the folder.
@@ -67,13 +67,13 @@ class Adapter(Protocol):
 
 
 def label(adapter: Adapter) -> Label:
-    """`verified with real weights` where that is true of every class of model, else `plumbing only`."""
+    """Return `verified with real weights` where that is true of every class of model, else `plumbing only`."""
     proven = adapter.models and all(model.label == "verified with real weights" for model in adapter.models)
     return "verified with real weights" if proven else "plumbing only"
 
 
 def missing(packages: Sequence[str], needed_by: str) -> str | None:
-    """None where the packages are installed, else which are not and the command that brings them."""
+    """Return None where the packages are installed, else which are not and the command that brings them."""
     absent = [package for package in packages if util.find_spec(package) is None]
     if not absent:
         return None
@@ -93,7 +93,7 @@ TASKS = tuple(_MODULES)
 
 
 def adapter_for(what: Any) -> Adapter:
-    """The adapter of a task, of a kind of source, of a source, or of a submission document.
+    """Find the adapter of a task, of a kind of source, of a source, or of a submission document.
 
     Args:
         what: `text-to-speech`, `outputs` and so on; or an object with `kind` and perhaps `task`; or one with such a
@@ -113,5 +113,5 @@ def adapter_for(what: Any) -> Adapter:
 
 
 def all_adapters() -> tuple[Adapter, ...]:
-    """Every adapter."""
+    """Return every adapter."""
     return tuple(adapter_for(task) for task in TASKS)

@@ -1,4 +1,4 @@
-"""Bark of transformers: lines in the voices of its repo's presets.
+"""Bark of transformers speaks lines in the voices of its repo's presets.
 
 A voice is a preset of three arrays, named `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one, Bark
 draws a voice with every line, so that no dialogue can be made of them. The arrays are read from the model's folder
@@ -48,7 +48,7 @@ class Bark:
         self.rate = int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
-        """As many as its repo has presets of the language.
+        """Return how many presets its repo has for the language.
 
         Raises:
             BadInput: it has none.
@@ -63,10 +63,10 @@ class Bark:
         return count
 
     def begin(self) -> None:
-        """Nothing is kept between lines."""
+        """Do nothing: nothing is kept between lines."""
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line in the voice of this number, shape (frames,).
+        """Say a line in the voice of this number, shape (frames,).
 
         Raises:
             SpeechFailed: the model ended at once.
@@ -98,7 +98,7 @@ class Bark:
 
 
 def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """Voices by language, in the order of their numbers; those of `v2/` where there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
 
     Raises:
         BadInput: the file that names them is not as it should be.
@@ -123,7 +123,7 @@ def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any, Any]"]:
-    """The arrays of a voice.
+    """Read the arrays of a voice.
 
     Raises:
         BadInput: one leads out of the folder, is not there, or is no array of the right shape.

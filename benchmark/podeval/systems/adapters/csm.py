@@ -1,4 +1,4 @@
-"""CSM of transformers: lines of a conversation, each said with those before it in mind.
+"""CSM of transformers speaks the lines of a conversation, each with those before it in mind.
 
 A speaker is a number in the text; what keeps a voice is the recordings before a line: the reference voices with their
 words, else what the speakers said first, and the latest lines.
@@ -45,7 +45,7 @@ class Csm:
         self._first: dict[int, VoiceClip] = {}
 
     def voices(self, language: str) -> int | None:
-        """Any number: every speaker is prompted with a voice.
+        """Return None: it has any number, as every speaker is prompted with a voice.
 
         Raises:
             BadInput: it speaks English only.
@@ -59,14 +59,14 @@ class Csm:
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line, prompted with its speaker's voice, shape (frames,)."""
+        """Say a line, prompted with its speaker's voice, shape (frames,)."""
         prompt = _require_words(reference) if reference else self._first.get(voice)
         samples = self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
         self._keep(voice, samples, text)
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
+        """Say turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
         references = {numbers[who]: _require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
@@ -89,7 +89,7 @@ class Csm:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
     def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
-        """A line said after others.
+        """Generate a line that follows others.
 
         Raises:
             SpeechFailed: the model ended at once.

@@ -1,4 +1,4 @@
-"""Dia of transformers: dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
+"""Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
 
 A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
 reference recording are prompted with their own first line. The codec (DAC) is another repo: it lies under
@@ -53,7 +53,7 @@ class Dia:
         self._first: VoiceClip | None = None
 
     def voices(self, language: str) -> int | None:
-        """Any number: a line at a time, every speaker is prompted with a voice.
+        """Return None: it has any number, as every speaker is prompted with a voice, a line at a time.
 
         Raises:
             BadInput: it reads English only.
@@ -68,7 +68,7 @@ class Dia:
         self._first = None
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line, prompted with the speaker's voice, shape (frames,)."""
+        """Say a line, prompted with the speaker's voice, shape (frames,)."""
         prompt = _tag(reference, 1) if reference else self._kept.get(voice)
         tagged = f"[S1] {text}"
         samples = self._generate(tagged, [prompt] if prompt else [], seed)
@@ -77,7 +77,7 @@ class Dia:
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A piece of a dialogue of at most two speakers, shape (frames,).
+        """Perform a piece of a dialogue of at most two speakers, shape (frames,).
 
         It is prompted with the reference voices where all are given, else with the first piece.
         """
@@ -92,7 +92,7 @@ class Dia:
         return samples
 
     def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
-        """What is said after the prompts, whose texts are tagged."""
+        """Generate what follows the prompts, whose texts are tagged."""
         import torch
 
         prompt_audio: dict[str, Any] = {}
@@ -122,7 +122,7 @@ class Dia:
 
 
 def _processor(folder: Path, base: Path | None, device: str) -> Any:
-    """Put together by hand: the processor's own loader follows a repo name that its config holds."""
+    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
     from transformers import DiaProcessor
 
     codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base

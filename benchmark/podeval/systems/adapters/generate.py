@@ -31,7 +31,7 @@ _COPY = "PODEVAL_GENERATE_COPY"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file; the exit code."""
+    """Run a job file; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     _without_network()
     job: Job | None = None
@@ -58,7 +58,7 @@ def _run_readable(job: Job, file: Path) -> int:
 
 
 def run(job: Job, file: Path) -> int:
-    """Make what the log of a job does not hold yet; the exit code.
+    """Make what the log of a job does not hold yet; returns the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
@@ -85,7 +85,7 @@ def run(job: Job, file: Path) -> int:
 
 
 def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
-    """Of several copies, what falls to this one."""
+    """Make what falls to this one of several copies."""
     from accelerate import PartialState
 
     _die_with_parent()
@@ -98,7 +98,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """A copy whose launcher was killed must not write beside the next one's."""
+    """End this copy with its launcher, as it must not write beside the next one's."""
     import ctypes
     import signal
 
@@ -107,7 +107,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """What has no line yet; what killed its process too often gets one that says so."""
+    """List what has no line yet; what killed its process too often gets a line that says so."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -146,7 +146,7 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
 
 
 def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
-    """What the maker makes of a batch in its time.
+    """Make something of a batch within its time.
 
     Raises:
         SpeechFailed: the model broke on it, whatever its library calls that.
@@ -211,7 +211,7 @@ def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
 
 
 def _cause(error: Exception) -> Cause:
-    """Whose fault a failure is: want of memory or of a library is ours, all else the system's."""
+    """Say whose fault a failure is: want of memory or of a library is ours, all else the system's."""
     return "ours" if isinstance(error, OutOfMemory | ModelMissing) else "system"
 
 
@@ -224,7 +224,7 @@ def _copies(job: Job, adapter: Adapter) -> int:
 
 
 def _start_copies(file: Path, copies: int) -> int:
-    """The same job in several processes, which share the work; 3 where one died.
+    """Run the same job in several processes, which share the work; returns 3 where one died.
 
     Raises:
         BadInput: they refused the job; with the reason of one of them.
@@ -257,7 +257,7 @@ def _without_network() -> None:
 
 
 def _hardware(job: Job) -> str:
-    """What the model runs on, as RTF is told apart by."""
+    """Describe what the model runs on, as RTFs are compared on the same hardware only."""
     if job.adapter in ("outputs", "human"):
         return ""
     import platform

@@ -1,4 +1,4 @@
-"""What generation has finished, on disk: a line an item in `generated.jsonl`, whole and synced, beside its files.
+"""The log of generation on disk: a line an item in `generated.jsonl`, whole and synced, beside the item's files.
 
 Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again and
 again and never finished is at last given up.
@@ -50,7 +50,7 @@ class Log:
             yield
 
     def finished(self) -> dict[tuple[str, int], Generated]:
-        """Lines by item and seed, those whose files are all there.
+        """Read the lines by item and seed, of those whose files are all there.
 
         Raises:
             BadInput: a whole line that is not one of this version's.
@@ -70,7 +70,7 @@ class Log:
         return lines
 
     def died_on(self) -> set[tuple[str, int]]:
-        """Items by seed that were begun in as many processes as are tried; those that are finished among them."""
+        """List the items by seed that were begun in as many processes as are tried, finished or not."""
         lives = {(line["item"], line["seed"], line["life"]) for line in self._lines("begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
         return {key for key, times in begun.items() if times >= TRIES}
@@ -84,7 +84,7 @@ class Log:
         self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
     def keep_speech(self, name: str, speech: Speech) -> str:
-        """Keep audio: FLAC of 24 bits, or float WAV where samples pass ±1; the file's name.
+        """Keep audio as FLAC of 24 bits, or as float WAV where samples pass ±1; returns the file's name.
 
         Args:
             name: without extension.
@@ -99,7 +99,7 @@ class Log:
         return self._write_whole(f"{name}.{extension}", buffer.getvalue())
 
     def keep_script(self, name: str, script: WrittenScript) -> str:
-        """Keep a script as JSON; the file's name."""
+        """Keep a script as JSON; returns the file's name."""
         content = {"text": script.text, "turns": script.turns}
         return self._write_whole(f"{name}.json", (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
 

@@ -56,7 +56,7 @@ class Job(JobPart):
 
     @classmethod
     def read(cls, path: Path) -> "Job":
-        """A job from its file; relative paths in it are relative to its folder.
+        """Read a job from its file; relative paths in it are relative to the file's folder.
 
         Raises:
             NotPrepared: it is not there.
@@ -72,7 +72,7 @@ class Job(JobPart):
         return job.model_copy(update=paths)
 
     def asks(self) -> tuple[Ask, ...]:
-        """The items, in order.
+        """Read the items, in order.
 
         Raises:
             NotPrepared: the file is not there.

@@ -1,4 +1,4 @@
-"""Opening a folder of files with transformers: no network, no code of the folder, safetensors only.
+"""A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
 
 A copy of a model lies on one device where it fits; where it does not, accelerate spreads it over all GPUs.
 """
@@ -20,7 +20,7 @@ _SHARE = 0.8
 
 
 def device_of(requested: str | None) -> str:
-    """Where one copy runs: what the job asks for, else this process's GPU, else the processor.
+    """Choose where one copy runs: what the job asks for, else this process's GPU, else the processor.
 
     Raises:
         BadInput: the device is not there.
@@ -40,7 +40,7 @@ def device_of(requested: str | None) -> str:
 
 
 def gpus_to_share(folder: Path, requested: str | None) -> int:
-    """How many GPUs could each hold a copy of the model; 0 where there is none, or where it fits on none."""
+    """Count the GPUs that could each hold a copy of the model; 0 where there is none, or where it fits on none."""
     import torch
 
     if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
@@ -50,7 +50,7 @@ def gpus_to_share(folder: Path, requested: str | None) -> int:
 
 
 def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
-    """A model of class `kind` of transformers, ready to be used.
+    """Load a model of class `kind` of transformers, ready to be used.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
@@ -69,7 +69,7 @@ def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
 
 
 def reader(kind: str, folder: Path, **options: Any) -> Any:
-    """A tokenizer or processor of class `kind` of transformers.
+    """Load a tokenizer or processor of class `kind` of transformers.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
@@ -80,7 +80,7 @@ def reader(kind: str, folder: Path, **options: Any) -> Any:
 
 @contextmanager
 def loading(folder: Path) -> Iterator[None]:
-    """What a library says against a model's files, as a sentence.
+    """Turn what a library says against a model's files into a sentence.
 
     Raises:
         BadInput: anything went wrong but want of memory.

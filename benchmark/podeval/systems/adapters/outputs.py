@@ -1,4 +1,4 @@
-"""Outputs that were made elsewhere: found by item, looked over, and handed on as what a model here would have made.
+"""Outputs that were made elsewhere are found by item, checked, and handed on as what a model here would have made.
 
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
@@ -62,7 +62,7 @@ class ManifestLine(BaseModel):
 
 
 class Supplied:
-    """An `OutputMaker` that reads."""
+    """An `OutputMaker` that reads what was supplied."""
 
     at_once = 1
 
@@ -71,7 +71,7 @@ class Supplied:
         self._manifest = read_manifest(self._folder)
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
-        """What was supplied for each item, decoded."""
+        """Decode what was supplied for each item."""
         return [self._read(ask, seed) for ask in asks]
 
     def _read(self, ask: Ask, seed: int) -> Product:
@@ -146,7 +146,7 @@ class Supplied:
 
 
 def inside(folder: Path, name: str) -> Path:
-    """A plain file in a folder.
+    """Return the path of a plain file in a folder.
 
     Raises:
         SpeechFailed: the name leads out of it, or there is no such file, or it is a link.
@@ -164,7 +164,7 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
-    """The manifest's lines by item and seed; empty where there is no manifest.
+    """Read the manifest's lines by item and seed; empty where there is no manifest.
 
     Raises:
         BadInput: a line is not as it should be; says which and why.
@@ -205,11 +205,11 @@ class OutputsAdapter:
     models: tuple[ModelClass, ...] = ()
 
     def available(self) -> str | None:
-        """Always None: nothing has to be installed."""
+        """Return None: nothing has to be installed."""
         return None
 
     def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`: a folder, with a manifest that can be read where there is one."""
+        """See `Adapter.check`: it takes a folder, with a manifest that can be read where there is one."""
         if not folder.is_dir():
             raise BadInput(f"there is no folder {folder} with outputs")
         read_manifest(folder)

@@ -55,7 +55,7 @@ class Performed:
         self._preset = preset
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Each script, performed."""
+        """Perform each script."""
         return [self._perform(ask, seed) for ask in asks]
 
     def _perform(self, ask: Ask, seed: int) -> Speech:
@@ -109,7 +109,7 @@ class PodcastAdapter:
     models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
-        """None where torch, transformers and accelerate are installed."""
+        """Return None where torch, transformers and accelerate are installed."""
         return missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
@@ -124,7 +124,7 @@ class PodcastAdapter:
 
 
 def cut(script: Script, longest: float) -> list[Script]:
-    """The script in pieces of about `longest` seconds at most, cut between turns; a turn is never cut."""
+    """Cut the script between turns into pieces of about `longest` seconds at most; a turn is never cut."""
     pieces: list[list[Turn]] = []
     length = 0.0
     for turn in script.turns:

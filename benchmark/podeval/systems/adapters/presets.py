@@ -1,4 +1,4 @@
-"""Settings of generation by name: the model's own, and those under which the papers' figures were made.
+"""Settings of generation have names: the model's own, and those under which the papers' figures were made.
 
 What a preset leaves open (None) is as the model's own repo has it. A preset is part of a score's protocol.
 """
@@ -41,7 +41,7 @@ class Preset:
     reference_voices: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """What the preset sets, as plain data for a protocol."""
+        """Return what the preset sets, as plain data for a protocol."""
         kept = {name: value for name, value in asdict(self).items() if value not in (None, False)}
         return {name: value for name, value in kept.items() if name not in ("source", "about")}
 
@@ -90,7 +90,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preset:
-    """The preset of this name.
+    """Return the preset of this name.
 
     Raises:
         BadInput: there is none; names the closest.
@@ -144,7 +144,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 
 
 def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
-    """Recordings of the voices of a language that lie in a folder, adults first, women and men in turn.
+    """List the recordings of a language's voices in a folder, adults first, women and men in turn.
 
     A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` beside it holds its words.
 
@@ -168,7 +168,7 @@ def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...
 
 
 def require_voices(folder: Path) -> Path:
-    """A folder that holds a recording of at least one of `REFERENCE_VOICES`.
+    """Return a folder, checked to hold a recording of at least one of `REFERENCE_VOICES`.
 
     Raises:
         BadInput: there is no such folder, or no recording of a voice in it.
@@ -199,7 +199,7 @@ def copy_voices(source: Path, folder: Path) -> None:
 def assign_voices(
     speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """For each speaker the voice that is given for them, else the next of the pool; none where both have run out."""
+    """Give each speaker their own voice, else the next of the pool, and none where both have run out."""
     rest = iter(pool)
     voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
     return {speaker: voice for speaker, voice in voices.items() if voice is not None}

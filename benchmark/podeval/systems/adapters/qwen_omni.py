@@ -1,4 +1,4 @@
-"""Qwen3-Omni of transformers: hears a person's turns and answers in words and in one of its own voices.
+"""Qwen3-Omni of transformers hears a person's turns and answers in words and in one of its own voices.
 
 Its processor is not loaded, as that wants libraries for pictures and films: the words go through the tokenizer and its
 chat template, the sounds through the feature extractor, and each sound's place in the words is made as long as it is.
@@ -42,13 +42,13 @@ class QwenOmni:
         self._voice = next(iter(voices))
 
     def begin(self, language: str) -> "_Conversation":
-        """A new conversation."""
+        """Begin a new conversation."""
         return _Conversation(self)
 
     def answer(
         self, messages: list[dict[str, Any]], recordings: list[Samples], seed: int
     ) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """The answer to a conversation whose last message is a person's.
+        """Answer a conversation whose last message is a person's.
 
         Raises:
             SpeechFailed: no words or no sound came back.
@@ -87,7 +87,7 @@ class QwenOmni:
         }
 
     def _inputs(self, messages: list[dict[str, Any]], recordings: list[Samples]) -> dict[str, Any]:
-        """Words and sounds as the model reads them."""
+        """Render words and sounds as the model reads them."""
         from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
             _get_feat_extract_output_lengths,
         )
@@ -144,7 +144,7 @@ def require_speaking(folder: Path) -> None:
 
 
 def _options(preset: Preset) -> dict[str, Any]:
-    """The preset's sampling, for the words; the voice keeps its own."""
+    """Return the preset's sampling for the words; the voice keeps its own."""
     options: dict[str, Any] = {}
     if preset.temperature is not None:
         options["thinker_do_sample"] = preset.temperature > 0

@@ -1,4 +1,4 @@
-"""Script writers: causal language models that are asked in their own chat template, and LoRA adapters on them.
+"""Script writers are causal language models, asked in their own chat template, and LoRA adapters on them.
 
 The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
 never cut; the answer may be as long as the preset says and the window allows. Rows of a batch draw their tokens from
@@ -45,14 +45,14 @@ class LanguageModel:
     def __init__(
         self, folder: Path, base: Path | None, device: str, preset: Preset, *, longest: int = NEW_TOKENS
     ) -> None:
-        self._tokenizer = _tokenizer(folder, base)
-        self._model = _weights(folder, base, device)
+        self.tokenizer = _tokenizer(folder, base)
+        self.network = _weights(folder, base, device)
         self._preset = preset
-        self.config = _generation(self._model, self._tokenizer, preset, longest)
-        self.window = _window(self._model.config)
+        self.config = _generation(self.network, self.tokenizer, preset, longest)
+        self.window = _window(self.network.config)
 
     def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """An answer to each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
+        """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
 
         Raises:
             BadInput: a chat does not fit into the window.
@@ -60,9 +60,9 @@ class LanguageModel:
         """
         import torch
 
-        texts = [self._render_chat(chat) for chat in chats]
+        texts = [self.render_chat(chat) for chat in chats]
         # The template has put the special tokens in already.
-        batch = self._tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
+        batch = self.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
             # Near the end of the window a neighbour's length would cut an answer short.
@@ -70,30 +70,30 @@ class LanguageModel:
         config, processors = row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
         with torch.inference_mode(), quiet():
-            sequences = self._model.generate(
-                input_ids=batch["input_ids"].to(self._model.device),
-                attention_mask=batch["attention_mask"].to(self._model.device),
+            sequences = self.network.generate(
+                input_ids=batch["input_ids"].to(self.network.device),
+                attention_mask=batch["attention_mask"].to(self.network.device),
                 generation_config=config,
                 logits_processor=processors,
             )
         prompt_lengths = batch["attention_mask"].sum(dim=1).tolist()
         return [
-            self._read_answer(row[longest:].tolist(), int(count))
+            self.read_answer(row[longest:].tolist(), int(count))
             for row, count in zip(sequences, prompt_lengths, strict=True)
         ]
 
     @property
     def _templated(self) -> bool:
-        return bool(self._tokenizer.chat_template)
+        return bool(self.tokenizer.chat_template)
 
-    def _render_chat(self, chat: Sequence[Message]) -> str:
-        """The chat as the model reads it; of a base model without a template, the words alone."""
+    def render_chat(self, chat: Sequence[Message]) -> str:
+        """Render the chat as the model reads it; for a base model without a template, the words alone."""
         if not self._templated:
             return "\n\n".join(message["content"] for message in chat)
         options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
         try:
             return str(
-                self._tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
+                self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
         except Exception as error:  # a template is the repo's own program: whatever it raises is its failure
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
@@ -106,12 +106,17 @@ class LanguageModel:
             raise BadInput(f"the request is {prompt} tokens long and the model's window {self.window}; nothing is cut")
         return min(most, self.window - prompt)
 
-    def _read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+    def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+        """Read an answer from its tokens, up to the first that ends it; `prompt` is how many tokens were asked.
+
+        Raises:
+            SpeechFailed: nothing but thoughts, or nothing at all, came back.
+        """
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
         stop = next((index for index, token in enumerate(tokens) if token in ends), None)
         answer = tokens[:stop]
-        raw = self._tokenizer.decode(answer, skip_special_tokens=False)
+        raw = self.tokenizer.decode(answer, skip_special_tokens=False)
         if _THINKING in raw and _THOUGHT not in raw:
             raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
         text = without_reasoning(self._clean(raw, answer))
@@ -120,11 +125,11 @@ class LanguageModel:
         return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
-        """Without special tokens, but with the marks of thoughts, which some tokenizers count among them."""
+        """Remove special tokens, but keep the marks of thoughts, which some tokenizers count among them."""
         head, mark, tail = raw.rpartition(_THOUGHT)
         if not mark:
-            return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
-        special = sorted(self._tokenizer.all_special_tokens, key=len, reverse=True)
+            return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+        special = sorted(self.tokenizer.all_special_tokens, key=len, reverse=True)
         for token in special:
             tail = tail.replace(token, "")
         return head + mark + tail
@@ -138,7 +143,7 @@ class ScriptWriter:
         self.at_once = at_once
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[WrittenScript]:
-        """A script for each prompt."""
+        """Write a script for each prompt."""
         for ask in asks:
             if ask.prompt is None:
                 raise BadInput(
@@ -178,7 +183,7 @@ class ScriptWriterAdapter:
         )
 
     def available(self) -> str | None:
-        """None where torch, transformers, accelerate and peft are installed."""
+        """Return None where torch, transformers, accelerate and peft are installed."""
         return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
@@ -207,7 +212,7 @@ class ScriptWriterAdapter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Whether a folder holds an adapter of peft and no whole model."""
+    """Tell whether a folder holds an adapter of peft and no whole model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 
@@ -247,7 +252,7 @@ def _weights(folder: Path, base: Path | None, device: str) -> Any:
 
 
 def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
-    """The repo's own settings, with what the preset sets."""
+    """Return the repo's own settings, with what the preset sets."""
     from copy import deepcopy
 
     config = deepcopy(model.generation_config)

@@ -1,4 +1,4 @@
-"""Chance that depends on nothing but the seed and the item: not on what else is generated, nor on how many at once.
+"""Randomness depends on the seed and the item alone: not on what else is generated, nor on how many at once.
 
 transformers draws the tokens of a whole batch from one generator, so that an item's answer would change with its
 neighbours, and with the size of the batch that memory allows. Here every row has a generator of its own: adding Gumbel
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def seed_of(seed: int, *location: str | int) -> int:
-    """A seed for a place, such as an item and a line in it: 0..2^31-1."""
+    """Derive a seed for a location, such as an item and a line in it: 0..2^31-1."""
     text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
@@ -29,7 +29,7 @@ def set_seed(seed: int) -> None:
 
 
 def row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """A generation config that takes the most probable token, and the processors that make this a draw by row.
+    """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
 
     Args:
         config: of generation; its temperature, top_k, top_p and min_p count where it samples.

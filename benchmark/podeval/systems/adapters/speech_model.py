@@ -1,4 +1,4 @@
-"""What a model of speech can be asked for: a line in a voice, or a dialogue in one go."""
+"""A model of speech is asked for a line in a voice, or for a dialogue in one go."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,17 +43,17 @@ class LineModel(Protocol):
     longest_line: int | None
 
     def voices(self, language: str) -> int | None:
-        """How many voices of its own it has for a language; None where it can make any number.
+        """Return how many voices of its own it has for a language; None where it can make any number.
 
         Raises:
             BadInput: it does not speak the language.
         """
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """The line, shape (frames,); equal arguments give equal samples."""
+        """Say a line, shape (frames,); equal arguments give equal samples."""
 
     def begin(self) -> None:
-        """A new item begins: nothing said before may matter."""
+        """Begin a new item: nothing said before may matter."""
 
 
 class DialogueModel(Protocol):
@@ -70,7 +70,7 @@ class DialogueModel(Protocol):
     longest: float
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A piece of an item's script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
+        """Perform a piece of a script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
 
         Args:
             piece: consecutive turns.
@@ -80,7 +80,7 @@ class DialogueModel(Protocol):
         """
 
     def begin(self) -> None:
-        """A new item begins: nothing performed before may matter."""
+        """Begin a new item: nothing performed before may matter."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class SpeechClass:
 
 
 def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Preset, device: str) -> LineModel:
-    """The model of a job, by its `model_type`."""
+    """Open the model of a job, by its `model_type`."""
     from importlib import import_module
 
     module, _, name = next(
@@ -103,7 +103,7 @@ def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Pres
 
 
 def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
-    """A reference recording, mono and at the model's rate.
+    """Read a reference recording, mono and at the model's rate.
 
     Raises:
         BadInput: it cannot be read, is silent, or longer than a minute.
@@ -117,7 +117,7 @@ def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
 
 
 def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
-    """The reference voice of each speaker of a script that has one, by the item or by the preset."""
+    """Read the reference voice of each speaker of a script that has one, by the item or by the preset."""
     pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     folder = job.items_file.parent
     return {

@@ -1,4 +1,4 @@
-"""Speech to speech: a person's turns are heard, and each is answered in speech with all turns before it in mind.
+"""In speech to speech, each turn of a person is heard and answered in speech, with all turns before it in mind.
 
 Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a `language_model/` and a `speech/` (of a
 class that text to speech opens); or an omni model, which hears and speaks itself.
@@ -47,14 +47,14 @@ class Conversation(Protocol):
     """One conversation under way."""
 
     def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """The answer to what a person says next (16 kHz, shape (frames,)), and what is worth keeping about it."""
+        """Answer what a person says next (16 kHz, shape (frames,)), and tell what is worth keeping about it."""
 
 
 class ConversationModel(Protocol):
     """A system that converses."""
 
     def begin(self, language: str) -> Conversation:
-        """A new conversation, which knows nothing of others."""
+        """Begin a new conversation, which knows nothing of others."""
 
 
 class Conversing:
@@ -67,7 +67,7 @@ class Conversing:
         self._job = job
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[SpokenAnswers]:
-        """The answers to each item's turns."""
+        """Answer each item's turns."""
         return [self._converse(ask, seed) for ask in asks]
 
     def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
@@ -105,7 +105,7 @@ class Cascade:
         # The preset's sampling is meant for words; the voice keeps its own.
         voice = Preset("default", "", "", rate=preset.rate)
         self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
-        self.system = _system_prompt(folder)
+        self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> Conversation:
         """See `ConversationModel`."""
@@ -149,7 +149,7 @@ class SpeechToSpeechAdapter:
     models = (_OMNI, _CASCADE)
 
     def available(self) -> str | None:
-        """None where torch, transformers, accelerate and peft are installed."""
+        """Return None where torch, transformers, accelerate and peft are installed."""
         return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
@@ -169,7 +169,7 @@ class SpeechToSpeechAdapter:
         require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
         require_causal(thinks)
         text_to_speech.ADAPTER.check(speaks)
-        _system_prompt(folder)
+        read_system_prompt(folder)
 
     def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
@@ -196,8 +196,8 @@ def _models_on(device: str) -> Iterator[None]:
             os.environ["PODEVAL_DEVICE"] = before
 
 
-def _system_prompt(folder: Path) -> str:
-    """What `cascade.json` tells the language model, if there is one."""
+def read_system_prompt(folder: Path) -> str:
+    """Read what `cascade.json` tells the language model; empty where there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
     settings = config_of(folder, SETTINGS)

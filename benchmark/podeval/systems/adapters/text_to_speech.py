@@ -43,11 +43,11 @@ class TurnByTurn:
         self._preset = preset
 
     def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
-        """Each script, read aloud."""
+        """Read each script aloud."""
         return [self.speak(ask.spoken(), ask, seed) for ask in asks]
 
     def speak(self, script: Script, ask: Ask, seed: int) -> Speech:
-        """A script of an item, read aloud."""
+        """Read a script of an item aloud."""
         model = self._model
         clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
@@ -77,7 +77,7 @@ class TurnByTurn:
         )
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
-        """The number of each speaker's voice: the n-th of those without a recording has the model's n-th."""
+        """Number each speaker's voice: the n-th of those without a recording has the model's n-th."""
         had = self._model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
         if had is not None and len(others) > had:
@@ -102,7 +102,7 @@ class TextToSpeechAdapter:
     models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
-        """None where torch, transformers and accelerate are installed."""
+        """Return None where torch, transformers and accelerate are installed."""
         return missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
@@ -115,7 +115,7 @@ class TextToSpeechAdapter:
 
 
 def open_reader(job: Job, preset: Preset) -> TurnByTurn:
-    """The reader of a job's model.
+    """Open the reader of a job's model.
 
     Raises:
         BadInput: it is of no class that is read here, or cannot be loaded.

@@ -1,4 +1,4 @@
-"""How long an item may take and how many go at once: limits by the wall clock, batches that shrink with memory."""
+"""Limits of generation: how long an item may take by the wall clock, and how many go at once in the memory there is."""
 
 import signal
 import threading
@@ -67,7 +67,7 @@ class Batches:
         self.size = most
 
     def over(self, items: Sequence[T], work: Callable[[Sequence[T]], R]) -> Iterator[tuple[Sequence[T], R | Exception]]:
-        """Every batch with what work made of it, or with the error it ended in.
+        """Yield every batch with what work made of it, or with the error it ended in.
 
         What failed together is tried again one by one, so that no item fails for another's sake.
         """
@@ -87,7 +87,7 @@ class Batches:
             yield batch, result
 
     def _try(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
-        """The result or the error; None where the batch was too large and the next is smaller."""
+        """Return the result or the error; None where the batch was too large and the next is smaller."""
         try:
             return work(batch)
         except PodevalError as error:
@@ -104,7 +104,7 @@ class Batches:
 
 
 def memory_ran_out(error: Exception) -> bool:
-    """Whether an error of any library says that memory did not do."""
+    """Tell whether an error of any library says that memory was too small."""
     from accelerate.utils.memory import should_reduce_batch_size
 
     return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)

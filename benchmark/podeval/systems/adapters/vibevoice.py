@@ -1,4 +1,4 @@
-"""VibeVoice of transformers: whole dialogues of up to four speakers, each in the voice of a recording.
+"""VibeVoice of transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 
 What is said is drawn frame by frame by a diffusion head, for which transformers takes its scheduler from diffusers.
 """
@@ -41,7 +41,7 @@ class VibeVoice:
         self._performed = 0
 
     def voices(self, language: str) -> int | None:
-        """Any number.
+        """Return None: it has any number.
 
         Raises:
             BadInput: it speaks English and Chinese only.
@@ -55,7 +55,7 @@ class VibeVoice:
         self._performed = 0
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A dialogue, shape (frames,).
+        """Perform a dialogue, shape (frames,).
 
         Raises:
             SpeechFailed: the model ended at once, or its frames are no sound.
@@ -90,7 +90,7 @@ class VibeVoice:
     def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[np.ndarray[Any, Any]]]:
-        """The dialogue in the model's own template, and its voices in the order of their places in it."""
+        """Render the dialogue in the model's own template, and its voices in the order of their places in it."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
         messages, sounds, voiced = [], [], set()
         for turn in piece.turns:

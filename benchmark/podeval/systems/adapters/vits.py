@@ -1,4 +1,4 @@
-"""VITS of transformers (MMS-TTS and its like): one voice or numbered voices, one line at a time.
+"""VITS of transformers (MMS-TTS and its like) has one voice or numbered voices, and speaks one line at a time.
 
 Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
 """
@@ -35,14 +35,14 @@ class Vits:
         self.rate = int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """As many as its config says; a model speaks the language it was trained on, which it does not tell."""
+        """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
         return max(1, int(self._model.config.num_speakers))
 
     def begin(self) -> None:
-        """Nothing is kept between lines."""
+        """Do nothing: nothing is kept between lines."""
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line in the voice of this number, shape (frames,).
+        """Say a line in the voice of this number, shape (frames,).
 
         Raises:
             SpeechFailed: none of the line's characters is known to the model.
