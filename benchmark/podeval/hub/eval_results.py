@@ -156,7 +156,7 @@ def propose_model_index(
         except Exception as error:
             # Its metadata are a stranger's, and may make their reader raise anything.
             raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
-        merged = merged_index(before.get("model-index"), added)
+        merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
             return None
         head = yaml.safe_dump({**before, "model-index": merged}, sort_keys=False, allow_unicode=True)
@@ -194,7 +194,7 @@ def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dic
     return index
 
 
-def merged_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Merge our results into a model-index: others' stay as they are, our earlier ones are replaced."""
     entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added

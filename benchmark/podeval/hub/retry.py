@@ -41,7 +41,7 @@ def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collectio
     """
     tried_enough = stop_after_attempt(tries)
     retrying = Retrying(
-        retry=retry_if_exception(lambda error: passing(error) or _status(error) in also),
+        retry=retry_if_exception(lambda error: is_transient(error) or _status(error) in also),
         stop=lambda state: tried_enough(state) or _asks_too_much(state),
         wait=_pause_after,
         retry_error_callback=_give_up,
@@ -51,13 +51,13 @@ def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collectio
 
 def _asks_too_much(state: RetryCallState) -> bool:
     """Whether the Hub asks for a longer pause than anybody waits for."""
-    return (asked_to_wait(_error_of(state)) or 0.0) > LONGEST_PAUSE
+    return (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE
 
 
 def _pause_after(state: RetryCallState) -> float:
     """Seconds until the next try: what the Hub asks for, or longer with each try."""
     spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
-    return max(_GROWING_PAUSE(state) * spread, asked_to_wait(_error_of(state)) or 0.0)
+    return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
 
 
 def _give_up(state: RetryCallState) -> NoReturn:
@@ -71,7 +71,7 @@ def _error_of(state: RetryCallState) -> BaseException:
     return error
 
 
-def passing(error: BaseException) -> bool:
+def is_transient(error: BaseException) -> bool:
     """Tell whether the same call may well succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
@@ -82,7 +82,7 @@ def passing(error: BaseException) -> bool:
     return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 
-def asked_to_wait(error: BaseException) -> float | None:
+def read_retry_after(error: BaseException) -> float | None:
     """Read the seconds of the answer's `Retry-After` header."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:

@@ -133,14 +133,14 @@ def _pool(processes: int) -> ProcessPoolExecutor:
     )
 
 
-def keep_to(threads: int) -> None:
+def limit_threads(threads: int) -> None:
     """Let this process use so many threads; before its numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 
 
 def _prepare_worker(threads: int) -> None:
-    keep_to(threads)
+    limit_threads(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()

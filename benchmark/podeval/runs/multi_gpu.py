@@ -14,7 +14,7 @@ from typing import Any
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
-from podeval.runs.run import RunRequest, items_asked
+from podeval.runs.run import RunRequest, read_items
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
@@ -109,7 +109,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
         BadInput: the first process's folder is not on a disk that this one sees.
         ModelMissing: the system cannot speak here.
     """
-    items = items_asked(request).items
+    items = read_items(request).items
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     voicing = Voicing()
     if any(folder.output(item.id) is None for item in items):

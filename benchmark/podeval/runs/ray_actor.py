@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.runs.executor import Carried, keep_to
+from podeval.runs.executor import Carried, limit_threads
 from podeval.store.files import only_one
 
 Content = NDArray[np.uint8]
@@ -50,7 +50,7 @@ class RayWorker:
     """A worker process. As a Ray actor, it is started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
-        keep_to(threads)
+        limit_threads(threads)
         self._work: dict[str, Callable[[Any], Any]] = {}
         self._resources = contextlib.ExitStack()
         self._folder = self._make_own_folder()

@@ -36,7 +36,7 @@ def ray_package() -> Any:
 
 
 @contextlib.contextmanager
-def connected(address: str = "") -> Iterator[Any]:
+def connect(address: str = "") -> Iterator[Any]:
     """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
 
     Args:
@@ -73,7 +73,7 @@ def connected(address: str = "") -> Iterator[Any]:
         ray.shutdown()
 
 
-def room(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
+def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
     """Count the processes of a size that there is room for on nodes with these resources.
 
     Raises:

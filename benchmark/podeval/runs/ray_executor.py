@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from podeval.errors import BadInput
 from podeval.runs.ray_actor import NodeInfo, RayWorker, pack
-from podeval.runs.ray_cluster import ClusterFailed, connected, room
+from podeval.runs.ray_cluster import ClusterFailed, connect, count_workers
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -84,7 +84,7 @@ class Ray(AbstractContextManager["Ray"]):
         """Say what to use; nothing is reached yet.
 
         Args:
-            address: of the cluster, see `podeval.runs.ray_cluster.connected`.
+            address: of the cluster, see `podeval.runs.ray_cluster.connect`.
             workers: processes; 0 for as many as there is room for at the start. More wait for nodes to be added.
             cpus: that each takes, and threads it computes with.
             gpus: that each takes; parts of one share it, such as 0.5.
@@ -101,10 +101,10 @@ class Ray(AbstractContextManager["Ray"]):
         self._last_sign = time.monotonic()
 
     def __enter__(self) -> "Ray":
-        self._ray = self._resources.enter_context(connected(self._address))
+        self._ray = self._resources.enter_context(connect(self._address))
         try:
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-            fit = room(nodes, self._cpus, self._gpus)
+            fit = count_workers(nodes, self._cpus, self._gpus)
         except BaseException:
             self._resources.close()
             raise

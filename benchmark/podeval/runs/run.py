@@ -83,7 +83,7 @@ def run_system(
         DiskFull: nothing more can be written; what is finished is kept.
     """
     progress = progress or Quiet()
-    data = items_asked(request)
+    data = read_items(request)
     if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
             f"{system.name} speaks; {request.benchmark.name} asks for {content} (track {request.track}): choose "
@@ -115,7 +115,7 @@ def measure_run(
     Raises:
         BadInput: as `run_system`.
     """
-    return _run(plan, request, items_asked(request), progress or Quiet(), making or (lambda folder, items: items))
+    return _run(plan, request, read_items(request), progress or Quiet(), making or (lambda folder, items: items))
 
 
 def _run(
@@ -158,7 +158,7 @@ def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
     )
 
 
-def items_asked(request: RunRequest) -> Items:
+def read_items(request: RunRequest) -> Items:
     """Return the items of a request that can be met.
 
     Raises:

@@ -94,7 +94,7 @@ class DialogueReader(SpeakingSystem):
         self.require(seed)
         sounds = self._say(lines, detect_language(script.text), seed)
         begin = time.perf_counter()
-        samples, turns = join(script, lines, sounds.lines, sounds.rate)
+        samples, turns = join_lines(script, lines, sounds.lines, sounds.rate)
         if not turns:
             raise SpeechFailed(f"{self.name} brought back only silence for a script of {len(script.turns)} turns")
         spoken = {line.turn for line in lines}
@@ -141,7 +141,7 @@ class DialogueReader(SpeakingSystem):
         }
 
 
-def join(
+def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
     """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.

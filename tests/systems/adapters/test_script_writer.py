@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.adapters import script_writer
 from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.seeding import row_by_row, seed_of
+from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
 from podeval.systems.speech import SpeechFailed
 
 PROMPTS = ("Write a show about salt.", "Two hosts, on bread and water.", "The sea.")
@@ -54,7 +54,7 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0]])
     config = GenerationConfig(do_sample=True, temperature=2.0, top_k=2)
     counts: Counter[int] = Counter()
-    changed, processors = row_by_row(config, [seed_of(7)])
+    changed, processors = draw_row_by_row(config, [seed_of(7)])
     assert not changed.do_sample
     for _ in range(4_000):
         counts[int(processors(None, logits).argmax())] += 1

@@ -72,7 +72,7 @@ def label(adapter: Adapter) -> Label:
     return "verified with real weights" if proven else "plumbing only"
 
 
-def missing(packages: Sequence[str], needed_by: str) -> str | None:
+def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
     """Return None where the packages are installed, else which are not and the command that brings them."""
     absent = [package for package in packages if util.find_spec(package) is None]
     if not absent:

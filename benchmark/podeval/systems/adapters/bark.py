@@ -39,8 +39,8 @@ class Bark:
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
         self._presets = voices_of(job.model_folder)
-        self._tokenizer: Any = loading.reader("AutoTokenizer", job.model_folder)
-        self._model: Any = loading.model("BarkModel", job.model_folder, device)
+        self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)
+        self._model: Any = loading.load_model("BarkModel", job.model_folder, device)
         self._options: dict[str, Any] = {}
         if preset.temperature is not None:
             self._options = {"semantic_temperature": preset.temperature, "coarse_temperature": preset.temperature}

@@ -37,8 +37,8 @@ class Csm:
     """Seconds, after which only the voices are kept in mind."""
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        self._processor: Any = loading.reader("CsmProcessor", job.model_folder)
-        self._model: Any = loading.model("CsmForConditionalGeneration", job.model_folder, device)
+        self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
+        self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
         options = {"temperature": preset.temperature, "top_k": preset.top_k, "max_new_tokens": preset.max_new_tokens}
         self._options = {name: value for name, value in options.items() if value is not None}

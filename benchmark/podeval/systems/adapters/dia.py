@@ -37,7 +37,7 @@ class Dia:
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
-        self._model: Any = loading.model("DiaForConditionalGeneration", job.model_folder, device)
+        self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
         self._options = {
             name: value
             for name, value in (
@@ -133,11 +133,11 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
     check_files(codec)
     if config_of(codec).get("model_type") != "dac":
         raise BadInput(f"the codec of Dia is a DAC model, not {config_of(codec).get('model_type')!r}")
-    with loading.loading(folder):
+    with loading.translate_errors(folder):
         return DiaProcessor(  # type: ignore[no-untyped-call]
-            feature_extractor=loading.reader("DiaFeatureExtractor", folder),
-            tokenizer=loading.reader("DiaTokenizer", folder),
-            audio_tokenizer=loading.model("DacModel", codec, device),
+            feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),
+            tokenizer=loading.load_reader("DiaTokenizer", folder),
+            audio_tokenizer=loading.load_model("DacModel", codec, device),
         )
 
 

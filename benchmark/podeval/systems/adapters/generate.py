@@ -22,7 +22,7 @@ from podeval.systems.adapters.adapter import Adapter, adapter_for
 from podeval.systems.adapters.generation_log import TRIES, Log
 from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
 from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, at_most, memory_ran_out
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, limit_time, memory_ran_out
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
 
@@ -152,7 +152,7 @@ def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: 
         SpeechFailed: the model broke on it, whatever its library calls that.
     """
     try:
-        with at_most(seconds * len(batch)):
+        with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
         # After an error inside CUDA nothing works any more: this process has to end and begin anew.

@@ -49,7 +49,7 @@ def gpus_to_share(folder: Path, requested: str | None) -> int:
     return count if all(_fits(folder, number) for number in range(count)) else 0
 
 
-def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
+def load_model(kind: str, folder: Path, device: str, **options: Any) -> Any:
     """Load a model of class `kind` of transformers, ready to be used.
 
     Raises:
@@ -61,25 +61,25 @@ def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
     options.setdefault("dtype", "auto" if on_gpu else torch.float32)
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
-    with loading(folder):
+    with translate_errors(folder):
         network = _class(kind).from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
         )
         return network.eval() if "device_map" in options else network.to(device).eval()
 
 
-def reader(kind: str, folder: Path, **options: Any) -> Any:
+def load_reader(kind: str, folder: Path, **options: Any) -> Any:
     """Load a tokenizer or processor of class `kind` of transformers.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
     """
-    with loading(folder):
+    with translate_errors(folder):
         return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
 
 
 @contextmanager
-def loading(folder: Path) -> Iterator[None]:
+def translate_errors(folder: Path) -> Iterator[None]:
     """Turn what a library says against a model's files into a sentence.
 
     Raises:

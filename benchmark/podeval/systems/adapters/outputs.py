@@ -125,7 +125,7 @@ class Supplied:
 
     def _decode(self, name: str) -> tuple[Samples, int]:
         try:
-            audio = decode(inside(self._folder, name), limits=LIMITS)
+            audio = decode(resolve_inside(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
             raise SpeechFailed(str(refusal)) from None
         if not len(audio.samples):
@@ -135,7 +135,7 @@ class Supplied:
         return audio.samples, audio.rate
 
     def _read_script(self, name: str) -> Script:
-        path = inside(self._folder, name)
+        path = resolve_inside(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
@@ -145,7 +145,7 @@ class Supplied:
             raise SpeechFailed(f"{name} is no script: {refusal}") from None
 
 
-def inside(folder: Path, name: str) -> Path:
+def resolve_inside(folder: Path, name: str) -> Path:
     """Return the path of a plain file in a folder.
 
     Raises:

@@ -13,7 +13,7 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
@@ -69,7 +69,7 @@ class Performed:
         model.voices(ask.language)
         clips = clips_for(ask, script, self._job, self._preset, model.rate)
         begin = time.perf_counter()
-        pieces = cut(script, model.longest)
+        pieces = cut_script(script, model.longest)
         sounds = []
         model.begin()
         for number, piece in enumerate(pieces):
@@ -110,7 +110,7 @@ class PodcastAdapter:
 
     def available(self) -> str | None:
         """Return None where torch, transformers and accelerate are installed."""
-        return missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
+        return describe_missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
@@ -123,7 +123,7 @@ class PodcastAdapter:
         return Performed(cast(DialogueModel, model), job, preset)
 
 
-def cut(script: Script, longest: float) -> list[Script]:
+def cut_script(script: Script, longest: float) -> list[Script]:
     """Cut the script between turns into pieces of about `longest` seconds at most; a turn is never cut."""
     pieces: list[list[Turn]] = []
     length = 0.0

@@ -31,9 +31,11 @@ class QwenOmni:
 
     def __init__(self, job: Job, preset: Preset) -> None:
         folder = job.model_folder
-        self._tokenizer: Any = loading.reader("AutoTokenizer", folder)
-        self._extractor: Any = loading.reader("WhisperFeatureExtractor", folder)
-        self._model: Any = loading.model("Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device))
+        self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
+        self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
+        self._model: Any = loading.load_model(
+            "Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device)
+        )
         self._preset = preset
         self._options = _options(preset)
         voices = self._model.config.talker_config.speaker_id or {}

@@ -13,10 +13,10 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Label, ModelClass, missing
+from podeval.systems.adapters.adapter import Label, ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import row_by_row, seed_of
+from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.ask import Ask
 from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
@@ -67,7 +67,7 @@ class LanguageModel:
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
             # Near the end of the window a neighbour's length would cut an answer short.
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
-        config, processors = row_by_row(self.config, seeds)
+        config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
         with torch.inference_mode(), quiet():
             sequences = self.network.generate(
@@ -184,7 +184,7 @@ class ScriptWriterAdapter:
 
     def available(self) -> str | None:
         """Return None where torch, transformers, accelerate and peft are installed."""
-        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
+        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
@@ -233,7 +233,7 @@ def require_causal(folder: Path) -> None:
 
 def _tokenizer(folder: Path, base: Path | None) -> Any:
     has_tokenizer = base is None or (folder / "tokenizer_config.json").is_file()
-    tokenizer = loading.reader("AutoTokenizer", folder if has_tokenizer or base is None else base)
+    tokenizer = loading.load_reader("AutoTokenizer", folder if has_tokenizer or base is None else base)
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -242,11 +242,11 @@ def _tokenizer(folder: Path, base: Path | None) -> Any:
 
 def _weights(folder: Path, base: Path | None, device: str) -> Any:
     if base is None or not is_lora(folder):
-        return loading.model("AutoModelForCausalLM", folder, device)
-    model = loading.model("AutoModelForCausalLM", base, device)
+        return loading.load_model("AutoModelForCausalLM", folder, device)
+    model = loading.load_model("AutoModelForCausalLM", base, device)
     from peft import PeftModel
 
-    with loading.loading(folder):
+    with loading.translate_errors(folder):
         adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False, use_safetensors=True)
         return adapted.merge_and_unload().eval()
 

@@ -28,7 +28,7 @@ def set_seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
+def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
     """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
 
     Args:

@@ -18,7 +18,7 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
@@ -99,7 +99,7 @@ class Cascade:
 
         folder, device = job.model_folder, loading.device_of(job.device)
         hears, thinks, speaks = (folder / part for part in PARTS)
-        with loading.loading(hears), _models_on(device):
+        with loading.translate_errors(hears), _models_on(device):
             self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1)
         self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
         # The preset's sampling is meant for words; the voice keeps its own.
@@ -150,7 +150,7 @@ class SpeechToSpeechAdapter:
 
     def available(self) -> str | None:
         """Return None where torch, transformers, accelerate and peft are installed."""
-        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
+        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import ModelClass, missing
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
 from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, finish, open_model
 from podeval.systems.ask import Ask
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
 from podeval.systems.speech import OutputMaker, Speech
 from podeval.systems.text_cleaning import short_lines, speakable
 from podeval.text.script import Script
@@ -58,7 +58,7 @@ class TurnByTurn:
             model.say(line.text, line.voice, clips.get(script.turns[line.turn].speaker), seed_of(seed, ask.id, number))
             for number, line in enumerate(lines)
         ]
-        samples, turns = join(script, lines, sounds, model.rate)
+        samples, turns = join_lines(script, lines, sounds, model.rate)
         wall = time.perf_counter() - begin
         spoken = {line.turn for line in lines}
         samples, rate = finish(samples, model.rate, self._preset, "the model")
@@ -103,7 +103,7 @@ class TextToSpeechAdapter:
 
     def available(self) -> str | None:
         """Return None where torch, transformers and accelerate are installed."""
-        return missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
+        return describe_missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""

@@ -25,7 +25,7 @@ class OutOfMemory(PodevalError):
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt what is in this block when its time is up, between two steps of the interpreter.
 
     Only the main thread can be interrupted; elsewhere the block runs on.

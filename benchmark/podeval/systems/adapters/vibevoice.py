@@ -11,7 +11,7 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import missing
+from podeval.systems.adapters.adapter import describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
@@ -32,10 +32,10 @@ class VibeVoice:
     """Seconds: its window holds about 45 minutes, of which the voices take some."""
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        if (absent := missing(("diffusers",), "VibeVoice")) is not None:
+        if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
             raise ModelMissing(absent)
-        self._processor: Any = loading.reader("VibeVoiceProcessor", job.model_folder)
-        self._model: Any = loading.model("VibeVoiceForConditionalGeneration", job.model_folder, device)
+        self._processor: Any = loading.load_reader("VibeVoiceProcessor", job.model_folder)
+        self._model: Any = loading.load_model("VibeVoiceForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
         self._options = {} if preset.max_new_tokens is None else {"max_new_tokens": preset.max_new_tokens}
         self._performed = 0

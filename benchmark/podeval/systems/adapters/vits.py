@@ -27,11 +27,11 @@ class Vits:
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         from importlib import util
 
-        self._tokenizer: Any = loading.reader("VitsTokenizer", job.model_folder)
+        self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
         for flag, package in (("phonemize", _PHONEMIZER), ("is_uroman", "uroman")):
             if getattr(self._tokenizer, flag, False) and util.find_spec(package) is None:
                 raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
-        self._model: Any = loading.model("VitsModel", job.model_folder, device)
+        self._model: Any = loading.load_model("VitsModel", job.model_folder, device)
         self.rate = int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
