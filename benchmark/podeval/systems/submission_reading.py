@@ -1,4 +1,4 @@
-"""Submission documents of strangers are read within bounds, as plain data only; mistakes are told by line and field."""
+"""Reading submission documents that strangers wrote: bounded, plain data only, mistakes told by line and field."""
 
 import csv
 import difflib
@@ -39,18 +39,18 @@ class DocumentProblem:
     message: str
 
     def __str__(self) -> str:
-        position = f"{self.file}, line {self.line}"
-        return f"{position}, {self.field}: {self.message}" if self.field else f"{position}: {self.message}"
+        place = f"{self.file}, line {self.line}"
+        return f"{place}, {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
 
 
 class BadDocument(BadInput):
     """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
-        lines = [str(problem) for problem in problems[:_SHOWN]]
+        shown = [str(problem) for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
-            lines.append(f"and {len(problems) - _SHOWN} more")
-        super().__init__("\n".join(lines))
+            shown.append(f"and {len(problems) - _SHOWN} more")
+        super().__init__("\n".join(shown))
         self.problems = tuple(problems)
 
 
@@ -63,11 +63,11 @@ class _Located:
     places: dict[Location, tuple[str, int]] = field(default_factory=dict)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
-        """Describe a problem at a path; where the path is not there, at the block that should hold it."""
-        located = path
-        while located and located not in self.places:
-            located = located[:-1]
-        file, line = self.places.get(located, (self.file, 1))
+        """A problem at a path; where the path is not there, at the block that should hold it."""
+        known = path
+        while known and known not in self.places:
+            known = known[:-1]
+        file, line = self.places.get(known, (self.file, 1))
         return DocumentProblem(file, line, _dotted(path), message)
 
 
@@ -101,7 +101,7 @@ def load_all(folder: Path) -> dict[str, Submission]:
 
 
 def parse(text: str, name: str = "the document", folder: Path | None = None) -> Submission:
-    """Read a submission from YAML text.
+    """A submission from YAML text.
 
     Args:
         text: the document.
@@ -113,19 +113,19 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    return _validate(_read_yaml(text, name), folder)
+    return _valid(_read_yaml(text, name), folder)
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
-    """Read a submission from plain data, as a page or a program sends it.
+    """A submission from plain data, as a page or a program sends it.
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
     """
-    return _validate(_Located(name, data), None)
+    return _valid(_Located(name, data), None)
 
 
-def _validate(document: _Located, folder: Path | None) -> Submission:
+def _valid(document: _Located, folder: Path | None) -> Submission:
     _put_results_in_place(document, folder)
     try:
         return Submission.model_validate(document.data)
@@ -192,7 +192,7 @@ def _read_yaml(text: str, name: str) -> _Located:
 
 
 def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
-    """Turn a node into plain data, noting where each value stands."""
+    """A node as plain data, noting where each value stands."""
     document.places[path] = (document.file, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
         block: dict[str, Any] = {}
@@ -237,7 +237,7 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
 
 
 def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
-    """Read the rows of a results file without their empty cells."""
+    """Rows of a results file without their empty cells."""
     reader = csv.DictReader(io.StringIO(_read(file), newline=""), strict=True)
     try:
         columns = _columns(reader, file)
@@ -255,7 +255,7 @@ def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, 
 
 
 def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
-    """Read the header of a results file."""
+    """The header of a results file."""
     columns = list(reader.fieldnames or [])
     for name in columns:
         if name not in ReportedFigure.model_fields:
@@ -267,7 +267,7 @@ def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
 
 
 def _causes(error: ValidationError) -> list[ErrorDetails]:
-    """Drop errors that only follow: a list counts as empty where all its entries are wrong, anywhere."""
+    """The errors without those that only follow: a list counts as empty where all its entries are wrong, anywhere."""
     details = error.errors()
     return [
         detail
@@ -277,14 +277,14 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
     ]
 
 
-def _lies_in(inner: Location, whole: Location) -> bool:
-    return len(inner) > len(whole) and inner[: len(whole)] == whole
+def _lies_in(place: Location, whole: Location) -> bool:
+    return len(place) > len(whole) and place[: len(whole)] == whole
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
-    """Explain a validation error in the words of the person who wrote the document."""
+    """A validation error in the words of the person who wrote the document."""
     path, block = _path_and_block(document.data, detail["loc"])
-    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
+    kind, context, given = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
             message = f"is missing; add {path[-1]}"
@@ -293,33 +293,33 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
         case "extra_forbidden":
             message = f"is not a field here; {_near(str(path[-1]), list(block.model_fields))}"
         case "string_type":
-            message = f"must be text, not {_render_value(value)}; put it in quotes"
+            message = f"must be text, not {_shown(given)}; put it in quotes"
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_render_value(value)}, but must be {rule}"
+            message = f"is {_shown(given)}, but must be {rule}"
         case "literal_error":
-            message = f"must be {context['expected']}, not {_render_value(value)}"
+            message = f"must be {context['expected']}, not {_shown(given)}"
         case "union_tag_invalid":
             path = (*path, "kind")
-            message = f"must be one of {context['expected_tags']}, not {_render_value(context['tag'])}"
+            message = f"must be one of {context['expected_tags']}, not {_shown(context['tag'])}"
         case "union_tag_not_found":
             path = (*path, "kind")
             message = "is missing; say outputs, model, human, builtin or reported"
         case "value_error":
             message = str(context["error"])
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_render_value(value)}"
+            message = f"must be a block of fields, not {_shown(given)}"
         case "too_short":
             message = f"needs at least {context['min_length']} entry"
         case "tuple_type":
-            message = f"must be a list, not {_render_value(value)}; write it as [one, two]"
+            message = f"must be a list, not {_shown(given)}; write it as [one, two]"
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_render_value(value)}"
+            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(given)}"
     return document.problem(path, message)
 
 
 def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
-    """Return the path as written, without pydantic's name of the source's kind, and the block of its last field."""
+    """The path as written, without pydantic's name of the source's kind, and the block that holds its last field."""
     path = location
     if len(location) > 1 and location[0] == "source" and location[1] == data["source"].get("kind"):
         path = (location[0], *location[2:])
@@ -327,19 +327,19 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
     return path, BLOCKS.get(names)
 
 
-def _near(name: str, names: list[str]) -> str:
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+def _near(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
 
 
-def _render_value(value: object) -> str:
+def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 def _dotted(path: Location) -> str:
-    """Render a path as a reader counts it: `system.links.code`, `benchmarks[2].name`."""
+    """A path as a reader counts it: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"
