@@ -142,15 +142,18 @@ def measure(
                 finished += 1
                 done(finished)
 
+    # What models measure, wherever the executor does it.
     for task, results in executor.map(measure_item, tasks()):
         keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
         finished += 1
         done(finished)
+    # What judges say; they are asked from here, about many items at a time.
     for name in uses:
         if name not in unjudged:
             some = [task for task in seen if missing(task.item, [name])]
             for task, result in _judge(uses[name], some, bench):
                 keep(task.item, {name: result})
+    # Figures that are made of the others.
     after = folder.results(profile)
     for composite in composite_scores.composites_of(benchmark, plan.track):
         for task in seen:

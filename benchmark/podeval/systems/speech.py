@@ -1,8 +1,8 @@
 """The words for what systems make, and the one protocol of whatever makes it.
 
 A built-in system, a model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a
-`WrittenScript` or `SpokenAnswers` of what it is asked. Whoever keeps it looks at what was made, never at
-who made it.
+`WrittenScript` or `SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who
+made it.
 """
 
 from abc import ABC, abstractmethod
