@@ -176,7 +176,7 @@ def write_run(runs: Path, system: str, pitch: float) -> None:
             folder.write_output(Output(item=item.id, duration=0.5), tone[:, np.newaxis], 8_000)
             yield item
 
-    measure_run(plan, RunRequest(real_pod, "demo", "voice", runs), made=made)
+    measure_run(plan, RunRequest(real_pod, "demo", "voice", runs), making=made)
 
 
 class Reader:

@@ -14,10 +14,11 @@ from podeval.arena.battle_audio import BattleAudio
 from podeval.arena.from_runs import manifest_of
 from podeval.arena.manifest import add
 from podeval.errors import BadInput
-from podeval.runs.run_folder import Output, OutputTurn, RunFolder, RunPlan
+from podeval.runs.run_folder import Output, RunFolder, RunPlan
 from podeval.store import operator_settings
 from podeval.store.database import Database
 from podeval.store.tables import ArenaOutput, ArenaSystem
+from podeval.systems.speech import SpokenTurn
 
 ITEMS = benchmarks.get("real_pod").items("demo")[:3]
 RATE = 16_000
@@ -38,8 +39,8 @@ def write_run(runs: Path, system: str, pitch: float, *, kind: str = "model", spo
     for number, item in enumerate(ITEMS):
         if number < spoken:
             turns = (
-                OutputTurn(speaker="A", start=0, end=1, text="So?"),
-                OutputTurn(speaker="B", start=1, end=2, text="Yes."),
+                SpokenTurn(speaker="A", start=0, end=1, text="So?"),
+                SpokenTurn(speaker="B", start=1, end=2, text="Yes."),
             )
             folder.write_output(Output(item=item.id, turns=turns), tone(pitch), RATE)
         else:

@@ -1,14 +1,13 @@
 """Files added to repos on a loopback Hub by the real client: never changed, never lost, never there twice."""
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from podeval.errors import BadInput
 from podeval.hub.commits import AppendOnly, Conflict
-from podeval.hub.retry import HubUnavailable, patiently
+from podeval.hub.retry import HubUnavailable
 
 REPO = "podeval/requests"
 
@@ -164,36 +163,3 @@ def test_an_outage_without_end_is_said(api: Any, hub_client: Any) -> None:
     hub_client.repos.faults.extend([503] * 50)
     with pytest.raises(HubUnavailable, match="try again later"):
         repo.add({"b": b"two"}, "second")
-
-
-class Asked(Exception):
-    def __init__(self, status: int, wait: str = "") -> None:
-        self.response = type("Response", (), {"status_code": status, "headers": {"Retry-After": wait} if wait else {}})
-
-
-def failing(*errors: Exception) -> Callable[[], str]:
-    left = list(errors)
-
-    def call() -> str:
-        if left:
-            raise left.pop(0)
-        return "done"
-
-    return call
-
-
-def test_a_wait_that_the_hub_asks_for_is_made(at_once: list[float]) -> None:
-    assert patiently(failing(Asked(429, "17"), Asked(503))) == "done"
-    assert at_once[0] == 17
-    assert at_once[1] < 2
-    with pytest.raises(HubUnavailable):
-        patiently(failing(Asked(429, "4000")))
-    assert len(at_once) == 2, "so long a wait is not made"
-
-
-def test_what_will_not_pass_is_raised_as_it_is(at_once: list[float]) -> None:
-    with pytest.raises(Asked):
-        patiently(failing(Asked(403)))
-    with pytest.raises(ZeroDivisionError):
-        patiently(failing(ZeroDivisionError()))
-    assert at_once == []

@@ -13,7 +13,7 @@ from podeval.hub.eval_results import (
     HubFigure,
     eval_results_yaml,
     eval_yaml,
-    merged_index,
+    merge_index,
     model_index,
     propose,
     propose_model_index,
@@ -106,7 +106,7 @@ def test_a_card_gets_results_and_keeps_everything_else(api: Any, hub_client: Any
     assert values == [4.5, 0.031, -16.2]
     # Merged, and measured again: the earlier figures go, theirs stay.
     newer = [replace(FIGURES[0], value=0.02)]
-    merged = merged_index(about["model-index"], model_index("tts", newer, BOARD))
+    merged = merge_index(about["model-index"], model_index("tts", newer, BOARD))
     assert [metric["value"] for result in merged[0]["results"] for metric in result["metrics"]] == [4.5, 0.02]
     hub_client.repos.publish("models", "bob/bare", {"config.json": b"{}"})
     with pytest.raises(BadInput, match="bob/bare has no card"):

@@ -16,9 +16,9 @@ PLAN = JobPlan(
     round=1,
     model="alice/tts",
     revision="a" * 40,
-    asked="podeval/podeval-asked",
-    asked_revision="d" * 40,
-    asked_folder="s0123456789ab/real_pod/demo/0123",
+    items_repo="podeval/podeval-asked",
+    items_revision="d" * 40,
+    items_folder="s0123456789ab/real_pod/demo/0123",
     bucket="podeval/podeval-results",
     results="s0123456789ab/real_pod/demo/1",
 )

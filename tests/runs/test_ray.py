@@ -17,7 +17,7 @@ import pytest
 
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
-from podeval.runs.ray_cluster import connected, room
+from podeval.runs.ray_cluster import connect, count_workers
 from podeval.runs.run import RunRequest, run_system
 from podeval.runs.run_folder import RunSummary
 from podeval.systems.speech import Speech, SpeechFailed
@@ -243,7 +243,7 @@ def test_files_travel_by_their_content_and_are_called_by_their_own_names(tmp_pat
 
 def test_without_ray_the_command_that_helps_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ModelMissing, match=r"needs Ray; run `pip install 'podeval\[ray\]'`"), connected():
+    with pytest.raises(ModelMissing, match=r"needs Ray; run `pip install 'podeval\[ray\]'`"), connect():
         pass
 
 
@@ -262,7 +262,7 @@ def test_an_address_that_does_not_answer_is_told_at_once(
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     began = time.monotonic()
-    with pytest.raises(BadInput, match=told), connected(address):
+    with pytest.raises(BadInput, match=told), connect(address):
         pass
     assert time.monotonic() - began < 30
 
@@ -296,15 +296,15 @@ def test_a_cluster_that_asks_for_a_token_says_where_it_is(monkeypatch: pytest.Mo
         pytest.raises(
             BadInput, match=r"asks for a token: bring its head's ~/.ray/auth_token here.*RAY_AUTH_MODE=token"
         ),
-        connected("auto"),
+        connect("auto"),
     ):
         pass
 
 
 def test_as_many_processes_start_as_whole_nodes_have_room_for() -> None:
     nodes = [{"CPU": 16.0, "GPU": 2.0}, {"CPU": 3.0}, {"CPU": 16.0, "GPU": 1.0}]
-    assert room(nodes, 1, 0) == 35
-    assert room(nodes, 2, 0) == 17, "half a worker's processors on each of two nodes are no worker"
-    assert room(nodes, 1, 0.5) == 6
+    assert count_workers(nodes, 1, 0) == 35
+    assert count_workers(nodes, 2, 0) == 17, "half a worker's processors on each of two nodes are no worker"
+    assert count_workers(nodes, 1, 0.5) == 6
     with pytest.raises(BadInput, match=r"one worker needs 1 CPU and 4 GPU, .*16 CPU and 2 GPU; 3 CPU and 0 GPU"):
-        room(nodes, 1, 4)
+        count_workers(nodes, 1, 4)

@@ -9,7 +9,8 @@ import soundfile
 from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Score, Timeline, Unscored
-from podeval.runs.run_folder import Output, OutputTurn, RunFolder, RunPlan, run_folders
+from podeval.runs.run_folder import Output, RunFolder, RunPlan, run_folders
+from podeval.systems.speech import SpokenTurn
 
 PROTOCOL = Protocol("loudness", "1.0", {}, ("recording",), {})
 PLAN = RunPlan(
@@ -50,7 +51,7 @@ def test_leftovers_of_a_killed_process_are_cleared(folder: RunFolder) -> None:
 @pytest.mark.parametrize(("level", "suffix"), [(0.9, ".flac"), (1.4, ".wav")])
 def test_audio_is_kept_beyond_full_scale_too(folder: RunFolder, level: float, suffix: str) -> None:
     samples = (level * np.sin(np.arange(8000) / 7))[:, None].astype(np.float32)
-    turn = OutputTurn(speaker="A", start=0, end=0.5, text="Hm.")
+    turn = SpokenTurn(speaker="A", start=0, end=0.5, text="Hm.")
     folder.write_output(Output(item="one", duration=0.5, turns=(turn,)), samples, 16_000)
     found = folder.output("one")
     assert found is not None

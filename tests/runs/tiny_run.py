@@ -140,7 +140,10 @@ class Singer(SpeakingSystem):
             raise SpeechFailed("the singer has lost its voice")
         time_line = np.arange(16_000) / 16_000
         tone = 0.3 * np.sin(2 * np.pi * (self.pitch + len(script.text)) * time_line)
-        turns = (SpokenTurn("A", 0.0, 0.5, script.turns[0].text), SpokenTurn("B", 0.5, 1.0, script.turns[1].text))
+        turns = (
+            SpokenTurn(speaker="A", start=0.0, end=0.5, text=script.turns[0].text),
+            SpokenTurn(speaker="B", start=0.5, end=1.0, text=script.turns[1].text),
+        )
         return Speech(tone.astype(np.float32)[:, None], 16_000, turns, wall_seconds=0.01)
 
 

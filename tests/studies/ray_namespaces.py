@@ -136,7 +136,7 @@ def drive(items: int, seconds: float) -> None:
         for number in range(-(-items // len(three.items)))
         for item in three.items
     )[:items]
-    run.items_asked = lambda request: found.Items(more, three.revision)
+    run.read_items = lambda request: found.Items(more, three.revision)
     folder = Path(tempfile.mkdtemp())
 
     def once(place: str, executor: Any = None) -> Any:

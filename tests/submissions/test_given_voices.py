@@ -11,8 +11,8 @@ from podeval.runs.run import conditions_of
 from podeval.runs.run_folder import Output, RunPlan
 from podeval.submissions.benchmark_entries import RunEntry, entries, everywhere
 from podeval.submissions.job_items import ask_of, write_asks
-from podeval.systems.adapters.job import Ask
-from podeval.systems.adapters.presets import assigned
+from podeval.systems.adapters.presets import assign_voices
+from podeval.systems.ask import Ask
 from podeval.systems.submission import Submission
 
 REAL_POD = benchmarks.get("real_pod")
@@ -26,7 +26,7 @@ def test_every_speaker_of_a_script_comes_with_a_voice_beside_the_items(tmp_path:
     assert len(asks) == 51
     for ask, item in zip(asks, TOPICS, strict=True):
         script = ask.spoken()
-        assert tuple(assigned(script.speakers, ask.voices, ())) == script.speakers
+        assert tuple(assign_voices(script.speakers, ask.voices, ())) == script.speakers
         for speaker, reference in ask.voices.items():
             voice = item.reference_voices[speaker]
             assert reference.text == voice.words

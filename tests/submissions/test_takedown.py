@@ -29,7 +29,7 @@ from podeval.listening import Listening
 from podeval.listening.designs import read_design
 from podeval.listening.session_results import overview
 from podeval.models.chat import ChatAnswer
-from podeval.runs.run_folder import Output, OutputTurn, RunFolder
+from podeval.runs.run_folder import Output, RunFolder
 from podeval.store.copies import copies, register
 from podeval.store.database import Database
 from podeval.store.files import append_line
@@ -41,6 +41,7 @@ from podeval.submissions.publishing import publish
 from podeval.submissions.queue import Queue
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.takedown import take_down
+from podeval.systems.speech import SpokenTurn
 
 NOW = datetime.now(UTC)
 PLANTED = "Quokkas of the northern shore"
@@ -89,7 +90,7 @@ def plant(run: RunFolder) -> None:
     """Words where podeval leaves words: output, notes, reasons, a spot check, a file of a later version."""
     output = run.output("item_0")
     assert output
-    turns = (OutputTurn(speaker="A", start=0.0, end=0.5, text=TRANSCRIPT),)
+    turns = (SpokenTurn(speaker="A", start=0.0, end=0.5, text=TRANSCRIPT),)
     changed = output.model_copy(update={"turns": turns, "script": ({"speaker": "A", "text": TRANSCRIPT},)})
     run.write_output(changed)
     results = run.path / "embedded/results.jsonl"

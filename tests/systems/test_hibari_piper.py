@@ -75,7 +75,7 @@ def test_without_joe_it_names_the_command(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PODEVAL_THREADS", "3")
-    assert HibariPiper()._threads == 3
+    assert HibariPiper().threads == 3
     monkeypatch.setenv("PODEVAL_THREADS", "many")
     with pytest.raises(BadInput, match="PODEVAL_THREADS"):
         HibariPiper()

@@ -10,7 +10,7 @@ from podeval.systems.dialogue_reader import (
     TURN_PAUSE,
     SpokenLine,
     cut_silence,
-    join,
+    join_lines,
 )
 from podeval.systems.speech import Samples
 from podeval.text.script import Script
@@ -32,7 +32,7 @@ def level(samples: Samples) -> float:
 
 def test_lines_of_a_turn_are_one_turn_and_pauses_are_as_stated() -> None:
     lines = [SpokenLine(0, 0, "x"), SpokenLine(0, 0, "y"), SpokenLine(1, 1, "z")]
-    samples, turns = join(SCRIPT, lines, [tone(1, 0.1), tone(1, 0.1), tone(2, 0.1)], RATE)
+    samples, turns = join_lines(SCRIPT, lines, [tone(1, 0.1), tone(1, 0.1), tone(2, 0.1)], RATE)
     assert [(turn.speaker, turn.text) for turn in turns] == [("A", "a"), ("B", "b")]
     assert turns[0].end - turns[0].start == pytest.approx(2 + SENTENCE_PAUSE)
     assert turns[1].start - turns[0].end == pytest.approx(TURN_PAUSE)
@@ -41,7 +41,7 @@ def test_lines_of_a_turn_are_one_turn_and_pauses_are_as_stated() -> None:
 
 def test_a_quiet_and_a_loud_voice_come_to_one_level() -> None:
     lines = [SpokenLine(0, 0, "x"), SpokenLine(1, 1, "z")]
-    samples, turns = join(SCRIPT, lines, [tone(1, 0.01), tone(1, 0.9)], RATE)
+    samples, turns = join_lines(SCRIPT, lines, [tone(1, 0.01), tone(1, 0.9)], RATE)
     for turn in turns:
         assert level(samples[round(turn.start * RATE) : round(turn.end * RATE)]) == pytest.approx(SPEECH_LEVEL, abs=0.2)
 
@@ -49,7 +49,7 @@ def test_a_quiet_and_a_loud_voice_come_to_one_level() -> None:
 def test_no_sample_passes_the_ceiling() -> None:
     click = tone(1, 0.01)
     click[8000] = 1.0
-    samples, _ = join(SCRIPT, [SpokenLine(0, 0, "x")], [click], RATE)
+    samples, _ = join_lines(SCRIPT, [SpokenLine(0, 0, "x")], [click], RATE)
     assert 20 * np.log10(np.abs(samples).max()) == pytest.approx(PEAK_CEILING, abs=0.01)
 
 
@@ -60,6 +60,6 @@ def test_silence_at_the_edges_is_cut_but_for_thirty_milliseconds() -> None:
 
 def test_a_silent_line_leaves_no_turn_and_no_pause() -> None:
     lines = [SpokenLine(0, 0, "x"), SpokenLine(1, 1, "z")]
-    samples, turns = join(SCRIPT, lines, [np.zeros(0, np.float32), tone(1, 0.1)], RATE)
+    samples, turns = join_lines(SCRIPT, lines, [np.zeros(0, np.float32), tone(1, 0.1)], RATE)
     assert [turn.speaker for turn in turns] == ["B"]
     assert len(samples) == RATE

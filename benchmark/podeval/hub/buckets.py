@@ -1,4 +1,4 @@
-"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub has to be asked."""
+"""A folder of a storage bucket on the Hub: what lies in it, and its files, however often the Hub must be asked."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ class BucketFolder:
         self._api = api or HfApi()
 
     def files(self) -> dict[str, int]:
-        """Sizes of the files by their path in the folder; empty where there is no such folder.
+        """List the files with their sizes by their path in the folder; empty where there is no such folder.
 
         Raises:
             BadInput: there is no such bucket, or it may not be read.
@@ -36,16 +36,16 @@ class BucketFolder:
 
         prefix = f"{self.path}/"
 
-        def listed() -> dict[str, int]:
-            found = self._api.list_bucket_tree(self.bucket, self.path, recursive=True)
+        def list_files() -> dict[str, int]:
+            entries = self._api.list_bucket_tree(self.bucket, self.path, recursive=True)
             return {
                 entry.path.removeprefix(prefix): entry.size
-                for entry in found
+                for entry in entries
                 if entry.type == "file" and entry.path.startswith(prefix)
             }
 
         try:
-            return patiently(listed)
+            return patiently(list_files)
         except EntryNotFoundError:
             return {}
         except HfHubHTTPError as error:
@@ -61,17 +61,17 @@ class BucketFolder:
         from huggingface_hub import HfFileSystem
         from huggingface_hub.errors import HfHubHTTPError
 
-        place = f"hf://buckets/{self.bucket}/{self.path}/{name}"
+        address = f"hf://buckets/{self.bucket}/{self.path}/{name}"
 
-        def got() -> None:
+        def get_file() -> None:
             system = HfFileSystem(
                 endpoint=self._api.endpoint, token=self._api.token, skip_instance_cache=True, use_listings_cache=False
             )
             target.parent.mkdir(parents=True, exist_ok=True)
-            system.get_file(place, str(target))
+            system.get_file(address, str(target))
 
         try:
-            patiently(got)
+            patiently(get_file)
         except (HfHubHTTPError, OSError) as error:
             raise BadInput(f"{name} cannot be had from the bucket {self.bucket} ({error})") from None
         if target.stat().st_size != size:

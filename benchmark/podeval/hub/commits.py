@@ -1,4 +1,4 @@
-"""Files added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
+"""Files are added to a dataset repo that compares before it swaps: never changed, never lost, never there twice.
 
 Only what was taken down is deleted, with its history.
 
@@ -44,7 +44,7 @@ class AppendOnly:
         self._api = api or HfApi()
 
     def files(self) -> tuple[str, set[str]]:
-        """The newest commit, and the paths of the files in it; empty where there is no repo.
+        """Return the newest commit, and the paths of the files in it; empty where there is no repo.
 
         Raises:
             HubUnavailable: the Hub does not answer.
@@ -52,7 +52,7 @@ class AppendOnly:
         """
         from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-        with self._told("read"):
+        with self._translate_errors("read"):
             try:
                 info = patiently(lambda: self._api.dataset_info(self.repo))
             except GatedRepoError:
@@ -62,7 +62,7 @@ class AppendOnly:
         return str(info.sha), {each.rfilename for each in info.siblings or ()}
 
     def read(self, path: str, commit: str) -> bytes:
-        """The content of a file as it is in a commit.
+        """Read a file as it is in a commit.
 
         Raises:
             HubUnavailable: the Hub does not answer.
@@ -70,11 +70,11 @@ class AppendOnly:
         """
         from podeval.hub.repo_info import content
 
-        with self._told("read"):
+        with self._translate_errors("read"):
             return content(self.repo, commit, path, api=self._api, kind="dataset")
 
     def add(self, files: Mapping[str, bytes], message: str) -> str | None:
-        """Add files, all in one commit; the commit, None where all were there already.
+        """Add files, all in one commit; returns the commit, None where all were there already.
 
         Raises:
             Conflict: one is there with another content; nothing was added.
@@ -83,7 +83,7 @@ class AppendOnly:
         """
         from huggingface_hub import CommitOperationAdd
 
-        def added() -> str | None:
+        def add_once() -> str | None:
             # Looked at every try: another may have written, or the answer to the last try was lost.
             head, new = self._missing(files)
             if not new:
@@ -94,8 +94,8 @@ class AppendOnly:
             )
             return str(done.oid)
 
-        with self._told("write"):
-            return patiently(added, also=_MET_ANOTHER)
+        with self._translate_errors("write"):
+            return patiently(add_once, also=_MET_ANOTHER)
 
     def delete(self, folders: Iterable[str]) -> int:
         """Delete every file below these folders, from the history too; returns how many were there.
@@ -111,9 +111,9 @@ class AppendOnly:
         starts = tuple(f"{folder.rstrip('/')}/" for folder in folders)
         before: set[str] = set()
 
-        def deleted() -> None:
-            head, there = self.files()
-            unwanted = sorted(path for path in there if path.startswith(starts))
+        def delete_once() -> None:
+            head, paths = self.files()
+            unwanted = sorted(path for path in paths if path.startswith(starts))
             before.update(unwanted)
             if unwanted:
                 operations = [CommitOperationDelete(path) for path in unwanted]
@@ -121,8 +121,8 @@ class AppendOnly:
                     self.repo, operations, commit_message=_DELETED, repo_type="dataset", parent_commit=head
                 )
 
-        with self._told("write"):
-            patiently(deleted, also=_MET_ANOTHER)
+        with self._translate_errors("write"):
+            patiently(delete_once, also=_MET_ANOTHER)
             commits = patiently(lambda: self._api.list_repo_commits(self.repo, repo_type="dataset"))
             # Also where an earlier call was killed before it came to this.
             if any(commit.title == _DELETED for commit in commits):
@@ -132,22 +132,22 @@ class AppendOnly:
         return len(before)
 
     def _missing(self, files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
-        """The state of the repo, and which files it does not hold."""
-        head, there = self.files()
+        """Return the state of the repo, and which files it does not hold."""
+        head, paths = self.files()
         if not head:
             private = self._private or None
             patiently(lambda: self._api.create_repo(self.repo, repo_type="dataset", private=private, exist_ok=True))
-            head, there = self.files()
+            head, paths = self.files()
         if not head:
             raise BadInput(f"the Hub does not show {self.repo}; check that the token may read it")
-        for path in there & files.keys():
+        for path in paths & files.keys():
             if self.read(path, head) != files[path]:
                 raise Conflict(f"{self.repo} holds another {path}; files there are never changed")
-        return head, {path: data for path, data in files.items() if path not in there}
+        return head, {path: data for path, data in files.items() if path not in paths}
 
     @contextmanager
-    def _told(self, doing: str) -> Iterator[None]:
-        """The Hub's refusals as ours."""
+    def _translate_errors(self, doing: str) -> Iterator[None]:
+        """Translate the Hub's refusals into ours."""
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, LocalTokenNotFoundError
 
         try:

@@ -78,10 +78,10 @@ def download(
                     f"{url} could not be fetched after {tries} attempts ({trouble}); try again later"
                 ) from None
             time.sleep(min(60.0, trouble.retry_after or wait * 2 ** (attempt - 1)))
-    if sha256 is not None and (found := _digest(part)) != sha256:
+    if sha256 is not None and (digest := _digest(part)) != sha256:
         part.unlink()
         _mark(part).unlink(missing_ok=True)
-        raise BadInput(f"{url} is not the expected file: its SHA-256 is {found[:16]}…, not {sha256[:16]}…")
+        raise BadInput(f"{url} is not the expected file: its SHA-256 is {digest[:16]}…, not {sha256[:16]}…")
     with writing(to):
         part.replace(to)
         _mark(part).unlink(missing_ok=True)
@@ -98,16 +98,16 @@ class _Passing(Exception):
 
 def _go_on(url: str, part: Path, most_bytes: int, timeout: float, watch: Watch | None, ask: Callable[..., Any]) -> None:
     """Fetch what is missing of a file."""
-    there = part.stat().st_size if part.is_file() else 0
-    mark = _mark(part).read_text(encoding="utf-8") if there and _mark(part).is_file() else ""
+    present = part.stat().st_size if part.is_file() else 0
+    mark = _mark(part).read_text(encoding="utf-8") if present and _mark(part).is_file() else ""
     headers = {"User-Agent": _AGENT}
-    if there and mark:
-        headers |= {"Range": f"bytes={there}-", "If-Range": mark}
+    if present and mark:
+        headers |= {"Range": f"bytes={present}-", "If-Range": mark}
     try:
         request = urllib.request.Request(url, headers=headers)  # noqa: S310 - checked to be http or https
         with ask(request, timeout=timeout) as answer:
             goes_on = answer.status == 206
-            begin = there if goes_on else 0
+            begin = present if goes_on else 0
             length = answer.headers.get("Content-Length")
             total = begin + int(length) if length and length.isdecimal() else None
             if total is not None and total > most_bytes:
@@ -120,7 +120,7 @@ def _go_on(url: str, part: Path, most_bytes: int, timeout: float, watch: Watch |
             with file:
                 _copy(answer, file, begin, total, most_bytes, watch, url)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and there:
+        if error.code == 416 and present:
             part.unlink()
             raise _Passing("the part that was there did not fit") from None
         if error.code in (408, 425, 429) or error.code >= 500:

@@ -42,12 +42,12 @@ class HubFigure:
 
 
 def task_of(split: str, dimension: str) -> str:
-    """The task under which a dimension of a split is listed on the Hub."""
+    """Return the task under which a dimension of a split is listed on the Hub."""
     return f"{split}_{dimension}"
 
 
 def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str | None:
-    """What makes a dataset repo one of the Hub's benchmarks; None where the repo holds nothing of the benchmark.
+    """Write what makes a dataset repo one of the Hub's benchmarks; None where it holds nothing of the benchmark.
 
     Args:
         benchmark: whose dimensions become tasks.
@@ -69,7 +69,7 @@ def eval_yaml(benchmark: Benchmark, configs: Mapping[str, Sequence[str]]) -> str
 
 
 def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
-    """The file that a model's repo keeps its results in.
+    """Write the file that a model's repo keeps its results in.
 
     Args:
         figures: of one model.
@@ -94,7 +94,7 @@ def eval_results_yaml(figures: Iterable[HubFigure], board: str) -> str:
 
 
 def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi | None" = None) -> str | None:
-    """Open a pull request with a model's results; its address, None where the repo has them.
+    """Open a pull request with a model's results; returns its address, None where the repo has them.
 
     A pull request with the same results is not opened again, also where its owners closed or merged it. Only for
     submitters who asked for it.
@@ -105,10 +105,10 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi 
     """
     from huggingface_hub import CommitOperationAdd
 
-    content = eval_results_yaml(_some(repo, figures), board).encode()
-    title = f"podeval results ({_short(content)})"
+    content = eval_results_yaml(_require_figures(repo, figures), board).encode()
+    title = f"podeval results ({_short_hash(content)})"
 
-    def opened(client: "HfApi") -> str | None:
+    def open_request(client: "HfApi") -> str | None:
         if _holds(client, repo, content):
             return None
         done = client.create_commit(
@@ -120,7 +120,7 @@ def propose(repo: str, figures: Sequence[HubFigure], board: str, *, api: "HfApi 
         )
         return str(done.pr_url)
 
-    return _once(repo, title, opened, api)
+    return _open_once(repo, title, open_request, api)
 
 
 def propose_model_index(
@@ -143,10 +143,10 @@ def propose_model_index(
 
     from podeval.hub import repo_info
 
-    added = model_index(name, _some(repo, figures), board)
-    title = f"podeval results in the card ({_short(yaml.safe_dump(added).encode())})"
+    added = model_index(name, _require_figures(repo, figures), board)
+    title = f"podeval results in the card ({_short_hash(yaml.safe_dump(added).encode())})"
 
-    def opened(client: "HfApi") -> str | None:
+    def open_request(client: "HfApi") -> str | None:
         if "README.md" not in {each.rfilename for each in client.model_info(repo).siblings or ()}:
             raise BadInput(f"{repo} has no card (README.md) to add results to")
         text = repo_info.content(repo, "main", "README.md", api=client).decode("utf-8", errors="replace")
@@ -156,7 +156,7 @@ def propose_model_index(
         except Exception as error:
             # Its metadata are a stranger's, and may make their reader raise anything.
             raise BadInput(f"the card of {repo} cannot be read ({type(error).__name__}); mend its head") from None
-        merged = merged_index(before.get("model-index"), added)
+        merged = merge_index(before.get("model-index"), added)
         if merged == before.get("model-index"):
             return None
         head = yaml.safe_dump({**before, "model-index": merged}, sort_keys=False, allow_unicode=True)
@@ -169,11 +169,11 @@ def propose_model_index(
         )
         return str(done.pr_url)
 
-    return _once(repo, title, opened, api)
+    return _open_once(repo, title, open_request, api)
 
 
 def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dict[str, Any]]:
-    """The results in the older form of a model card's `model-index`; for those who ask for it."""
+    """Render the results in the older form of a model card's `model-index`, for those who ask for it."""
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -194,9 +194,9 @@ def model_index(name: str, figures: Iterable[HubFigure], board: str) -> list[dic
     return index
 
 
-def merged_index(there: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A model-index with our results in it: others' stay as they are, our earlier ones are replaced."""
-    entries = [dict(entry) for entry in there if isinstance(entry, dict)] if isinstance(there, list) else []
+def merge_index(index: Any, added: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Merge our results into a model-index: others' stay as they are, our earlier ones are replaced."""
+    entries = [dict(entry) for entry in index if isinstance(entry, dict)] if isinstance(index, list) else []
     (ours,) = added
     mine = next((entry for entry in entries if entry.get("name") == ours["name"]), None)
     if mine is None:
@@ -211,27 +211,27 @@ def _is_ours(result: Any) -> bool:
     return isinstance(source, dict) and source.get("name") == FRAMEWORK
 
 
-def _some(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFigure]:
+def _require_figures(repo: str, figures: Sequence[HubFigure]) -> Sequence[HubFigure]:
     if not figures:
         raise BadInput(f"there are no results of {repo} to propose")
     return figures
 
 
-def _once(repo: str, title: str, opened: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
-    """The pull request with this title, opened where there is none, whatever became of it."""
+def _open_once(repo: str, title: str, open_request: Callable[["HfApi"], str | None], api: "HfApi | None") -> str | None:
+    """Return the pull request with this title, opened where there is none, whatever became of it."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
     client = api or HfApi()
 
-    def once() -> str | None:
+    def find_or_open() -> str | None:
         # Looked for at every try: the answer to the last one may have been lost.
-        found = client.get_repo_discussions(repo, discussion_type="pull_request")
-        known = next((each.url for each in found if each.title == title), None)
-        return str(known) if known is not None else opened(client)
+        requests = client.get_repo_discussions(repo, discussion_type="pull_request")
+        address = next((each.url for each in requests if each.title == title), None)
+        return str(address) if address is not None else open_request(client)
 
     try:
-        return patiently(once)
+        return patiently(find_or_open)
     except HfHubHTTPError as error:
         raise BadInput(f"the Hub refused a pull request to {repo} ({error})") from None
 
@@ -243,7 +243,7 @@ def _holds(client: "HfApi", repo: str, content: bytes) -> bool:
     return FILE in files and repo_info.content(repo, "main", FILE, api=client) == content
 
 
-def _short(content: bytes) -> str:
+def _short_hash(content: bytes) -> str:
     import hashlib
 
     return hashlib.sha256(content).hexdigest()[:12]

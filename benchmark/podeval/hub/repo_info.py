@@ -1,4 +1,4 @@
-"""What the Hub knows of a repo at one commit, nothing downloaded: files, card, small configs, headers of weights."""
+"""Facts of a repo of the Hub at one commit, nothing downloaded: files, card, small configs, headers of weights."""
 
 import json
 import tempfile
@@ -73,7 +73,7 @@ class RepoFacts:
 
 
 def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, kind: Kind = "model") -> str:
-    """The commit that a branch of a repo is at.
+    """Return the commit that a branch of a repo is at.
 
     Raises:
         NotThere: there is no such repo or revision.
@@ -83,14 +83,14 @@ def resolve(repo: str, revision: str = "main", *, api: "HfApi | None" = None, ki
 
 
 def facts(repo: str, revision: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> RepoFacts:
-    """What the Hub knows of a repo at a commit.
+    """Collect what the Hub knows of a repo at a commit.
 
     Raises:
         NotThere: there is no such repo or commit.
         NotReadable: it is gated.
         HubUnavailable: the Hub does not answer.
     """
-    with _told(repo, revision, kind):
+    with _translate_errors(repo, revision, kind):
         return _facts(_client(api), repo, revision, kind)
 
 
@@ -122,27 +122,27 @@ def _facts(client: "HfApi", repo: str, revision: str, kind: Kind) -> RepoFacts:
 
 
 def is_config(name: str) -> bool:
-    """Whether a file is one of those in which settings stand."""
+    """Tell whether a file is one of those in which settings stand."""
     return name.endswith(".json") and "config" in PurePosixPath(name).name
 
 
 def keys(data: Any) -> set[str]:
-    """The keys of every object in what was read from JSON, however deep it is nested."""
-    found: set[str] = set()
+    """Collect the keys of every object in what was read from JSON, however deep it is nested."""
+    names: set[str] = set()
     left = [data]
     while left:
         match left.pop():
             case dict() as block:
-                found.update(map(str, block))
+                names.update(map(str, block))
                 left.extend(block.values())
             case list() as entries:
                 left.extend(entries)
-    return found
+    return names
 
 
 def content(repo: str, revision: str, name: str, *, api: "HfApi | None" = None, kind: Kind = "model") -> bytes:
-    """The first 64 MiB of a file, which is kept nowhere."""
-    with _told(repo, revision, kind):
+    """Read the first 64 MiB of a file, which is kept nowhere."""
+    with _translate_errors(repo, revision, kind):
         return _read(_client(api), repo, revision, kind, name, 64 * 2**20)
 
 
@@ -162,13 +162,13 @@ def _client(api: "HfApi | None") -> "HfApi":
 
 
 def _info(client: "HfApi", repo: str, revision: str, kind: Kind) -> Any:
-    with _told(repo, revision, kind):
+    with _translate_errors(repo, revision, kind):
         return patiently(lambda: client.repo_info(repo, revision=revision, repo_type=kind, files_metadata=True))
 
 
 @contextmanager
-def _told(repo: str, revision: str, kind: Kind) -> Iterator[None]:
-    """The Hub's refusals as ours."""
+def _translate_errors(repo: str, revision: str, kind: Kind) -> Iterator[None]:
+    """Translate the Hub's refusals into ours."""
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     try:
@@ -190,7 +190,7 @@ def _card(
 
 
 def read_card(readme: str) -> tuple[dict[str, Any], str]:
-    """The data at the head of a README.md, and what stands below; no data where they cannot be read."""
+    """Split a README.md into the data at its head and what stands below; no data where they cannot be read."""
     text = readme.replace("\r\n", "\n")
     if not text.startswith("---\n"):
         return {}, text
@@ -212,7 +212,7 @@ def _json(content: bytes) -> Any:
 def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]) -> dict[str, SafetensorsFile | None]:
     from huggingface_hub.errors import SafetensorsParsingError
 
-    found: dict[str, SafetensorsFile | None] = {}
+    headers: dict[str, SafetensorsFile | None] = {}
     names = [name for name in files if name.endswith(".safetensors")]
     if len(names) > SHARDS_MOST:
         return dict.fromkeys(names)
@@ -222,9 +222,9 @@ def _weights(client: "HfApi", repo: str, revision: str, files: Mapping[str, int]
             end = max((tensor.data_offsets[1] for tensor in header.tensors.values()), default=0)
             weights = SafetensorsFile(sum(header.parameter_count.values()), end)
         except (SafetensorsParsingError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
-            found[name] = None
+            headers[name] = None
             continue
         # What stands in a header is anybody's word: lengths below zero, or of no file on earth.
         possible = all(isinstance(n, int) and 0 <= n < _TENSOR_BYTES_MOST for n in (weights.parameters, end))
-        found[name] = weights if possible else None
-    return found
+        headers[name] = weights if possible else None
+    return headers

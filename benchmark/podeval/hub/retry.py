@@ -1,13 +1,17 @@
-"""Calls to the Hub that outlast its rate limits and outages, and never make a thing twice."""
+"""Calls to the Hub that outlast its rate limits and outages, and never make a thing twice.
+
+tenacity repeats them; which errors pass by themselves, and how long the Hub asks to wait, is decided here.
+"""
 
 import random
-import time
 from collections.abc import Callable, Collection
-from typing import TypeVar
+from typing import NoReturn, TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from podeval.errors import PodevalError
 
-Found = TypeVar("Found")
+Answer = TypeVar("Answer")
 
 TRIES = 6
 LONGEST_PAUSE = 60.0
@@ -17,13 +21,15 @@ _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _NO_ANSWER = ("TransportError", "ConnectionError", "Timeout", "FileMetadataError")
 """Errors where nobody answered, or something before the Hub did, which knows nothing of its files."""
 
+_GROWING_PAUSE = wait_exponential(multiplier=0.5, max=LONGEST_PAUSE)
+
 
 class HubUnavailable(PodevalError):
     """The Hub did not answer, or asks for patience; nothing was changed by the call, or it is found at the next."""
 
 
-def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection[int] = ()) -> Found:
-    """What a call gives, tried again while the Hub is down or asks to wait; only for calls that may be made twice.
+def patiently(call: Callable[[], Answer], *, tries: int = TRIES, also: Collection[int] = ()) -> Answer:
+    """Make a call, again while the Hub is down or asks to wait; only for calls that may be made twice.
 
     Args:
         call: what is asked of the Hub.
@@ -33,23 +39,40 @@ def patiently(call: Callable[[], Found], *, tries: int = TRIES, also: Collection
     Raises:
         HubUnavailable: it went on for too long.
     """
-    for attempt in range(tries):
-        try:
-            return call()
-        except Exception as error:
-            if not passing(error) and _status(error) not in also:
-                raise
-            asked, met = asked_to_wait(error), error
-        pause = min(LONGEST_PAUSE, 0.5 * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
-        if asked is not None and asked > LONGEST_PAUSE:
-            break
-        if attempt < tries - 1:
-            time.sleep(max(pause, asked or 0.0))
-    raise HubUnavailable(f"the Hub does not answer as it should ({met}); try again later") from met
+    tried_enough = stop_after_attempt(tries)
+    retrying = Retrying(
+        retry=retry_if_exception(lambda error: is_transient(error) or _status(error) in also),
+        stop=lambda state: tried_enough(state) or _asks_too_much(state),
+        wait=_pause_after,
+        retry_error_callback=_give_up,
+    )
+    return retrying(call)
 
 
-def passing(error: BaseException) -> bool:
-    """Whether the same call may well succeed later."""
+def _asks_too_much(state: RetryCallState) -> bool:
+    """Whether the Hub asks for a longer pause than anybody waits for."""
+    return (read_retry_after(_error_of(state)) or 0.0) > LONGEST_PAUSE
+
+
+def _pause_after(state: RetryCallState) -> float:
+    """Seconds until the next try: what the Hub asks for, or longer with each try."""
+    spread = random.uniform(0.5, 1.0)  # noqa: S311 - spreads callers out
+    return max(_GROWING_PAUSE(state) * spread, read_retry_after(_error_of(state)) or 0.0)
+
+
+def _give_up(state: RetryCallState) -> NoReturn:
+    error = _error_of(state)
+    raise HubUnavailable(f"the Hub does not answer as it should ({error}); try again later") from error
+
+
+def _error_of(state: RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome else None
+    assert error is not None, "asked only of a try that failed"
+    return error
+
+
+def is_transient(error: BaseException) -> bool:
+    """Tell whether the same call may well succeed later."""
     if error.__cause__ is not None and type(error).__name__ == "LocalEntryNotFoundError":
         error = error.__cause__
     status = _status(error)
@@ -59,8 +82,8 @@ def passing(error: BaseException) -> bool:
     return any(kind.__name__ in _NO_ANSWER for kind in type(error).__mro__)
 
 
-def asked_to_wait(error: BaseException) -> float | None:
-    """Seconds by the answer's `Retry-After` header."""
+def read_retry_after(error: BaseException) -> float | None:
+    """Read the seconds of the answer's `Retry-After` header."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     try:
         return float(headers.get("Retry-After", ""))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def user_id(name: str, api: "HfApi | None" = None) -> str | None:
-    """The id of an account by its name, by the Hub's public API; None where there is no such account.
+    """Look up the id of an account by its name in the Hub's public API; None where there is no such account.
 
     Raises:
         HubUnavailable: the Hub does not answer.
@@ -23,18 +23,18 @@ def user_id(name: str, api: "HfApi | None" = None) -> str | None:
 
     endpoint = (api or HfApi()).endpoint
 
-    def asked() -> object:
+    def ask() -> object:
         response = get_session().get(f"{endpoint}/api/users/{quote(name, safe='')}/overview")
         hf_raise_for_status(response)
         return response.json()
 
     try:
-        answer = patiently(asked)
+        answer = patiently(ask)
     except HfHubHTTPError as error:
         if error.response is not None and error.response.status_code == 404:
             return None
         raise BadInput(f"the Hub does not say who {name} is ({error}); name the account's id as hf:ID") from None
-    found = answer.get("_id") if isinstance(answer, dict) else None
-    if not isinstance(found, str) or not found:
+    id = answer.get("_id") if isinstance(answer, dict) else None
+    if not isinstance(id, str) or not id:
         raise BadInput(f"the Hub does not tell the id of {name}; name it as hf:ID, as the Hub's whoami tells its owner")
-    return found
+    return id

@@ -160,7 +160,7 @@ def _declaration(metric: str) -> Metric | None:
     for benchmark in map(benchmarks.get, benchmarks.names()):
         for composite in benchmark.composites:
             if composite.name == metric:
-                return composite_scores.declared(benchmark, composite)
+                return composite_scores.declare(benchmark, composite)
     try:
         return catalogue.get(metric)
     except (BadInput, ImportError):

@@ -1,4 +1,4 @@
-"""From finished measurements to a run's summary: means with intervals, over all items and over each slice."""
+"""A run's summary is made of finished measurements: means with intervals, over all items and over each slice."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -27,32 +27,41 @@ def summarise(
     conditions: Mapping[str, Any],
     bench: JudgeConfig = NOBODY,
 ) -> RunSummary:
-    """The summary of a run under a profile, by the present protocols."""
+    """Summarise a run under a profile; only results of the present protocols count."""
     plan = folder.plan()
-    wanted = protocols(benchmark, plan, profile, conditions, bench)
+    current = protocols(benchmark, plan, profile, conditions, bench)
     metrics = metrics_of(benchmark, plan.track)
-    results = folder.results(profile)
+    finished = folder.results(profile)
     rows: list[MetricSummary] = []
-    for protocol in wanted.values():
-        found = [results.get((item.id, protocol.id), NOT_MEASURED) for item in items]
-        metric = metrics[protocol.metric]
-        own = [
-            _row(benchmark, metric, protocol, name, [items[i] for i in chosen], [found[i] for i in chosen])
-            for name, chosen in _slices(benchmark, items)
-        ]
-        rows += [_with_spreads(benchmark, own), *own[1:]] if metric.name not in catalogue.NAMES else own
+    for protocol in current.values():
+        results = [finished.get((item.id, protocol.id), NOT_MEASURED) for item in items]
+        rows += _summarise_metric(benchmark, metrics[protocol.metric], protocol, items, results)
     return RunSummary(
         plan=plan,
         profile=profile,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         provenance=provenance(profile),
-        protocols={protocol.id: protocol.to_json() for protocol in wanted.values()},
+        protocols={protocol.id: protocol.to_json() for protocol in current.values()},
         metrics=tuple(rows),
     )
 
 
+def _summarise_metric(
+    benchmark: Benchmark, metric: Metric, protocol: Protocol, items: Sequence[Item], results: Sequence[Result]
+) -> list[MetricSummary]:
+    """Summarise one metric: a row over all items, then one for each slice of them."""
+    rows = [
+        _row(benchmark, metric, protocol, name, [items[i] for i in members], [results[i] for i in members])
+        for name, members in _slices(benchmark, items)
+    ]
+    if metric.name in catalogue.NAMES:
+        return rows
+    # A figure made of others has the spread over its slices besides.
+    return [_with_spreads(benchmark, rows), *rows[1:]]
+
+
 def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list[int]]]:
-    """All items under the name "", then the items of each group of each breakdown that has any."""
+    """List all items under the name "", then the items of each group of each breakdown that has any."""
     slices = [("", list(range(len(items))))]
     for breakdown in benchmark.breakdowns:
         for group in benchmark.groups(breakdown, items):
@@ -62,25 +71,24 @@ def _slices(benchmark: Benchmark, items: Sequence[Item]) -> list[tuple[str, list
 
 
 def metrics_of(benchmark: Benchmark, track: str) -> dict[str, Metric]:
-    """The declarations of all that is measured on a track, figures made of others among them, by name."""
-    own = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
-    made = (
-        composite_scores.declared(benchmark, composite)
-        for composite in composite_scores.composites_of(benchmark, track)
+    """Collect the declarations of all that is measured on a track, figures made of others among them, by name."""
+    measured = {use.name: catalogue.get(use.name) for use in benchmark.metrics(track)}
+    composites = (
+        composite_scores.declare(benchmark, composite) for composite in composite_scores.composites_of(benchmark, track)
     )
-    return own | {metric.name: metric for metric in made}
+    return measured | {metric.name: metric for metric in composites}
 
 
 def _with_spreads(benchmark: Benchmark, rows: Sequence[MetricSummary]) -> MetricSummary:
-    """The first row, over all items, with the spread of the others' means over their groups."""
+    """Add to the first row, over all items, the spread of the others' means over their groups."""
     whole, name = rows[0], rows[0].metric
     means: dict[str, dict[str, float]] = {}
     for row in rows[1:]:
         breakdown, _, group = row.slice.partition("=")
         if value := row.keys.get(name):
             means.setdefault(breakdown, {})[group] = value.mean
-    found = composite_scores.spreads(benchmark, means)
-    keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in found.items()}}
+    spreads = composite_scores.spreads(benchmark, means)
+    keys = {**whole.keys, **{key: KeyAggregate(mean=value, low=None, high=None) for key, value in spreads.items()}}
     return whole.model_copy(update={"keys": keys})
 
 
@@ -92,18 +100,18 @@ def _row(
     items: Sequence[Item],
     results: Sequence[Result],
 ) -> MetricSummary:
-    found = aggregate(metric, results, [benchmark.cluster(item) for item in items])
+    aggregates = aggregate(metric, results, [benchmark.cluster(item) for item in items])
     return MetricSummary(
         metric=metric.name,
         protocol=protocol.id,
         slice=name,
         keys={
             key: KeyAggregate(mean=interval.mean, low=interval.low, high=interval.high) if interval else None
-            for key, interval in found.intervals.items()
+            for key, interval in aggregates.intervals.items()
         },
-        scored=found.scored,
-        unscored_system=found.unscored_system,
-        unscored_ours=found.unscored_ours,
-        reasons=found.reasons,
-        rankable=found.rankable,
+        scored=aggregates.scored,
+        unscored_system=aggregates.unscored_system,
+        unscored_ours=aggregates.unscored_ours,
+        reasons=aggregates.reasons,
+        rankable=aggregates.rankable,
     )

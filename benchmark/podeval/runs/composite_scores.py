@@ -1,4 +1,4 @@
-"""Figures that a benchmark makes of others, item by item: the mean of some columns, and its spread over groups."""
+"""A benchmark makes figures of others, item by item: the mean of some columns, and its spread over groups."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ _SPREAD = "spread_"
 
 
 def composites_of(benchmark: Benchmark, track: str) -> tuple[Composite, ...]:
-    """Those of one track."""
+    """List the composites of one track."""
     return tuple(composite for composite in benchmark.composites if composite.track == track)
 
 
-def declared(benchmark: Benchmark, composite: Composite) -> Metric:
-    """A composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
+def declare(benchmark: Benchmark, composite: Composite) -> Metric:
+    """Declare a composite as a metric: its keys are itself and the spread over the groups of each robust breakdown.
 
     The spread is the sample standard deviation over the groups' means, unweighted, as PodBench's tables have it.
     """
@@ -47,22 +47,22 @@ def declared(benchmark: Benchmark, composite: Composite) -> Metric:
 
 
 def protocol(composite: Composite, parts: Mapping[str, Protocol]) -> Protocol:
-    """How it came about: the protocols of what it is made of."""
-    own = {column.partition(".")[0] for column in composite.columns}
-    first = parts[min(own)]
+    """Say how a composite came about: by the protocols of what it is made of."""
+    metrics = {column.partition(".")[0] for column in composite.columns}
+    first = parts[min(metrics)]
     return Protocol(
         metric=composite.name,
         version=VERSION,
         parameters={"columns": list(composite.columns)},
         inputs=(),
-        models={name: parts[name].id for name in sorted(own)},
+        models={name: parts[name].id for name in sorted(metrics)},
         dataset=first.dataset,
         generation=first.generation,
     )
 
 
 def compose(composite: Composite, results: Mapping[str, Result | None]) -> Result:
-    """One item's figure from its results by metric; where a part is missing, so is the whole, for that reason."""
+    """Compose one item's figure of its results by metric; where a part is missing, so is the whole, for that reason."""
     values = []
     for column in composite.columns:
         metric, _, key = column.partition(".")
@@ -77,10 +77,10 @@ def compose(composite: Composite, results: Mapping[str, Result | None]) -> Resul
 
 
 def spreads(benchmark: Benchmark, means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """The spread over each robust breakdown from the means of its groups; none where fewer than two have one."""
-    found = {}
+    """Compute the spread over each robust breakdown from its groups' means; none where fewer than two have one."""
+    values = {}
     for part in benchmark.breakdowns:
         groups: Sequence[float] = list(means.get(part.name, {}).values())
         if part.robustness and len(groups) > 1:
-            found[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
-    return found
+            values[f"{_SPREAD}{part.name}"] = statistics.stdev(groups)
+    return values

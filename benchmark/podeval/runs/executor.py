@@ -1,4 +1,4 @@
-"""Where measurements run: in this process, or in worker processes that share the cores.
+"""Measurements run in this process, or in worker processes that share the cores.
 
 Tasks are taken one by one while earlier ones are under way, so that a system speaks its next item while podeval
 measures the last. What a dying worker took with it is tried once more, each task in a process of its own.
@@ -25,7 +25,7 @@ class Executor(Protocol):
     """Does work on tasks."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where the process died twice on it."""
+        """Yield each task with its result, in the order they finish; None where the process died twice on it."""
 
 
 @runtime_checkable
@@ -37,14 +37,14 @@ class Carried(Protocol):
         """The files it reads."""
 
     def moved(self, folders: Mapping[Path, Path]) -> Self:
-        """The same task with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by those that they are in."""
 
 
 class InProcess:
     """One task after the other, here."""
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in order."""
+        """Yield each task with its result, in order."""
         for task in tasks:
             yield task, work(task)
 
@@ -57,7 +57,7 @@ class Workers(AbstractContextManager["Workers"]):
         self._pool: ProcessPoolExecutor | None = None
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where the process died twice on it.
+        """Yield each task with its result, in the order they finish; None where the process died twice on it.
 
         No more are under way than there are processes, as everything under way falls with one that dies.
         """
@@ -65,13 +65,13 @@ class Workers(AbstractContextManager["Workers"]):
         fallen: list[T] = []
         for task in tasks:
             while len(running) >= self._processes:
-                yield from self._finished(running, fallen, timeout=None)
-            future, pool = self._submitted(work, task)
+                yield from self._collect_finished(running, fallen, timeout=None)
+            future, pool = self._submit(work, task)
             running[future] = task, pool
-            yield from self._finished(running, fallen, timeout=0)
+            yield from self._collect_finished(running, fallen, timeout=0)
         while running:
-            yield from self._finished(running, fallen, timeout=None)
-        yield from ((task, _alone(work, task)) for task in fallen)
+            yield from self._collect_finished(running, fallen, timeout=None)
+        yield from ((task, _run_alone(work, task)) for task in fallen)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -79,7 +79,7 @@ class Workers(AbstractContextManager["Workers"]):
         if self._pool is not None:
             self._stop(self._pool)
 
-    def _finished(
+    def _collect_finished(
         self, running: dict[Future[R], tuple[T, ProcessPoolExecutor]], fallen: list[T], timeout: float | None
     ) -> Iterator[tuple[T, R | None]]:
         for future in wait(running, timeout=timeout, return_when=FIRST_COMPLETED).done:
@@ -90,29 +90,32 @@ class Workers(AbstractContextManager["Workers"]):
                 fallen.append(task)
                 self._stop(pool)
 
-    def _submitted(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
-        """A task and the pool it went to: a new one where a process of the present one has died."""
-        pool = self._started()
+    def _submit(self, work: Callable[[T], R], task: T) -> tuple[Future[R], ProcessPoolExecutor]:
+        """Hand a task to the pool: to a new one where a process of the present one has died."""
+        pool = self._open_pool()
         try:
             return pool.submit(work, task), pool
         except BrokenProcessPool:
             self._stop(pool)
-            return self._submitted(work, task)
+            return self._submit(work, task)
 
-    def _started(self) -> ProcessPoolExecutor:
+    def _open_pool(self) -> ProcessPoolExecutor:
         if self._pool is None:
             self._pool = _pool(self._processes)
         return self._pool
 
     def _stop(self, pool: ProcessPoolExecutor) -> None:
-        """What has not begun is not waited for; a death told late of an earlier pool does not end the present one."""
+        """Stop a pool without waiting for what has not begun.
+
+        A death told late of an earlier pool does not end the present one.
+        """
         pool.shutdown(cancel_futures=True)
         if self._pool is pool:
             self._pool = None
 
 
-def _alone(work: Callable[[T], R], task: T) -> R | None:
-    """A task whose process died, in a process of its own, so that it can take no other with it."""
+def _run_alone(work: Callable[[T], R], task: T) -> R | None:
+    """Run a task whose process died in a process of its own, so that it can take no other with it."""
     try:
         with _pool(1) as pool:
             return pool.submit(work, task).result()
@@ -121,30 +124,30 @@ def _alone(work: Callable[[T], R], task: T) -> R | None:
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
-    """Processes that share the cores: one thread pool each would fight over them."""
+    """Start processes that share the cores: one thread pool each would fight over them."""
     threads = max(1, len(os.sched_getaffinity(0)) // processes)
     return ProcessPoolExecutor(
         max_workers=processes,
         mp_context=multiprocessing.get_context("spawn"),
-        initializer=partial(_settle, threads),
+        initializer=partial(_prepare_worker, threads),
     )
 
 
-def keep_to(threads: int) -> None:
+def limit_threads(threads: int) -> None:
     """Let this process use so many threads; before its numerical libraries are loaded."""
     for variable in ("PODEVAL_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[variable] = str(threads)
 
 
-def _settle(threads: int) -> None:
-    keep_to(threads)
+def _prepare_worker(threads: int) -> None:
+    limit_threads(threads)
     # Ctrl-C reaches the whole group: here it ends without a word, the main process speaks.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     Thread(target=_leave_with_parent, daemon=True).start()
 
 
 def _leave_with_parent() -> None:
-    """A worker whose main process was killed would wait for work for ever, its models in memory."""
+    """End with the main process: a worker would wait for work for ever after its death, its models in memory."""
     parent = multiprocessing.parent_process()
     if parent:
         parent.join()

@@ -1,4 +1,4 @@
-"""How a built-in system comes to speak a benchmark's items: here, or wherever an executor does its work.
+"""How a system that runs in our own processes comes to speak a benchmark's items: here, or wherever an executor works.
 
 Only the process that owns the run's folder writes into it; what was said elsewhere comes back as samples.
 """
@@ -11,7 +11,8 @@ from typing import Protocol
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
 from podeval.runs.executor import Executor, InProcess
-from podeval.runs.run_folder import Output, OutputTurn, RunFolder
+from podeval.runs.run_folder import Output, RunFolder
+from podeval.systems.ask import Ask, JobTurn
 from podeval.systems.speech import Samples, SpeakingSystem, SpeechFailed
 
 
@@ -74,7 +75,7 @@ class Voicing:
 
 
 def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
-    """What a system says for one item; a failure of the system is its output.
+    """Have a system speak one item; a failure of the system is its output.
 
     Raises:
         ModelMissing: the system is not installed here.
@@ -82,20 +83,26 @@ def speak_item(system: SpeakingSystem, item: Item, *, seed: int) -> Spoken:
     assert item.script is not None
     script = tuple(item.script.to_json())
     try:
-        speech = system.speak(item.script, seed=seed)
+        (speech,) = system.make([_ask_of(item)], seed)
     except (SpeechFailed, BadInput) as failure:
         return Spoken(Output(item=item.id, failed=str(failure), script=script))
-    turns = tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in speech.turns)
     output = Output(
         item=item.id,
         duration=speech.duration,
         wall_seconds=speech.wall_seconds,
         load_seconds=speech.load_seconds,
-        turns=turns,
+        turns=speech.turns,
         script=script,
         details=dict(speech.details),
     )
     return Spoken(output, speech.samples, speech.rate)
+
+
+def _ask_of(item: Item) -> Ask:
+    """Ask for an item as systems are asked; the item was checked when it was read."""
+    assert item.script is not None
+    turns = tuple(JobTurn.model_construct(speaker=turn.speaker, text=turn.text) for turn in item.script.turns)
+    return Ask.model_construct(id=item.id, language=item.language, script=turns)
 
 
 def _require(system: SpeakingSystem, *, seed: int) -> None:

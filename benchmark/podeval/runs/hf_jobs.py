@@ -1,4 +1,4 @@
-"""The executor `hf-jobs`: a submitted model generates in a container of its own on Hugging Face Jobs.
+"""The executor `hf-jobs` lets a submitted model generate in a container of its own on Hugging Face Jobs.
 
 The container is the sandbox: an image pinned by digest, the model mounted read-only at its commit, what is asked from a
 private dataset at its commit, no secrets, a time limit, a fixed number of attempts, results into a bucket. What it will
@@ -43,7 +43,7 @@ class JobPlan:
         run: which of its runs, such as `real_pod/demo`.
         round: from 1; a job of the same round is found again, and no second one is started.
         model, revision: the repo, and its commit.
-        asked, asked_revision, asked_folder: dataset repo, its commit and the folder in it with `job.json` and items.
+        items_repo, items_revision, items_folder: dataset repo, its commit, and the folder with `job.json` and items.
         bucket, results: the bucket, and the folder in it that receives outputs.
         base, base_revision: what the model adapts.
     """
@@ -53,16 +53,16 @@ class JobPlan:
     round: int
     model: str
     revision: str
-    asked: str
-    asked_revision: str
-    asked_folder: str
+    items_repo: str
+    items_revision: str
+    items_folder: str
     bucket: str
     results: str
     base: str | None = None
     base_revision: str | None = None
 
     def __post_init__(self) -> None:
-        pins = ((self.model, self.revision), (self.base, self.base_revision), (self.asked, self.asked_revision))
+        pins = ((self.model, self.revision), (self.base, self.base_revision), (self.items_repo, self.items_revision))
         for repo, revision in pins:
             if repo is not None and not _COMMIT.fullmatch(revision or ""):
                 raise BadInput(f"{repo} must be pinned to a full commit for a job, not {revision!r}")
@@ -74,9 +74,9 @@ class JobPlan:
 
 
 def labels_of(submission: str, run: str, round: int) -> dict[str, str]:
-    """Labels of the job of one round; a run's slash is a dash in them."""
-    named = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
-    return {"podeval": "generate", **named}
+    """Return the labels of the job of one round; a run's slash is a dash in them."""
+    names = {"submission": submission, "run": run.replace("/", "-"), "round": str(round)}
+    return {"podeval": "generate", **names}
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class HfJobs:
         minutes: after which a job is stopped.
         attempts: how often the Hub starts it where it falls.
         bucket: that receives outputs, `owner/name`; `<namespace>/podeval-results` where it is empty.
-        asked: private dataset repo of what is asked; `<namespace>/podeval-asked` where it is empty.
+        items_repo: private dataset repo of what is asked; `<namespace>/podeval-asked` where it is empty.
         api: the Hub's client; with a submitter's token of scope `jobs`, the submitter pays.
     """
 
@@ -100,7 +100,7 @@ class HfJobs:
     minutes: int = 120
     attempts: int = 1
     bucket: str = ""
-    asked: str = ""
+    items_repo: str = ""
     api: "HfApi | None" = None
 
     def __post_init__(self) -> None:
@@ -112,17 +112,17 @@ class HfJobs:
             raise BadInput("a job takes 1 minute to 24 hours, and 1 to 5 attempts")
         if not self.namespace:
             raise BadInput("say which user or organisation pays for jobs, with --namespace or PODEVAL_JOBS_NAMESPACE")
-        for name, default in (("bucket", "podeval-results"), ("asked", "podeval-asked")):
+        for name, default in (("bucket", "podeval-results"), ("items_repo", "podeval-asked")):
             object.__setattr__(self, name, getattr(self, name) or f"{self.namespace}/{default}")
 
     def per_minute(self) -> float:
-        """US dollars that a minute of the machine costs, at the price the Hub states now.
+        """Return the US dollars that a minute of the machine costs, at the price the Hub states now.
 
         Raises:
             BadInput: there is no such flavour, or its price is not by time.
             HubUnavailable: the Hub does not answer.
         """
-        offers = {offer.name: offer for offer in _asked(self.client.list_jobs_hardware)}
+        offers = {offer.name: offer for offer in _ask(self.client.list_jobs_hardware)}
         if self.flavour not in offers:
             raise BadInput(f"there is no machine {self.flavour!r}; there are {', '.join(sorted(offers))}")
         offer = offers[self.flavour]
@@ -132,7 +132,7 @@ class HfJobs:
         return float(offer.unit_cost_usd) * minutes
 
     def at_most(self, per_minute: float) -> float:
-        """US dollars that one job costs at most: every attempt to its end."""
+        """Return the US dollars that one job costs at most: every attempt to its end."""
         return per_minute * self.minutes * self.attempts
 
     def start(self, plan: JobPlan) -> "JobInfo":
@@ -144,36 +144,36 @@ class HfJobs:
         """
         from huggingface_hub.errors import HfHubHTTPError
 
-        def once() -> "JobInfo":
+        def start_once() -> "JobInfo":
             # Looked for at every try: the answer to the last one may have been lost.
-            return self._labelled(plan.labels) or self.client.run_job(**self._payload(plan))
+            return self._find_labelled(plan.labels) or self.client.run_job(**self._payload(plan))
 
         try:
-            return patiently(once)
+            return patiently(start_once)
         except HfHubHTTPError as error:
             raise BadInput(f"the Hub does not run {plan.submission} ({error})") from None
 
     def find(self, labels: Mapping[str, str]) -> "JobInfo | None":
-        """The job with these labels, whatever became of it."""
-        return _asked(lambda: self._labelled(labels))
+        """Find the job with these labels, whatever became of it."""
+        return _ask(lambda: self._find_labelled(labels))
 
     def look(self, job: str) -> "JobInfo":
-        """How a job stands.
+        """Look how a job stands.
 
         Raises:
             JobGone: the Hub does not know it any more.
             BadInput: the Hub refuses.
             HubUnavailable: the Hub does not answer.
         """
-        return _asked(lambda: self.client.inspect_job(job_id=job, namespace=self.namespace))
+        return _ask(lambda: self.client.inspect_job(job_id=job, namespace=self.namespace))
 
     def stop(self, job: str) -> None:
         """End a job; nothing happens to one that has ended."""
         with suppress(JobGone, BadInput):
-            _asked(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
+            _ask(lambda: self.client.cancel_job(job_id=job, namespace=self.namespace))
 
     def lines(self, job: str) -> Iterator[str]:
-        """What a job prints, until it ends; written by whoever submitted the model."""
+        """Yield what a job prints, until it ends; whoever submitted the model wrote it."""
         yield from self.client.fetch_job_logs(job_id=job, namespace=self.namespace, follow=True)
 
     @property
@@ -186,10 +186,10 @@ class HfJobs:
     def _payload(self, plan: JobPlan) -> dict[str, Any]:
         from huggingface_hub import Volume
 
-        asked = {"revision": plan.asked_revision, "path": plan.asked_folder, "read_only": True}
+        items = {"revision": plan.items_revision, "path": plan.items_folder, "read_only": True}
         volumes = [
             Volume(type="model", source=plan.model, mount_path=MODEL, revision=plan.revision, read_only=True),
-            Volume(type="dataset", source=plan.asked, mount_path=ASKED, **asked),
+            Volume(type="dataset", source=plan.items_repo, mount_path=ASKED, **items),
             Volume(type="bucket", source=plan.bucket, mount_path=RESULTS, path=plan.results, read_only=False),
         ]
         if plan.base is not None:
@@ -208,15 +208,15 @@ class HfJobs:
             "namespace": self.namespace,
         }
 
-    def _labelled(self, labels: Mapping[str, str]) -> "JobInfo | None":
+    def _find_labelled(self, labels: Mapping[str, str]) -> "JobInfo | None":
         for job in self.client.list_jobs(namespace=self.namespace, labels=dict(labels)):
             if (job.labels or {}).items() >= labels.items():
                 return job
         return None
 
 
-def _asked(call: Callable[[], Found]) -> Found:
-    """What the Hub answers; what it refuses as a sentence."""
+def _ask(call: Callable[[], Found]) -> Found:
+    """Ask the Hub; what it refuses becomes a sentence."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -228,12 +228,12 @@ def _asked(call: Callable[[], Found]) -> Found:
 
 
 def minutes_of(text: str) -> int:
-    """A time limit as it is written: `90m`, `2h`, or minutes.
+    """Read a time limit as it is written: `90m`, `2h`, or minutes.
 
     Raises:
         BadInput: it is no time.
     """
-    found = _TIME.fullmatch(text.strip())
-    if found is None:
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
         raise BadInput(f"{text!r} is no time limit; write it as 90m or 2h")
-    return max(1, round(float(found[1]) * (60 if found[2] == "h" else 1)))
+    return max(1, round(float(match[1]) * (60 if match[2] == "h" else 1)))

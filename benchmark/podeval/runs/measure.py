@@ -38,18 +38,21 @@ class Task:
     profile: str
     track: str
     uses: tuple[MetricUse, ...]
-    told_as: Mapping[str, str] = field(default_factory=dict)
+    original_folders: Mapping[str, str] = field(default_factory=dict)
     """Folders by which the files' folders are called in results, where the files were moved."""
 
     @property
     def files(self) -> tuple[Path, ...]:
         """What is read of it from a disk."""
-        made = [self.output.audio, *(answer.audio for answer in self.output.answers)]
-        asked = [turn.audio for turn in self.item.user]
-        return (*(self.outputs / Path(name).name for name in made if name), *(Path(path) for path in asked if path))
+        outputs = [self.output.audio, *(answer.audio for answer in self.output.answers)]
+        recordings = [turn.audio for turn in self.item.user]
+        return (
+            *(self.outputs / Path(name).name for name in outputs if name),
+            *(Path(path) for path in recordings if path),
+        )
 
     def moved(self, folders: Mapping[Path, Path]) -> "Task":
-        """The same with its files in other folders, given by those that they are in."""
+        """Return the same task with its files in other folders, given by those that they are in."""
         user = tuple(
             turn.model_copy(update={"audio": str(folders[Path(turn.audio).parent] / Path(turn.audio).name)})
             if turn.audio
@@ -60,19 +63,19 @@ class Task:
             self,
             item=self.item.model_copy(update={"user": user}),
             outputs=folders.get(self.outputs, self.outputs),
-            told_as={str(to): str(at) for at, to in folders.items()},
+            original_folders={str(to): str(at) for at, to in folders.items()},
         )
 
 
 def protocols(
     benchmark: Benchmark, plan: RunPlan, profile: str, conditions: Mapping[str, Any], bench: JudgeConfig = NOBODY
 ) -> dict[str, Protocol]:
-    """The protocol of each metric of a plan's track, and of each figure made of them, by name."""
-    found = {}
+    """Return the protocol of each metric of a plan's track, and of each figure made of them, by name."""
+    by_name = {}
     for use in benchmark.metrics(plan.track, plan.split):
         metric = catalogue.get(use.name)
         models = registry.identities(metric.jobs(use.parameters), profile)
-        found[use.name] = protocol_of(
+        by_name[use.name] = protocol_of(
             metric,
             use.parameters,
             GIVEN[plan.track],
@@ -81,15 +84,15 @@ def protocols(
             generation={"track": plan.track, **conditions},
         )
     for composite in composite_scores.composites_of(benchmark, plan.track):
-        found[composite.name] = composite_scores.protocol(composite, found)
-    return found
+        by_name[composite.name] = composite_scores.protocol(composite, by_name)
+    return by_name
 
 
 def measure(
     folder: RunFolder,
     profile: str,
     benchmark: Benchmark,
-    made: Iterable[Item],
+    items: Iterable[Item],
     executor: Executor,
     done: Callable[[int], None],
     conditions: Mapping[str, Any],
@@ -101,37 +104,37 @@ def measure(
         folder: of the run.
         profile: whose models.
         benchmark: what is measured.
-        made: items whose outputs are in the folder, as they come.
+        items: whose outputs are in the folder, as they come.
         executor: where the work is done; this process alone writes.
         done: is told how many items are finished.
         conditions: of generation, for the protocol.
         bench: who judges.
     """
     plan = folder.plan()
-    wanted = protocols(benchmark, plan, profile, conditions, bench)
+    current = protocols(benchmark, plan, profile, conditions, bench)
     uses = {use.name: use for use in benchmark.metrics(plan.track, plan.split)}
-    heard = [name for name in uses if not catalogue.get(name).asks]
+    unjudged = [name for name in uses if not catalogue.get(name).asks]
     before = folder.results(profile)
     finished = 0
     seen: list[Task] = []
 
     def missing(item: Item, names: Iterable[str]) -> tuple[MetricUse, ...]:
-        return tuple(uses[name] for name in names if not _final(before.get((item.id, wanted[name].id))))
+        return tuple(uses[name] for name in names if not _is_final(before.get((item.id, current[name].id))))
 
     def keep(item: Item, results: Mapping[str, Result]) -> None:
-        found = [(wanted[name], result) for name, result in results.items()]
-        if new := [(one, result) for one, result in found if before.get((item.id, one.id)) != result]:
+        pairs = [(current[name], result) for name, result in results.items()]
+        if new := [(one, result) for one, result in pairs if before.get((item.id, one.id)) != result]:
             folder.append_results(profile, item.id, new)
 
     def tasks() -> Iterator[Task]:
         nonlocal finished
-        for item in made:
+        for item in items:
             output = folder.output(item.id)
             if output is None:
                 finished += 1
                 done(finished)
                 continue
-            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, heard))
+            task = Task(item, output, folder.outputs, profile, plan.track, missing(item, unjudged))
             seen.append(task)
             if task.uses:
                 yield task
@@ -139,52 +142,55 @@ def measure(
                 finished += 1
                 done(finished)
 
+    # What models measure, wherever the executor does it.
     for task, results in executor.map(measure_item, tasks()):
         keep(task.item, results or dict.fromkeys((use.name for use in task.uses), DIED))
         finished += 1
         done(finished)
+    # What judges say; they are asked from here, about many items at a time.
     for name in uses:
-        if name not in heard:
+        if name not in unjudged:
             some = [task for task in seen if missing(task.item, [name])]
-            for task, result in _judged(uses[name], some, bench):
+            for task, result in _judge(uses[name], some, bench):
                 keep(task.item, {name: result})
+    # Figures that are made of the others.
     after = folder.results(profile)
     for composite in composite_scores.composites_of(benchmark, plan.track):
         for task in seen:
-            parts = {name: after.get((task.item.id, wanted[name].id)) for name in uses}
+            parts = {name: after.get((task.item.id, current[name].id)) for name in uses}
             keep(task.item, {composite.name: composite_scores.compose(composite, parts)})
 
 
 def measure_item(task: Task) -> dict[str, Result]:
-    """Every metric asked for on one item; the recording is decoded once."""
-    inputs = _inputs(task)
+    """Measure every metric asked for on one item; the recording is decoded once."""
+    inputs = _read_inputs(task)
     if isinstance(inputs, Unscored):
-        return dict.fromkeys((use.name for use in task.uses), _told(inputs, task.told_as))
-    return {use.name: _told(_guarded(use, inputs), task.told_as) for use in task.uses}
+        return dict.fromkeys((use.name for use in task.uses), _restore_paths(inputs, task.original_folders))
+    return {use.name: _restore_paths(_score_guarded(use, inputs), task.original_folders) for use in task.uses}
 
 
-def _inputs(task: Task) -> dict[str, Any] | Unscored:
-    """What metrics are given of an item, or why there is nothing to give."""
-    if reason := _nothing_made(task):
+def _read_inputs(task: Task) -> dict[str, Any] | Unscored:
+    """Read what metrics take of an item, or say why there is nothing to measure."""
+    if reason := _explain_nothing(task):
         return reason
     try:
         return inputs_of(task.item, task.output, task.outputs, task.profile)
     except Exception as error:
-        return _failed(error)
+        return _describe_failure(error)
 
 
-def _told(result: Result, told_as: Mapping[str, str]) -> Result:
-    """A result that names files as whoever asked for it knows them."""
+def _restore_paths(result: Result, original_folders: Mapping[str, str]) -> Result:
+    """Name files in a result as whoever asked for it knows them."""
     if isinstance(result, Unscored):
         reason = result.reason
-        for here, there in told_as.items():
-            reason = reason.replace(here, there)
+        for here, original in original_folders.items():
+            reason = reason.replace(here, original)
         result = replace(result, reason=reason)
     return result
 
 
-def _nothing_made(task: Task) -> Unscored | None:
-    """Why there is nothing to measure."""
+def _explain_nothing(task: Task) -> Unscored | None:
+    """Explain why there is nothing to measure; None where there is something."""
     output = task.output
     if output.audio_removed and task.track != "write":
         return Unscored(
@@ -192,57 +198,57 @@ def _nothing_made(task: Task) -> Unscored | None:
             "made again",
             "ours",
         )
-    made, name = {
+    content, name = {
         "voice": (output.audio, "audio"),
         "write": (output.script and output.failed is None, "script"),
         "respond": (output.answers, "answers"),
     }[task.track]
-    return None if made else Unscored(f"the system produced no {name}: {output.failed}", "system")
+    return None if content else Unscored(f"the system produced no {name}: {output.failed}", "system")
 
 
-def _guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
-    """A result whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
+def _score_guarded(use: MetricUse, inputs: Mapping[str, Any]) -> Result:
+    """Score whatever happens: an error of ours is unscored with its cause, and does not stop the run."""
     try:
         return score_item(catalogue.get(use.name), inputs, use.parameters)
     except Exception as error:
-        return _failed(error)
+        return _describe_failure(error)
 
 
-def _failed(error: Exception) -> Unscored:
+def _describe_failure(error: Exception) -> Unscored:
     return Unscored(f"measuring failed: {type(error).__name__}: {error}", "ours")
 
 
-def _judged(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterator[tuple[Task, Result]]:
-    """What a judge says of these items; an item whose output is missing is not shown to it."""
+def _judge(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterator[tuple[Task, Result]]:
+    """Ask a judge about these items; an item whose output is missing is not shown to it."""
     metric = catalogue.get(use.name)
     chosen = metric.read_parameters(use.parameters)
     try:
-        asked = bench.judging(metric.asks, chosen) if metric.asks and tasks else None
+        judging = bench.judging(metric.asks, chosen) if metric.asks and tasks else None
     except PodevalError as error:
-        yield from ((task, _unjudged(error)) for task in tasks)
+        yield from ((task, _describe_judge_failure(error)) for task in tasks)
         return
     for start in range(0, len(tasks), _JUDGED_AT_ONCE):
         part = tasks[start : start + _JUDGED_AT_ONCE]
-        given = [_inputs(task) for task in part]
+        all_inputs = [_read_inputs(task) for task in part]
         ready = [
             {name: inputs[name] for name in (*metric.inputs, *metric.optional_inputs) if name in inputs}
-            for inputs in given
+            for inputs in all_inputs
             if not isinstance(inputs, Unscored)
         ]
-        found: Iterator[Result | PodevalError]
+        results: Iterator[Result | PodevalError]
         try:
-            found = iter(list(score_judged(metric, ready, chosen, asked)))
+            results = iter(list(score_judged(metric, ready, chosen, judging)))
         except PodevalError as error:
-            found = repeat(error)
-        for task, inputs in zip(part, given, strict=True):
-            result = inputs if isinstance(inputs, Unscored) else next(found)
-            yield task, _unjudged(result) if isinstance(result, PodevalError) else result
+            results = repeat(error)
+        for task, inputs in zip(part, all_inputs, strict=True):
+            result = inputs if isinstance(inputs, Unscored) else next(results)
+            yield task, _describe_judge_failure(result) if isinstance(result, PodevalError) else result
 
 
-def _unjudged(error: PodevalError) -> Unscored:
+def _describe_judge_failure(error: PodevalError) -> Unscored:
     return Unscored(f"judging failed: {error}", "ours")
 
 
-def _final(result: Result | None) -> bool:
-    """Whether a result stands; what failed by our fault is tried again on the next run."""
+def _is_final(result: Result | None) -> bool:
+    """Tell whether a result stands; what failed by our fault is tried again on the next run."""
     return result is not None and not (isinstance(result, Unscored) and result.cause == "ours")

@@ -1,4 +1,4 @@
-"""One run by several processes that `accelerate launch` started, one for each GPU: each speaks its share of the items.
+"""`accelerate launch` spreads one run over several processes, one for each GPU: each speaks its share of the items.
 
 The first process owns the run's folder, measures and sums up. The others put outputs into it and end. They meet once,
 when the plan is written; after that the files say how far everybody is, so that no process waits in a call that could
@@ -14,7 +14,7 @@ from typing import Any
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.generate import Voicing
-from podeval.runs.run import RunRequest, items_asked
+from podeval.runs.run import RunRequest, read_items
 from podeval.runs.run_folder import RunFolder
 from podeval.systems.speech import SpeakingSystem
 
@@ -33,7 +33,7 @@ class ProcessGroup:
     state: Any = field(repr=False, compare=False, default=None)
 
     def share(self, items: tuple[Item, ...]) -> tuple[Item, ...]:
-        """The items that this process speaks: every so manieth, as long ones often lie together."""
+        """Return the items that this process speaks: every n-th, as long ones often lie together."""
         return items[self.rank :: self.count]
 
     def meet(self) -> None:
@@ -43,7 +43,7 @@ class ProcessGroup:
 
 
 def group() -> ProcessGroup | None:
-    """The group that this process was started in; None where it is alone.
+    """Return the group that this process was started in; None where it is alone.
 
     Takes what says so out of the environment, so that programs started from here do not think they belong to it.
 
@@ -80,11 +80,11 @@ class Shares:
     ) -> Iterator[Item]:
         """Speak the first share, and hand on every item as soon as its output is in the folder, whoever spoke it."""
         self.group.meet()
-        own = self.group.share(items)
-        mine = {item.id for item in own}
+        share = self.group.share(items)
+        mine = {item.id for item in share}
         others = [item for item in items if item.id not in mine]
         finished = 0
-        for item in self.voicing.speak(system, own, folder, seed, lambda count: None):
+        for item in self.voicing.speak(system, share, folder, seed, lambda count: None):
             arrived = [other for other in others if folder.output(other.id) is not None]
             others = [other for other in others if other not in arrived]
             for each in (item, *arrived):
@@ -109,7 +109,7 @@ def speak_share(system: SpeakingSystem, request: RunRequest, group: ProcessGroup
         BadInput: the first process's folder is not on a disk that this one sees.
         ModelMissing: the system cannot speak here.
     """
-    items = items_asked(request).items
+    items = read_items(request).items
     folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
     voicing = Voicing()
     if any(folder.output(item.id) is None for item in items):

@@ -1,4 +1,4 @@
-"""A hand of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
+"""A worker of a Ray cluster: the process on a node that does pieces of work one at a time, and keeps its models.
 
 It shares no disk with whoever asks. Files arrive by their content, lie in a folder of the hand's own while they are
 read, and are gone afterwards; what a hand that was killed left there is cleared away by the next one on that machine.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import BadInput
-from podeval.runs.executor import Carried, keep_to
+from podeval.runs.executor import Carried, limit_threads
 from podeval.store.files import only_one
 
 Content = NDArray[np.uint8]
@@ -30,7 +30,7 @@ _KEPT = 2
 
 @dataclass(frozen=True)
 class NodeInfo:
-    """Who a hand is: podeval's version there, Ray's id of the node, its name, the process."""
+    """Who a worker is: podeval's version there, Ray's id of the node, its name, the process."""
 
     version: str
     node: str
@@ -47,16 +47,16 @@ class FileRef:
 
 
 class RayWorker:
-    """Does work. As a Ray actor, started on a node that has room for it."""
+    """A worker process. As a Ray actor, it is started on a node that has room for it."""
 
     def __init__(self, threads: int) -> None:
-        keep_to(threads)
-        self._kept: dict[str, Callable[[Any], Any]] = {}
-        self._held = contextlib.ExitStack()
-        self._folder = self._own_folder()
+        limit_threads(threads)
+        self._work: dict[str, Callable[[Any], Any]] = {}
+        self._resources = contextlib.ExitStack()
+        self._folder = self._make_own_folder()
 
     def meet(self) -> NodeInfo:
-        """Say who this is; the first thing that is asked."""
+        """Say who this is; it is the first thing that is asked."""
         import ray
 
         import podeval
@@ -65,7 +65,7 @@ class RayWorker:
         return NodeInfo(podeval.__version__, node, platform.node(), os.getpid())
 
     def do(self, name: str, work: Sequence[Any], task: Any, parcels: Sequence[FileRef], *contents: Content) -> Any:
-        """One piece of work; `work` is taken over once, so that the models it loads stay.
+        """Do one piece of work; `work` is taken over once, so that the models it loads stay.
 
         Args:
             name: of the work.
@@ -79,39 +79,39 @@ class RayWorker:
         """
         import ray
 
-        if name not in self._kept:
-            while len(self._kept) >= _KEPT:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[name] = ray.get(work[0])
+        if name not in self._work:
+            while len(self._work) >= _KEPT:
+                self._work.pop(next(iter(self._work)))
+            self._work[name] = ray.get(work[0])
         if not parcels:
-            return self._kept[name](task)
+            return self._work[name](task)
         assert isinstance(task, Carried)
-        with tempfile.TemporaryDirectory(dir=self._folder) as place:
-            return self._kept[name](task.moved(unpack(parcels, contents, Path(place))))
+        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+            return self._work[name](task.moved(unpack(parcels, contents, Path(folder))))
 
-    def _own_folder(self) -> Path:
-        """A folder that is locked while this process lives; those of dead ones are removed."""
+    def _make_own_folder(self) -> Path:
+        """Make a folder that is locked while this process lives; those of dead ones are removed."""
         common = Path(tempfile.gettempdir()) / f"podeval-hands-{os.getuid()}"
         common.mkdir(mode=0o700, exist_ok=True)
         for other in common.iterdir():
             with contextlib.suppress(BadInput, OSError), only_one(other):
                 shutil.rmtree(other)
-        own = Path(tempfile.mkdtemp(dir=common))
-        self._held.enter_context(only_one(own))
-        return own
+        folder = Path(tempfile.mkdtemp(dir=common))
+        self._resources.enter_context(only_one(folder))
+        return folder
 
 
 def pack(task: Any) -> tuple[list[FileRef], list[Content]]:
-    """The files of a task with their content; one that is not there does not travel, and is missed where it is read."""
+    """Read the files of a task; one that is not there does not travel, and is missed where it is read."""
     if not isinstance(task, Carried):
         return [], []
-    there = [path for path in task.files if path.is_file()]
-    contents = [np.fromfile(path, np.uint8) for path in there]
-    return [FileRef(path, _sha256(content)) for path, content in zip(there, contents, strict=True)], contents
+    paths = [path for path in task.files if path.is_file()]
+    contents = [np.fromfile(path, np.uint8) for path in paths]
+    return [FileRef(path, _sha256(content)) for path, content in zip(paths, contents, strict=True)], contents
 
 
-def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], place: Path) -> dict[Path, Path]:
-    """Write files into folders below one, under their names; which folder stands for which.
+def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], parent: Path) -> dict[Path, Path]:
+    """Write files into folders below one, under their names; returns which folder stands for which.
 
     Raises:
         OSError: a content is not what was sent.
@@ -121,7 +121,7 @@ def unpack(parcels: Sequence[FileRef], contents: Sequence[Content], place: Path)
         if _sha256(content) != parcel.sha256:
             raise OSError(f"{parcel.path} arrived damaged on {platform.node()}")
         if parcel.path.parent not in folders:
-            folders[parcel.path.parent] = place / str(len(folders))
+            folders[parcel.path.parent] = parent / str(len(folders))
             folders[parcel.path.parent].mkdir()
         content.tofile(folders[parcel.path.parent] / parcel.path.name)
     return folders

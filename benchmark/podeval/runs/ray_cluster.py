@@ -1,4 +1,4 @@
-"""Reaching a Ray cluster: the one at an address, or one of this machine's own for as long as it is needed."""
+"""A run reaches a Ray cluster at an address, or starts one on this machine for as long as it is needed."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ class ClusterFailed(PodevalError):
 
 
 def ray_package() -> Any:
-    """Ray, imported where it is needed, without its reports of usage.
+    """Import Ray where it is needed, without its reports of usage.
 
     Raises:
         ModelMissing: it is not installed; says the command.
@@ -36,8 +36,8 @@ def ray_package() -> Any:
 
 
 @contextlib.contextmanager
-def connected(address: str = "") -> Iterator[Any]:
-    """Ray, connected for as long as the block runs; a connection that is there already is used, and left.
+def connect(address: str = "") -> Iterator[Any]:
+    """Connect to Ray for as long as the block runs; a connection that is there already is used, and left.
 
     Args:
         address: `host:port` of the head; `auto` for the cluster that this machine belongs to; `local` for one that is
@@ -73,20 +73,20 @@ def connected(address: str = "") -> Iterator[Any]:
         ray.shutdown()
 
 
-def room(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
-    """How many processes of a size there is room for on nodes with these resources.
+def count_workers(nodes: Sequence[Mapping[str, float]], cpus: float, gpus: float) -> int:
+    """Count the processes of a size that there is room for on nodes with these resources.
 
     Raises:
         BadInput: for none.
     """
-    need = {name: asked for name, asked in (("CPU", cpus), ("GPU", gpus)) if asked > 0}
+    need = {name: amount for name, amount in (("CPU", cpus), ("GPU", gpus)) if amount > 0}
     # Parts that are left on two nodes make no whole.
-    count = sum(min(int(node.get(name, 0.0) / asked + 1e-9) for name, asked in need.items()) for node in nodes)
+    count = sum(min(int(node.get(name, 0.0) / amount + 1e-9) for name, amount in need.items()) for node in nodes)
     if count < 1:
-        wanted = " and ".join(f"{asked:g} {name}" for name, asked in need.items())
-        there = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
+        needs = " and ".join(f"{amount:g} {name}" for name, amount in need.items())
+        offers = "; ".join(" and ".join(f"{node.get(name, 0.0):g} {name}" for name in ("CPU", "GPU")) for node in nodes)
         raise BadInput(
-            f"one worker needs {wanted}, and the Ray cluster's nodes have {there or 'none'}; add nodes, or ask for "
+            f"one worker needs {needs}, and the Ray cluster's nodes have {offers or 'none'}; add nodes, or ask for "
             "less with --cpus-per-worker and --gpus-per-worker"
         )
     return count
@@ -108,7 +108,7 @@ def _require_answer(address: str) -> None:
 
 
 def _refusal(address: str, error: Exception) -> PodevalError:
-    """What to tell of a cluster that cannot be used."""
+    """Describe why a cluster cannot be used."""
     reason = str(error).strip().partition("\n")[0]
     if address == LOCAL:
         return ClusterFailed(

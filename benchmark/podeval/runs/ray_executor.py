@@ -1,4 +1,4 @@
-"""The executor `ray`: work spread over the processes of a Ray cluster, on as many machines as it has.
+"""The executor `ray` spreads work over the processes of a Ray cluster, on as many machines as it has.
 
 Ray starts the processes where there is room for them, moves files and results, and notices who died; which item is
 done where, and how often it is tried, is decided here. Nothing is acknowledged before its result is at home: a node
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from podeval.errors import BadInput
 from podeval.runs.ray_actor import NodeInfo, RayWorker, pack
-from podeval.runs.ray_cluster import ClusterFailed, connected, room
+from podeval.runs.ray_cluster import ClusterFailed, connect, count_workers
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -68,10 +68,10 @@ class _Job:
 
 @dataclass(eq=False)
 class _Worker:
-    """A process of the cluster; `met` once it has started."""
+    """A process of the cluster; `info` is there once it has started."""
 
     actor: Any
-    met: NodeInfo | None = None
+    info: NodeInfo | None = None
 
 
 class Ray(AbstractContextManager["Ray"]):
@@ -84,15 +84,15 @@ class Ray(AbstractContextManager["Ray"]):
         """Say what to use; nothing is reached yet.
 
         Args:
-            address: of the cluster, see `podeval.runs.ray_cluster.connected`.
+            address: of the cluster, see `podeval.runs.ray_cluster.connect`.
             workers: processes; 0 for as many as there is room for at the start. More wait for nodes to be added.
             cpus: that each takes, and threads it computes with.
             gpus: that each takes; parts of one share it, such as 0.5.
         """
         if workers < 0 or cpus <= 0 or gpus < 0:
             raise BadInput("a Ray worker takes more than 0 CPUs and not less than 0 GPUs, and there are none below 0")
-        self._address, self._asked, self._cpus, self._gpus = address, workers, cpus, gpus
-        self._held = contextlib.ExitStack()
+        self._address, self._requested, self._cpus, self._gpus = address, workers, cpus, gpus
+        self._resources = contextlib.ExitStack()
         self._names = map(str, itertools.count())
         self._queue: deque[_Job] = deque()
         self._free: deque[_Worker] = deque()
@@ -101,14 +101,14 @@ class Ray(AbstractContextManager["Ray"]):
         self._last_sign = time.monotonic()
 
     def __enter__(self) -> "Ray":
-        self._ray = self._held.enter_context(connected(self._address))
+        self._ray = self._resources.enter_context(connect(self._address))
         try:
             nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-            fit = room(nodes, self._cpus, self._gpus)
+            fit = count_workers(nodes, self._cpus, self._gpus)
         except BaseException:
-            self._held.close()
+            self._resources.close()
             raise
-        self.workers = self._asked or fit
+        self.workers = self._requested or fit
         remote = self._ray.remote(RayWorker)
         # Restarting is done here, where it is known what the process was at.
         self._new_actor = remote.options(
@@ -126,10 +126,10 @@ class Ray(AbstractContextManager["Ray"]):
         self._queue.clear()
         self._free.clear()
         self._flights.clear()
-        self._held.close()
+        self._resources.close()
 
     def map(self, work: Callable[[T], R], tasks: Iterable[T]) -> Iterator[tuple[T, R | None]]:
-        """Each task with its result, in the order they finish; None where processes died on it again and again.
+        """Yield each task with its result, in the order they finish; None where processes died on it again and again.
 
         No more tasks are taken than there are processes to do them, and one.
 
@@ -166,14 +166,16 @@ class Ray(AbstractContextManager["Ray"]):
         for flight in ready:
             worker, job = self._flights.pop(flight)
             if job is None:
-                self._started(worker, flight)
+                self._receive_start(worker, flight)
             else:
-                self._landed(worker, job, flight)
-        if ready or any(worker.met for worker, _ in self._flights.values()):
+                self._receive_result(worker, job, flight)
+        if ready or any(worker.info for worker, _ in self._flights.values()):
             self._last_sign = time.monotonic()
         elif time.monotonic() - self._last_sign > _ROOM_SECONDS:
-            told = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
-            raise ClusterFailed(f"{told}; look at `ray status`, then give the same command again, it goes on from here")
+            reason = f"for {_ROOM_SECONDS / 60:.0f} minutes no process ran on the Ray cluster and none could be started"
+            raise ClusterFailed(
+                f"{reason}; look at `ray status`, then give the same command again, it goes on from here"
+            )
         self._send()
 
     def _send(self) -> None:
@@ -185,7 +187,7 @@ class Ray(AbstractContextManager["Ray"]):
             flight = worker.actor.do.remote(job.line.name, [job.line.work], job.task, parcels, *held)
             self._flights[flight] = (worker, job)
 
-    def _landed(self, worker: _Worker, job: _Job, flight: Any) -> None:
+    def _receive_result(self, worker: _Worker, job: _Job, flight: Any) -> None:
         from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
         try:
@@ -194,17 +196,17 @@ class Ray(AbstractContextManager["Ray"]):
             if not isinstance(raised.cause, RayError):
                 self._free.append(worker)
                 raise raised.cause from raised
-            self._lost(worker, job, raised.cause)
+            self._replace_worker(worker, job, raised.cause)
         except LocalRayletDiedError:
             raise ClusterFailed(_OWN_NODE) from None
         except RayError as loss:
-            self._lost(worker, job, loss)
+            self._replace_worker(worker, job, loss)
         else:
             self._free.append(worker)
             job.line.done.append((job.task, result))
 
-    def _lost(self, worker: _Worker, job: _Job, loss: Exception) -> None:
-        """A process is gone, or what it made is: somebody else does it."""
+    def _replace_worker(self, worker: _Worker, job: _Job, loss: Exception) -> None:
+        """Have somebody else do a job whose process, or whose result, is gone."""
         if self._node_went(worker, loss):
             job.losses += 1
         else:
@@ -218,35 +220,35 @@ class Ray(AbstractContextManager["Ray"]):
 
     def _node_went(self, worker: _Worker, loss: Exception) -> bool:
         alive = {node["NodeID"] for node in self._ray.nodes() if node["Alive"]}
-        return bool(getattr(loss, "preempted", False)) or worker.met is None or worker.met.node not in alive
+        return bool(getattr(loss, "preempted", False)) or worker.info is None or worker.info.node not in alive
 
     def _hire(self) -> None:
         """Ask for a process; Ray starts it where and when there is room."""
         worker = _Worker(self._new_actor.remote(max(1, int(self._cpus))))
         self._flights[worker.actor.meet.remote()] = (worker, None)
 
-    def _started(self, worker: _Worker, flight: Any) -> None:
+    def _receive_start(self, worker: _Worker, flight: Any) -> None:
         from ray.exceptions import RayError
 
         import podeval
 
         try:
-            worker.met = self._ray.get(flight)
+            worker.info = self._ray.get(flight)
         except RayError as error:
             self._failed_starts += 1
             self._end(worker)
             if self._failed_starts >= _STARTS:
-                told = str(error).strip().splitlines()[-1].strip()
+                last_line = str(error).strip().splitlines()[-1].strip()
                 raise ClusterFailed(
                     f"processes cannot be started on the Ray cluster, {_STARTS} times in a row; is podeval installed "
-                    f"on its nodes? The last error: {told}"
+                    f"on its nodes? The last error: {last_line}"
                 ) from None
             self._hire()
             return
-        assert worker.met is not None
-        if worker.met.version != podeval.__version__:
-            there = f"{worker.met.machine} has podeval {worker.met.version}, here it is {podeval.__version__}"
-            raise ClusterFailed(f"{there}; results may differ between versions, install the same everywhere")
+        assert worker.info is not None
+        if worker.info.version != podeval.__version__:
+            versions = f"{worker.info.machine} has podeval {worker.info.version}, here it is {podeval.__version__}"
+            raise ClusterFailed(f"{versions}; results may differ between versions, install the same everywhere")
         self._failed_starts = 0
         self._free.append(worker)
 

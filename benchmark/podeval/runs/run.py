@@ -27,7 +27,7 @@ CONDITIONS = {"voices": "own", "strategy": "whole", "capture": "file"}
 
 
 def conditions_of(split: Split) -> dict[str, str]:
-    """The conditions of a split: whoever can take them is given its reference voices, where it has some."""
+    """Return the conditions of a split: whoever can take them is given its reference voices, where it has some."""
     return CONDITIONS | ({"voices": "given"} if split.voices else {})
 
 
@@ -42,14 +42,14 @@ class RunProgress(Interface):
     """Tells a person how far long work has come."""
 
     def step(self, title: str, done: int, total: int) -> None:
-        """`done` of `total` pieces of the step are finished."""
+        """Tell that `done` of `total` pieces of the step are finished."""
 
 
 class Quiet:
     """Tells nobody."""
 
     def step(self, title: str, done: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -83,25 +83,26 @@ def run_system(
         DiskFull: nothing more can be written; what is finished is kept.
     """
     progress = progress or Quiet()
-    asked = items_asked(request)
-    if (wanted := _NOT_SPOKEN.get(request.track)) is not None:
+    data = read_items(request)
+    if (content := _NOT_SPOKEN.get(request.track)) is not None:
         raise BadInput(
-            f"{system.name} speaks; {request.benchmark.name} asks for {wanted} (track {request.track}): choose another "
-            "benchmark or track, or submit a system that does this with `podeval submit`"
+            f"{system.name} speaks; {request.benchmark.name} asks for {content} (track {request.track}): choose "
+            "another benchmark or track, or submit a system that does this with `podeval submit`"
         )
-    folder = RunFolder(request.runs, request.benchmark.name, request.split, system.name)
-    with only_one(folder.path):
-        if any(folder.output(item.id) is None for item in asked.items):
+    tell = partial(progress.step, "speak", total=len(data.items))
+
+    def require(folder: RunFolder) -> None:
+        if any(folder.output(item.id) is None for item in data.items):
             request.speaking.require(system, request.seed)
-        folder.begin(_plan(system, title, request, asked))
-        total = len(asked.items)
-        said = partial(progress.step, "speak", total=total)
-        spoken = request.speaking.speak(system, asked.items, folder, request.seed, said)
-        return _measured(folder, request, asked.items, spoken, progress)
+
+    def speak(folder: RunFolder, items: tuple[Item, ...]) -> Iterable[Item]:
+        return request.speaking.speak(system, items, folder, request.seed, tell)
+
+    return _run(_plan(system, title, request), request, data, progress, speak, require)
 
 
 def measure_run(
-    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, made: Making | None = None
+    plan: RunPlan, request: RunRequest, progress: RunProgress | None = None, making: Making | None = None
 ) -> RunSummary:
     """Measure and aggregate a run whose outputs somebody else puts, or has put, into its folder.
 
@@ -109,25 +110,45 @@ def measure_run(
         plan: of the run; its dataset is taken from the request's items.
         request: what to measure; its seed is not looked at.
         progress: tells a person.
-        made: puts outputs into the folder and hands on each item whose output is there; by default all are there.
+        making: puts outputs into the folder and hands on each item whose output is there; by default all are there.
 
     Raises:
         BadInput: as `run_system`.
     """
-    asked = items_asked(request)
+    return _run(plan, request, read_items(request), progress or Quiet(), making or (lambda folder, items: items))
+
+
+def _run(
+    plan: RunPlan,
+    request: RunRequest,
+    data: Items,
+    progress: RunProgress,
+    making: Making,
+    require: Callable[[RunFolder], None] = lambda folder: None,
+) -> RunSummary:
+    """Run a plan, whoever makes the outputs: put them into the folder, measure them as they come, then aggregate.
+
+    Args:
+        plan: of the run; its dataset is that of the items.
+        request: what to measure.
+        data: the items.
+        progress: tells a person.
+        making: puts outputs into the folder.
+        require: refuses before anything is written.
+    """
     folder = RunFolder(request.runs, request.benchmark.name, request.split, plan.system)
     with only_one(folder.path):
-        dataset = f"{request.benchmark.dataset.path}@{asked.revision}"
-        folder.begin(plan.model_copy(update={"dataset": dataset}))
-        there = made(folder, asked.items) if made else asked.items
-        return _measured(folder, request, asked.items, there, progress or Quiet())
+        require(folder)
+        folder.begin(plan.model_copy(update={"dataset": f"{request.benchmark.dataset.path}@{data.revision}"}))
+        return _measure_outputs(folder, request, data.items, making(folder, data.items), progress)
 
 
-def _plan(system: SpeakingSystem, title: str, request: RunRequest, asked: Items) -> RunPlan:
+def _plan(system: SpeakingSystem, title: str, request: RunRequest) -> RunPlan:
+    """Plan a run of a system; the dataset is written into the plan when the items are known."""
     return RunPlan(
         benchmark=request.benchmark.name,
         split=request.split,
-        dataset=f"{request.benchmark.dataset.path}@{asked.revision}",
+        dataset="",
         track=request.track,
         system=system.name,
         system_title=title,
@@ -137,8 +158,8 @@ def _plan(system: SpeakingSystem, title: str, request: RunRequest, asked: Items)
     )
 
 
-def items_asked(request: RunRequest) -> Items:
-    """The items of a request that can be met.
+def read_items(request: RunRequest) -> Items:
+    """Return the items of a request that can be met.
 
     Raises:
         BadInput: there is no such split, track or profile, or its dataset is not here.
@@ -150,8 +171,8 @@ def items_asked(request: RunRequest) -> Items:
     return items_of(request.benchmark, split.name, request.data)
 
 
-def _measured(
-    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], made: Iterable[Item], progress: RunProgress
+def _measure_outputs(
+    folder: RunFolder, request: RunRequest, items: tuple[Item, ...], outputs: Iterable[Item], progress: RunProgress
 ) -> RunSummary:
     """Measure outputs as they come, then aggregate; the folder is ours alone."""
     total = len(items)
@@ -161,7 +182,7 @@ def _measured(
         folder,
         request.profile,
         request.benchmark,
-        made,
+        outputs,
         request.executor,
         lambda done: progress.step("measure", done, total),
         conditions,

@@ -25,6 +25,7 @@ from podeval.errors import BadInput
 from podeval.metrics.protocol import Protocol
 from podeval.metrics.score import Result, result_from_json
 from podeval.store.files import append_lines, read_lines, write_json, write_whole
+from podeval.systems.speech import SpokenTurn
 
 SCHEMA: Literal[1] = 1
 
@@ -62,17 +63,6 @@ class RunPlan(_Document):
         return kinds.get(self.system_kind, "system")
 
 
-class OutputTurn(BaseModel):
-    """One turn of an output."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    speaker: str
-    start: float
-    end: float
-    text: str
-
-
 class OutputAnswer(BaseModel):
     """One answer in a dialogue: its audio's file, and its words where they are known."""
 
@@ -91,7 +81,7 @@ class Output(_Document):
     duration: float | None = None
     wall_seconds: float | None = None
     load_seconds: float | None = None
-    turns: tuple[OutputTurn, ...] = ()
+    turns: tuple[SpokenTurn, ...] = ()
     script: tuple[dict[str, str], ...] = ()
     answers: tuple[OutputAnswer, ...] = ()
     details: dict[str, Any] = {}
@@ -158,8 +148,8 @@ class RunFolder:
         if not path.exists():
             write_json(path, plan.model_dump())
             return
-        there = self.plan()
-        differing = [name for name in RunPlan.model_fields if getattr(there, name) != getattr(plan, name)]
+        existing = self.plan()
+        differing = [name for name in RunPlan.model_fields if getattr(existing, name) != getattr(plan, name)]
         if differing:
             raise BadInput(
                 f"{self.path} holds a run that differs in {', '.join(differing)}; "
@@ -167,19 +157,19 @@ class RunFolder:
             )
 
     def plan(self) -> RunPlan:
-        """The plan of the run in this folder."""
+        """Read the plan of the run in this folder."""
         plan: RunPlan = _read(self.path / "run.json", RunPlan)
         return plan
 
     def output(self, item: str) -> Output | None:
-        """What the system said for an item; None while it has not, or where its audio is gone and nobody removed it."""
+        """Read what the system made of an item; None where that, or its audio, is not there and nobody removed it."""
         path = self.output_path(item)
         if not path.exists():
             return None
-        found: Output = _read(path, Output)
-        files = [found.audio, *(answer.audio for answer in found.answers)]
+        output: Output = _read(path, Output)
+        files = [output.audio, *(answer.audio for answer in output.answers)]
         whole = all((self.outputs / Path(file).name).exists() for file in files if file)
-        return found if whole or found.audio_removed else None
+        return output if whole or output.audio_removed else None
 
     @property
     def outputs(self) -> Path:
@@ -187,11 +177,11 @@ class RunFolder:
         return self.path / "outputs"
 
     def output_path(self, item: str) -> Path:
-        """The item's output document."""
+        """Return the path of the item's output document."""
         return self.outputs / f"{item}.json"
 
     def audio_path(self, output: Output) -> Path | None:
-        """The item's audio."""
+        """Return the path of the item's audio; None where it has none."""
         return self.outputs / Path(output.audio).name if output.audio else None
 
     def write_output(self, output: Output, samples: NDArray[np.float32] | None = None, rate: int = 0) -> None:
@@ -215,7 +205,7 @@ class RunFolder:
         write_json(self.path / "items.json", {"schema": SCHEMA, "items": kept})
 
     def items(self) -> tuple[Item, ...] | None:
-        """The items of the run as `write_items` kept them; None in a folder of an earlier version."""
+        """Read the items of the run as `write_items` kept them; None in a folder of an earlier version."""
         path = self.path / "items.json"
         if not path.exists():
             return None
@@ -230,15 +220,15 @@ class RunFolder:
         write_json(self.path / "submission.json", dict(document))
 
     def document(self) -> dict[str, Any] | None:
-        """The submission document that the run is of, as plain data; None where none was kept."""
+        """Read the submission document that the run is of, as plain data; None where none was kept."""
         try:
-            found = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
+            document = json.loads((self.path / "submission.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return document if isinstance(document, dict) else None
 
     def results(self, profile: str) -> dict[tuple[str, str], Result]:
-        """Finished measurements by (item, protocol id); the newest counts."""
+        """Read the finished measurements by (item, protocol id); the newest counts."""
         path = self.path / profile / "results.jsonl"
         try:
             return {(line["item"], line["protocol"]): result_from_json(line["result"]) for line in read_lines(path)}
@@ -251,9 +241,9 @@ class RunFolder:
         """Keep an item's measurements with one sync; when this returns, a kill does not lose them."""
         written = self._written.setdefault(profile, set())
         if new := {protocol.id: protocol.to_json() for protocol, _ in results if protocol.id not in written}:
-            there = self.protocols(profile)
-            if new.keys() - there.keys():
-                write_json(self.path / profile / "protocols.json", there | new)
+            existing = self.protocols(profile)
+            if new.keys() - existing.keys():
+                write_json(self.path / profile / "protocols.json", existing | new)
             written.update(new)
         lines = [
             {"schema": SCHEMA, "item": item, "protocol": protocol.id, "result": result.to_json()}
@@ -262,31 +252,31 @@ class RunFolder:
         append_lines(self.path / profile / "results.jsonl", lines)
 
     def protocols(self, profile: str) -> dict[str, dict[str, Any]]:
-        """Contents of the protocols used so far, by id."""
+        """Read the contents of the protocols used so far, by id."""
         path = self.path / profile / "protocols.json"
         if not path.exists():
             return {}
         try:
-            found: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-            if not isinstance(found, dict):
+            contents: dict[str, dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+            if not isinstance(contents, dict):
                 raise ValueError("it is no object")
         except ValueError as error:
             raise BadInput(f"{path} is damaged ({error}); delete it and run again, results are kept") from None
-        return found
+        return contents
 
     def write_summary(self, summary: RunSummary) -> None:
         """Keep the aggregates."""
         write_json(self.path / summary.profile / "summary.json", summary.model_dump())
 
     def summaries(self) -> list[RunSummary]:
-        """The aggregates of every profile this run was measured under."""
+        """Read the aggregates of every profile this run was measured under."""
         return [_read(path, RunSummary) for path in sorted(self.path.glob("*/summary.json"))]
 
 
 def run_folders(runs: Path) -> list[RunFolder]:
-    """Every run below a folder."""
-    found = sorted(runs.glob("*/*/*/run.json"))
-    return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in found]
+    """List every run below a folder."""
+    plans = sorted(runs.glob("*/*/*/run.json"))
+    return [RunFolder(runs, *path.parent.relative_to(runs).parts) for path in plans]
 
 
 def _read(path: Path, form: type[Any]) -> Any:

@@ -64,7 +64,7 @@ class SpotCheckReport(BaseModel):
 
 
 def spot_check_of(run: RunFolder) -> SpotCheckReport | None:
-    """What the spot check of a run found; None where there was none."""
+    """Read what the spot check of a run found; None where there was none."""
     path = run.path / FILE
     if not path.is_file():
         return None

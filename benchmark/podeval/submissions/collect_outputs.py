@@ -21,11 +21,12 @@ from podeval.audio import transcode
 from podeval.audio.transcode import Bounds, Transcoded
 from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput
-from podeval.runs.run_folder import Output, OutputAnswer, OutputTurn, RunFolder
+from podeval.runs.run_folder import Output, OutputAnswer, RunFolder
 from podeval.submissions import sandbox
 from podeval.submissions.machine_faults import disk_use, memory_kills, open_box, require_disk, require_no_fault
 from podeval.submissions.sandbox import SandboxLimits, SandboxSpec
 from podeval.systems.adapters.job import Generated
+from podeval.systems.speech import SpokenTurn
 from podeval.text.longest import MOST_BYTES
 from podeval.text.script_format import any_script
 
@@ -260,13 +261,13 @@ def _seconds(value: float) -> float | None:
     return value if math.isfinite(value) and 0 < value < 10**7 else None
 
 
-def _turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
+def _turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
     """Times of turns; none where one of them cannot be."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
     if not all(0 <= start <= end <= longest for start, end in times):
         return ()
-    return tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in line.turns)
+    return line.turns
 
 
 def _details(line: Generated) -> dict[str, Any]:

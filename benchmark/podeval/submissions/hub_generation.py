@@ -92,7 +92,7 @@ class OnTheHub:
         deleted = []
         for id in self.ledger.taken_down(self.jobs.namespace):
             BucketFolder(self.jobs.bucket, id, api=self.jobs.client).delete()
-            AppendOnly(self.jobs.asked, api=self.jobs.client, private=True).delete({id})
+            AppendOnly(self.jobs.items_repo, api=self.jobs.client, private=True).delete({id})
             self.ledger.emptied(id)
             deleted.append(id)
         return deleted
@@ -231,9 +231,9 @@ class HubRounds:
                     revision=self.model["revision"],
                     base=self.base["repo"] if self.base else None,
                     base_revision=self.base["revision"] if self.base else None,
-                    asked=jobs.asked,
-                    asked_revision=revision,
-                    asked_folder=folder,
+                    items_repo=jobs.items_repo,
+                    items_revision=revision,
+                    items_folder=folder,
                     bucket=jobs.bucket,
                     results=self._results_folder(row),
                 )
@@ -264,11 +264,11 @@ class HubRounds:
         write_job(place / "job.json", job)
         files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
-        repo = AppendOnly(jobs.asked, api=jobs.client, private=True)
+        repo = AppendOnly(jobs.items_repo, api=jobs.client, private=True)
         folder = f"{self.submission}/{self.run}/{_digest(files)}"
         commit = repo.add({f"{folder}/{name}": data for name, data in files.items()}, f"{self.submission} {self.run}")
         if commit is None:
-            commit = str(patiently(lambda: jobs.client.repo_info(jobs.asked, repo_type="dataset")).sha)
+            commit = str(patiently(lambda: jobs.client.repo_info(jobs.items_repo, repo_type="dataset")).sha)
         return commit, folder
 
     def _results_folder(self, row: HubJob) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from podeval.benchmarks.benchmark import Item
 from podeval.submissions.benchmark_entries import RunEntry
-from podeval.systems.adapters.job import Ask, Job, JobTurn, RecordedUserTurn, Reference
+from podeval.systems.adapters.job import Job
+from podeval.systems.ask import Ask, JobTurn, RecordedUserTurn, Reference
 
 PRESETS = {"podbench": "podbench", "mtalk_bench": "mtalk", "lfs_bench": "lfs"}
 """Settings of generation by benchmark, as the papers have them; of others, the model's own."""

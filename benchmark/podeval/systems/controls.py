@@ -1,4 +1,4 @@
-"""Control systems: audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken."""
+"""Control systems make audio that is wrong on purpose. A metric or a ranking that rewards one of them is broken."""
 
 import random
 import time
@@ -43,7 +43,7 @@ class Silence(SpeakingSystem):
         return {"system": self.name, "rate": _RATE, **_pace()}
 
     def available(self) -> str | None:
-        """Always."""
+        """Return None: it can always be silent."""
         return None
 
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -75,7 +75,7 @@ class _Wrapped(SpeakingSystem):
         return self._reader.voices
 
     def available(self) -> str | None:
-        """Whether the reader is ready."""
+        """Return None where the reader is ready, else what it lacks."""
         missing = self._reader.available()
         return None if missing is None else f"{self.name} speaks through {self._reader.name}: {missing}"
 
@@ -106,7 +106,7 @@ class RepeatedSentence(_Wrapped):
             once,
             samples=np.concatenate([once.samples, *([pause, once.samples] * (times - 1))]),
             turns=tuple(
-                SpokenTurn(speaker, number * period, number * period + once.duration, line.text)
+                SpokenTurn(speaker=speaker, start=number * period, end=number * period + once.duration, text=line.text)
                 for number in range(times)
             ),
             wall_seconds=once.wall_seconds + time.perf_counter() - begin,

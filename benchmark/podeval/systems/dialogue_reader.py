@@ -1,4 +1,4 @@
-"""Dialogue readers: engines with several voices, whose lines are joined to one recording.
+"""Dialogue readers are engines with several voices, whose lines are joined to one recording.
 
 A reader says each line by itself; joining cuts the silence at the edges of a line, brings all voices to one
 level, sets fixed pauses and keeps the peak under a ceiling, so that turn times are known and nobody is startled.
@@ -63,7 +63,7 @@ class DialogueReader(SpeakingSystem):
     longest_line: ClassVar[int | None] = None
 
     def lines(self, script: Script) -> tuple[SpokenLine, ...]:
-        """What is to be said by which voice; the n-th speaker of the script has the n-th voice.
+        """Decide what is said by which voice; the n-th speaker of the script has the n-th voice.
 
         Raises:
             BadInput: too many speakers, a language it does not read, or nothing speakable.
@@ -94,7 +94,7 @@ class DialogueReader(SpeakingSystem):
         self.require(seed)
         sounds = self._say(lines, detect_language(script.text), seed)
         begin = time.perf_counter()
-        samples, turns = join(script, lines, sounds.lines, sounds.rate)
+        samples, turns = join_lines(script, lines, sounds.lines, sounds.rate)
         if not turns:
             raise SpeechFailed(f"{self.name} brought back only silence for a script of {len(script.turns)} turns")
         spoken = {line.turn for line in lines}
@@ -116,23 +116,23 @@ class DialogueReader(SpeakingSystem):
         """Say every line with its voice."""
 
     def _check(self, script: Script) -> None:
-        asked, had = len(script.speakers), len(self.voices)
-        if asked > had:
+        needed, had = len(script.speakers), len(self.voices)
+        if needed > had:
             raise BadInput(
-                f"{self.name} has {had} voices, the script asks for {asked} "
+                f"{self.name} has {had} voices, the script asks for {needed} "
                 f"({', '.join(script.speakers)[:200]}); take a system with more voices"
             )
         language = read_as(script.text) or detect_language(script.text)
         if language not in self.languages:
-            named = identify_language(script.text).words if language == "other" else language
+            language_name = identify_language(script.text).words if language == "other" else language
             raise BadInput(
-                f"{self.name} reads {', '.join(self.languages)}, the script is in {named}; "
+                f"{self.name} reads {', '.join(self.languages)}, the script is in {language_name}; "
                 f"take a system that reads {'it' if language == 'other' else language}"
             )
 
     @staticmethod
     def assembly() -> dict[str, float]:
-        """How lines become a recording, for `generation`."""
+        """Describe how lines become a recording, for `generation`."""
         return {
             "turn_pause": TURN_PAUSE,
             "sentence_pause": SENTENCE_PAUSE,
@@ -141,10 +141,10 @@ class DialogueReader(SpeakingSystem):
         }
 
 
-def join(
+def join_lines(
     script: Script, lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int
 ) -> tuple[Samples, tuple[SpokenTurn, ...]]:
-    """One recording of all lines, shape (frames, 1), and when each turn of the script is spoken in it.
+    """Join all lines to one recording, shape (frames, 1), and tell when each turn of the script is spoken in it.
 
     Lines that hold no sound are left out; with none at all the recording is empty.
     """
@@ -166,14 +166,14 @@ def join(
         spans[line.turn] = (start, position)
     samples = np.concatenate(pieces) if pieces else np.zeros(0, np.float32)
     turns = tuple(
-        SpokenTurn(script.turns[turn].speaker, start / rate, end / rate, script.turns[turn].text)
+        SpokenTurn(speaker=script.turns[turn].speaker, start=start / rate, end=end / rate, text=script.turns[turn].text)
         for turn, (start, end) in spans.items()
     )
     return _under_ceiling(samples)[:, np.newaxis], turns
 
 
 def cut_silence(sound: Samples, rate: int) -> Samples:
-    """The sound between its first and last active frame, with 30 ms kept on either side; empty if all silent."""
+    """Cut a sound to its first and last active frame, with 30 ms kept on either side; empty if all is silent."""
     levels = _frame_levels(sound, rate)
     active = np.flatnonzero(levels > max(_ACTIVE * float(levels.max(initial=0.0)), 1e-6))
     if not len(active):
@@ -183,20 +183,22 @@ def cut_silence(sound: Samples, rate: int) -> Samples:
 
 
 def _frame_levels(sound: Samples, rate: int) -> Samples:
-    """RMS of consecutive 20 ms frames; the last one may be padded with zeros."""
+    """Return the RMS of consecutive 20 ms frames; the last one may be padded with zeros."""
     frame = round(_FRAME * rate)
     padded = np.pad(sound, (0, -len(sound) % frame)).reshape(-1, frame)
     return np.asarray(np.sqrt(np.mean(np.square(padded), axis=1)), np.float32)
 
 
 def _gains(lines: Sequence[SpokenLine], sounds: Sequence[Samples], rate: int) -> dict[int, float]:
-    """Per voice, the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
+    """Return for each voice the factor that brings the RMS of its active frames to `SPEECH_LEVEL`."""
     gains: dict[int, float] = {}
     for voice in {line.voice for line in lines}:
-        own = [_frame_levels(s, rate) for line, s in zip(lines, sounds, strict=True) if line.voice == voice and len(s)]
-        if not own:
+        voice_levels = [
+            _frame_levels(s, rate) for line, s in zip(lines, sounds, strict=True) if line.voice == voice and len(s)
+        ]
+        if not voice_levels:
             continue
-        levels = np.concatenate(own)
+        levels = np.concatenate(voice_levels)
         active = levels[levels > _ACTIVE * levels.max()]
         gains[voice] = 10 ** (SPEECH_LEVEL / 20) / float(np.sqrt(np.mean(np.square(active, dtype=np.float64))))
     return gains

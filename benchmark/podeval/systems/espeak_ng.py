@@ -96,7 +96,7 @@ class EspeakNg(DialogueReader):
         }
 
     def available(self) -> str | None:
-        """None where the packaged library is installed, else the command that brings it."""
+        """Return None where the packaged library is installed, else the command that brings it."""
         if _package() is None:
             return "espeak_ng needs the package espeakng-loader; install it with `pip install podeval[baselines]`"
         return None
@@ -127,9 +127,9 @@ def _label(setting: _Setting) -> str:
 
 
 def _package() -> Path | None:
-    """The folder of `espeakng_loader`, found without importing it."""
-    found = util.find_spec("espeakng_loader")
-    return Path(found.origin).parent if found is not None and found.origin else None
+    """Find the folder of `espeakng_loader` without importing it."""
+    spec = util.find_spec("espeakng_loader")
+    return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 
 def _run_worker(job: dict[str, Any]) -> bytes:
@@ -157,7 +157,7 @@ def _run_worker(job: dict[str, Any]) -> bytes:
 
 
 def _read_records(output: bytes, count: int) -> tuple[int, list[Samples], float]:
-    """Sampling rate, samples per line, seconds of synthesis."""
+    """Read the sampling rate, the samples of each line, and the seconds of synthesis."""
     head = espeak_worker.HEAD
     _, rate = head.unpack_from(output)
     position, synthesis = head.size, 0.0

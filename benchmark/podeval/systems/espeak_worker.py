@@ -25,11 +25,11 @@ def main() -> None:
     rate = library.espeak_Initialize(_SYNCHRONOUS, 0, sys.argv[2].encode(), _DO_NOT_EXIT)
     if rate <= 0:
         sys.exit(f"espeak_Initialize gave {rate}; the data folder may be damaged: {sys.argv[2]}")
-    said = bytearray()
+    samples_of_line = bytearray()
 
     def keep(samples: int | None, count: int, events: int | None) -> int:
         if samples and count > 0:
-            said.extend(ctypes.string_at(samples, 2 * count))
+            samples_of_line.extend(ctypes.string_at(samples, 2 * count))
         return 0
 
     callback = _CALLBACK(keep)  # kept in a name, or it is collected while C still calls it
@@ -40,10 +40,10 @@ def main() -> None:
     sys.stdout.buffer.write(HEAD.pack(time.perf_counter() - begin, rate))
     for voice, pitch, text in job["lines"]:
         begin = time.perf_counter()
-        said.clear()
+        samples_of_line.clear()
         _say(library, voice, [*job["parameters"], [PITCH, pitch]], text.encode())
-        sys.stdout.buffer.write(HEAD.pack(time.perf_counter() - begin, len(said)))
-        sys.stdout.buffer.write(said)
+        sys.stdout.buffer.write(HEAD.pack(time.perf_counter() - begin, len(samples_of_line)))
+        sys.stdout.buffer.write(samples_of_line)
         sys.stdout.buffer.flush()
 
 

@@ -47,7 +47,7 @@ class HibariPiper(DialogueReader):
         Args:
             threads: threads of onnxruntime; None reads PODEVAL_THREADS, else 1.
         """
-        self._threads = threads or threads_allowed(1)
+        self.threads = threads or threads_allowed(1)
         self._hibari: Any = None
         self._piper: Any = None
 
@@ -82,7 +82,7 @@ class HibariPiper(DialogueReader):
         }
 
     def available(self) -> str | None:
-        """None where both packages and joe's weights are there, else what is missing and its command."""
+        """Return None where both packages and joe's weights are there, else what is missing and its command."""
         missing = [package for module, package in _PACKAGES.items() if util.find_spec(module) is None]
         if missing:
             return f"{self.name} needs {' and '.join(missing)}; install with `{_INSTALL_PACKAGES}`"
@@ -94,23 +94,23 @@ class HibariPiper(DialogueReader):
 
     def _say(self, lines: Sequence[SpokenLine], language: str, seed: int) -> SynthesisedLines:
         begin = time.perf_counter()
-        asked = {line.voice for line in lines}
-        hibari = self._load_hibari() if _HIBARI in asked else None
-        piper = self._load_piper() if _PIPER in asked else None
+        voices = {line.voice for line in lines}
+        hibari = self._load_hibari() if _HIBARI in voices else None
+        piper = self._load_piper() if _PIPER in voices else None
         loaded = time.perf_counter()
-        said = [
+        sounds = [
             _hibari_says(hibari, line, [seed, number]) if line.voice == _HIBARI else _piper_says(piper, line)
             for number, line in enumerate(lines)
         ]
         return SynthesisedLines(
-            lines=said,
+            lines=sounds,
             rate=RATE,
             wall_seconds=time.perf_counter() - loaded,
             load_seconds=loaded - begin,
             details={
                 **{package: metadata.version(package) for package in _PACKAGES.values()},
-                "voices": {str(voice): self.voices[voice].name for voice in sorted(asked)},
-                "threads": self._threads,
+                "voices": {str(voice): self.voices[voice].name for voice in sorted(voices)},
+                "threads": self.threads,
             },
         )
 
@@ -121,7 +121,7 @@ class HibariPiper(DialogueReader):
 
             model = Path(voice_path("heart", download_missing=False))
             weights.verify(model, _HIBARI_SHA256, _INSTALL_PACKAGES)
-            hibari = Hibari(model=str(model), threads=self._threads)
+            hibari = Hibari(model=str(model), threads=self.threads)
             hibari.phonemize("Ready.")  # its dictionaries are loaded with the first word
             self._hibari = hibari
         return self._hibari
@@ -134,7 +134,7 @@ class HibariPiper(DialogueReader):
             folder = weights.folder(_JOE)
             model, config = folder / "en_US-joe-medium.onnx", folder / "en_US-joe-medium.onnx.json"
             options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = options.inter_op_num_threads = self._threads
+            options.intra_op_num_threads = options.inter_op_num_threads = self.threads
             options.log_severity_level = 3
             session = onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
             read = PiperConfig.from_dict(json.loads(config.read_text("utf-8")))
@@ -146,7 +146,7 @@ def _hibari_says(hibari: Any, line: SpokenLine, seed: list[int]) -> Samples:
     try:
         return np.asarray(hibari(line.text, seed=seed), np.float32)
     except Exception as broken:  # third-party G2P: any error there is the engine's, and must name its line
-        raise _failed("hibari", line, broken) from broken
+        raise _describe_failure("hibari", line, broken) from broken
 
 
 def _piper_says(piper: Any, line: SpokenLine) -> Samples:
@@ -159,13 +159,13 @@ def _piper_says(piper: Any, line: SpokenLine) -> Samples:
     try:
         parts = [np.asarray(part.audio_float_array, np.float32) for part in piper.synthesize(line.text, manner)]
     except Exception as broken:
-        raise _failed("Piper", line, broken) from broken
+        raise _describe_failure("Piper", line, broken) from broken
     if not parts:
         return np.zeros(0, np.float32)
     native = piper.config.sample_rate
     return resample(cut_silence(np.concatenate(parts), native), native, RATE)
 
 
-def _failed(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
+def _describe_failure(engine: str, line: SpokenLine, broken: Exception) -> SpeechFailed:
     what = f"{type(broken).__name__}: {broken}"
     return SpeechFailed(f"{engine} could not say turn {line.turn + 1} of the script ({what}): {line.text:.80}")

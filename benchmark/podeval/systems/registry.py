@@ -22,7 +22,7 @@ NAMES = tuple(_SYSTEMS)
 
 
 def get(name: str) -> SpeakingSystem:
-    """A new instance of the system of this name; nothing is loaded before it speaks.
+    """Return a new instance of the system of this name; nothing is loaded before it speaks.
 
     Raises:
         BadInput: there is none; names the closest.
@@ -35,5 +35,5 @@ def get(name: str) -> SpeakingSystem:
 
 
 def all_systems() -> tuple[SpeakingSystem, ...]:
-    """One instance of every built-in system."""
+    """Return one instance of every built-in system."""
     return tuple(get(name) for name in NAMES)

@@ -1,14 +1,21 @@
-"""The contract of a system that speaks: a script in, a recording with turn times and its cost out."""
+"""The words for what systems make, and the one protocol of whatever makes it.
+
+A built-in system, a model that an adapter opened, supplied files: each is an `OutputMaker` and makes `Speech`, a
+`WrittenScript` or `SpokenAnswers` of what it is asked. Whoever keeps these looks at what was made, never at who
+made it.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from podeval.errors import BadInput, ModelMissing, PodevalError
+from podeval.systems.ask import Ask
 from podeval.text.script import Script
 
 Samples = NDArray[np.float32]
@@ -28,9 +35,10 @@ class Voice:
     licence: str
 
 
-@dataclass(frozen=True)
-class SpokenTurn:
+class SpokenTurn(BaseModel):
     """One turn as spoken; `start` and `end` in seconds bound its speech, `text` is the script's wording."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     speaker: str
     start: float
@@ -40,13 +48,13 @@ class SpokenTurn:
 
 @dataclass(frozen=True)
 class Speech:
-    """What a system made of a script.
+    """What a system said.
 
     Attributes:
-        samples: float32, shape (frames, channels).
+        samples: float32, shape (frames, channels) or (frames,).
         rate: sampling rate in Hz.
-        turns: spoken turns in order; a turn with nothing speakable in it is absent.
-        wall_seconds: time of synthesis and assembly, without loading models.
+        turns: spoken turns in order, without those that hold nothing speakable; none where their times are unknown.
+        wall_seconds: time of synthesis and assembly, without loading models; of several items at once an equal share.
         load_seconds: time spent on loading models and starting engines.
         details: provenance, such as engine versions, which voice read whom, and which turns were unspoken.
     """
@@ -69,16 +77,68 @@ class Speech:
         return self.wall_seconds / self.duration
 
 
-class SpeakingSystem(ABC):
-    """A system that reads scripts aloud.
+@dataclass(frozen=True)
+class WrittenScript:
+    """What a system wrote: the text, and its turns as plain data where it has the form of a script."""
+
+    text: str
+    turns: list[dict[str, str]] | None
+    wall_seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SpokenAnswer:
+    """What is said to one turn of a person, and its words where the system tells them."""
+
+    turn: str
+    speech: Speech
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class SpokenAnswers:
+    """What a system said in a conversation; `wall_seconds` are of all answers together."""
+
+    answers: tuple[SpokenAnswer, ...]
+    wall_seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+Product = Speech | WrittenScript | SpokenAnswers
+"""What a system makes of an item."""
+
+
+class OutputMaker(Protocol):
+    """Whatever makes something of items: a built-in system, an opened model, supplied files, a server.
 
     Attributes:
+        at_once: how many items it may be given together.
+    """
+
+    at_once: int
+
+    def make(self, asks: Sequence[Ask], seed: int) -> Sequence[Product]:
+        """Make something of each of these items; the same whichever are given together, up to rounding.
+
+        Raises:
+            SpeechFailed: the system broke, stayed silent or said nothing usable.
+            BadInput: an item that this system cannot do: too many speakers, too long, no audio.
+        """
+
+
+class SpeakingSystem(ABC):
+    """A system that reads scripts aloud: an `OutputMaker` of speech.
+
+    Attributes:
+        at_once: how many items it may be given together.
         name: the system's name, unique in `podeval.systems.registry`.
         description: one sentence for the board.
         licence: what a user of the system is bound by.
         kind: `model` for a baseline that competes, `control` for one that no ranking may reward.
     """
 
+    at_once: int = 1
     name: ClassVar[str]
     description: ClassVar[str]
     licence: ClassVar[str]
@@ -101,7 +161,7 @@ class SpeakingSystem(ABC):
 
     @abstractmethod
     def available(self) -> str | None:
-        """None where it can speak now, else a sentence with the one command that helps."""
+        """Return None where it can speak now, else a sentence with the one command that helps."""
 
     @abstractmethod
     def speak(self, script: Script, *, seed: int = 0) -> Speech:
@@ -112,6 +172,10 @@ class SpeakingSystem(ABC):
             ModelMissing: something has to be installed first; says what `available` says.
             SpeechFailed: the engine broke or stayed silent.
         """
+
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
+        """Read the script of each item aloud; see `speak`."""
+        return [self.speak(ask.spoken(), seed=seed) for ask in asks]
 
     def require(self, seed: int = 0) -> None:
         """Refuse to start without the engine or with a seed that generators do not take.

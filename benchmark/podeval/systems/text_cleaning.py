@@ -1,4 +1,4 @@
-"""What of a written text can be said: engines receive words and punctuation, never what could break them."""
+"""Written text is cleaned to what can be said: engines receive words and punctuation, never what could break them."""
 
 import re
 import textwrap
@@ -22,7 +22,7 @@ _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|e\.g
 
 
 def speakable(text: str) -> str:
-    """The text without emoji, control characters and markup; typographic forms made plain, runs of a sign cut.
+    """Strip a text of emoji, control characters and markup; make typographic forms plain and cut runs of a sign.
 
     Empty where no letter and no digit is left, for then there is nothing to say.
     """
@@ -58,37 +58,37 @@ _SPEAKABLE = _Speakable()
 
 
 def _plain_letters(character: str) -> str:
-    """Mathematical bold, full-width forms, fractions and ligatures as the letters and digits they stand for."""
+    """Replace mathematical bold, full-width forms, fractions and ligatures by the letters and digits they stand for."""
     plain = unicodedata.normalize("NFKC", character).translate(_PLAIN)
     return plain if not plain.isnumeric() or plain.isdecimal() or plain.isalpha() else " "
 
 
 def seconds_to_say(text: str, *, words_per_minute: float = 150.0, characters_per_minute: float = 250.0) -> float:
-    """How long a person takes to read a text: words of alphabets by the minute, Chinese characters by theirs."""
+    """Estimate how long a person takes to read a text, by words of alphabets and Chinese characters a minute."""
     characters = len(re.findall(f"[{HAN}]", text))
     words = len(re.findall(r"\w[\w'’.-]*", re.sub(f"[{HAN}]", " ", text)))
     return 60.0 * (words / words_per_minute + characters / characters_per_minute)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of one line of text; a full stop after a title or an initial ends none."""
-    found: list[str] = []
+    """Split a line of text into sentences; a full stop after a title or an initial ends none."""
+    parts: list[str] = []
     begin = 0
     for end in _SENTENCE_END.finditer(text):
         sentence = text[begin : end.end()]
         if not _ABBREVIATION.search(sentence):
-            found.append(sentence.strip())
+            parts.append(sentence.strip())
             begin = end.end()
-    found.append(text[begin:].strip())
-    return [sentence for sentence in found if any(character.isalnum() for character in sentence)]
+    parts.append(text[begin:].strip())
+    return [sentence for sentence in parts if any(character.isalnum() for character in sentence)]
 
 
 def short_lines(text: str, longest: int) -> list[str]:
-    """Sentences, those beyond `longest` characters broken at clauses, and where there is none between words."""
-    return [line for sentence in sentences(text) for line in _broken(sentence, longest)]
+    """Split a text into sentences, those beyond `longest` characters at clauses, or else between words."""
+    return [line for sentence in sentences(text) for line in _break_up(sentence, longest)]
 
 
-def _broken(sentence: str, longest: int) -> Iterator[str]:
+def _break_up(sentence: str, longest: int) -> Iterator[str]:
     if len(sentence) <= longest:
         yield sentence
         return

@@ -9,7 +9,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.adapters import presets
 from podeval.systems.adapters.adapter import TASKS, ModelClass, adapter_for, all_adapters, label
-from podeval.systems.adapters.job import Reference
+from podeval.systems.ask import Reference
 from podeval.systems.submission import Submission
 
 DOCUMENT = {
@@ -98,4 +98,4 @@ def test_reference_voices_are_those_of_the_paper() -> None:
 
 def test_given_voices_go_before_those_of_the_preset() -> None:
     own, pool = Reference(audio="own.wav"), (Reference(audio="1.wav"),)
-    assert presets.assigned(("Ann", "Ben", "Cem"), {"Ben": own}, pool) == {"Ann": pool[0], "Ben": own}
+    assert presets.assign_voices(("Ann", "Ben", "Cem"), {"Ben": own}, pool) == {"Ann": pool[0], "Ben": own}

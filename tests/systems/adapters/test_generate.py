@@ -17,11 +17,11 @@ import pytest
 from podeval.errors import BadInput
 from podeval.submissions import sandbox
 from podeval.systems.adapters import generate, text_to_speech
-from podeval.systems.adapters.adapter import Made
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Ask, Generated, Job
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, at_most
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.adapters.job import Generated, Job
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, TookTooLong, limit_time
+from podeval.systems.ask import Ask
+from podeval.systems.speech import SpeechFailed, WrittenScript
 
 MODULE = "podeval.systems.adapters.generate"
 REPOSITORY = Path(__file__).parents[3]
@@ -175,7 +175,7 @@ class Model:
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
+    def make(self, asks: Sequence[Ask], seed: int) -> list[WrittenScript]:
         import torch
 
         self.batches.append([ask.id for ask in asks])
@@ -190,7 +190,7 @@ class Model:
             raise RuntimeError("CUDA error: device-side assert triggered")
         if any(ask.id == "broken" for ask in asks):
             raise SpeechFailed("the model broke")
-        return [Made(0.1, script={"text": ask.id, "turns": None}) for ask in asks]
+        return [WrittenScript(ask.id, None, wall_seconds=0.1) for ask in asks]
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) ->
                 if caught == 2:
                     raise
 
-    with pytest.raises(TookTooLong), at_most(0.05):
+    with pytest.raises(TookTooLong), limit_time(0.05):
         stubborn()
     assert caught == 2
 
@@ -299,7 +299,7 @@ def test_a_limit_that_was_caught_comes_again(monkeypatch: pytest.MonkeyPatch) ->
 def test_an_alarm_that_was_set_before_goes_on() -> None:
     before = signal.getitimer(signal.ITIMER_REAL)[0]
     signal.setitimer(signal.ITIMER_REAL, 200)
-    with at_most(100):
+    with limit_time(100):
         time.sleep(0.02)
     assert 150 < signal.getitimer(signal.ITIMER_REAL)[0] < 200
     signal.setitimer(signal.ITIMER_REAL, before)

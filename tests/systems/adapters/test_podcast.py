@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from podeval.systems.adapters.podcast import cut
+from podeval.systems.adapters.podcast import cut_script
 from podeval.systems.text_cleaning import seconds_to_say
 from podeval.text.script import Script
 
@@ -15,14 +15,14 @@ def script(*texts: str) -> Script:
 
 def test_pieces_end_with_turns_and_keep_every_word() -> None:
     whole = script(*[WORDS] * 9)
-    pieces = cut(whole, 15.0)
+    pieces = cut_script(whole, 15.0)
     assert [len(piece.turns) for piece in pieces] == [3, 3, 3]
     assert tuple(turn for piece in pieces for turn in piece.turns) == whole.turns
     assert all(seconds_to_say(piece.text) <= 15.0 for piece in pieces)
 
 
 def test_a_turn_longer_than_a_piece_is_a_piece() -> None:
-    assert [len(piece.turns) for piece in cut(script("Hi.", " ".join([WORDS] * 6), "Bye."), 15.0)] == [1, 1, 1]
+    assert [len(piece.turns) for piece in cut_script(script("Hi.", " ".join([WORDS] * 6), "Bye."), 15.0)] == [1, 1, 1]
 
 
 def asks(*texts: str, speakers: str = "AB") -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.systems.adapters import script_writer
 from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.seeding import row_by_row, seed_of
+from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
 from podeval.systems.speech import SpeechFailed
 
 PROMPTS = ("Write a show about salt.", "Two hosts, on bread and water.", "The sea.")
@@ -54,7 +54,7 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0]])
     config = GenerationConfig(do_sample=True, temperature=2.0, top_k=2)
     counts: Counter[int] = Counter()
-    changed, processors = row_by_row(config, [seed_of(7)])
+    changed, processors = draw_row_by_row(config, [seed_of(7)])
     assert not changed.do_sample
     for _ in range(4_000):
         counts[int(processors(None, logits).argmax())] += 1
@@ -64,18 +64,18 @@ def test_draws_by_row_have_the_model_s_probabilities() -> None:
 
 
 def test_the_chat_goes_through_the_model_s_own_template(model: script_writer.LanguageModel) -> None:
-    assert model._written(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
+    assert model.render_chat(CHAT) == f"<|user|>{PROMPTS[0]}<|end|><|assistant|>"
 
 
 @pytest.mark.parametrize(("name", "end"), [("podbench", ""), ("podbench-direct", "<think></think>")])
 def test_a_preset_tells_a_hybrid_model_whether_to_think(fetched: Any, name: str, end: str) -> None:
     model = script_writer.LanguageModel(fetched("lm"), None, "cpu", preset(name))
-    assert model._written(CHAT).endswith(f"<|assistant|>{end}")
+    assert model.render_chat(CHAT).endswith(f"<|assistant|>{end}")
     assert model.config.max_new_tokens == 16_384
 
 
 def answer(model: script_writer.LanguageModel, text: str) -> dict[str, Any]:
-    return model._answer(model._tokenizer(text, add_special_tokens=False)["input_ids"], 5)
+    return model.read_answer(model.tokenizer(text, add_special_tokens=False)["input_ids"], 5)
 
 
 def test_thoughts_are_dropped(model: script_writer.LanguageModel) -> None:
@@ -94,11 +94,11 @@ def test_an_answer_that_was_cut_off_says_so(model: script_writer.LanguageModel) 
 
 
 def test_a_script_is_kept_with_its_turns() -> None:
-    assert script_writer._script("Host 1: Hello.\nHost 2: Hi.")["turns"] == [
+    assert script_writer.read_turns("Host 1: Hello.\nHost 2: Hi.") == [
         {"speaker": "1", "text": "Hello."},
         {"speaker": "2", "text": "Hi."},
     ]
-    assert script_writer._script("Once upon a time")["turns"] is None
+    assert script_writer.read_turns("Once upon a time") is None
 
 
 def test_a_request_beyond_the_window_fails_and_is_not_cut(run: Any, fetched: Any, tmp_path: Path) -> None:
@@ -128,11 +128,11 @@ def test_a_merged_lora_is_what_peft_computes(fetched: Any) -> None:
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    own = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", preset("default"))
+    merged = script_writer.LanguageModel(fetched("lora"), fetched("lm"), "cpu", preset("default"))
     apart = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(fetched("lm")), fetched("lora")).eval()
     tokens = torch.arange(10, 40)[None]
     with torch.inference_mode():
-        difference = own._model(tokens).logits - apart(tokens).logits
+        difference = merged.network(tokens).logits - apart(tokens).logits
     assert float(difference.abs().max()) < 1e-4
 
 

@@ -90,7 +90,7 @@ def test_another_model_than_an_omni_one_is_refused(fetched: Any) -> None:
 
 def test_the_settings_of_a_cascade_hold_a_prompt_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "cascade.json").write_text(json.dumps({"system_prompt": "Be brief."}))
-    assert speech_to_speech._system_prompt(tmp_path) == "Be brief."
+    assert speech_to_speech.read_system_prompt(tmp_path) == "Be brief."
     (tmp_path / "cascade.json").write_text(json.dumps({"system_prompt": "Be brief.", "code": "x"}))
     with pytest.raises(BadInput, match="nothing else"):
-        speech_to_speech._system_prompt(tmp_path)
+        speech_to_speech.read_system_prompt(tmp_path)

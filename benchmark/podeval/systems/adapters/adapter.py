@@ -1,4 +1,4 @@
-"""What an adapter is, and which there are.
+"""What an adapter is, and which adapters there are.
 
 An adapter makes the models of one task work: it says which classes of model it can open, opens a folder of files
 without running any code in it, and turns items into audio, scripts or answers. Nothing heavy is imported before a
@@ -6,19 +6,16 @@ model is opened.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module, util
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
+from podeval.systems.speech import OutputMaker
 
-Samples = NDArray[np.float32]
 Label = Literal["verified with real weights", "plumbing only"]
 Makes = Literal["audio", "script", "answers"]
 
@@ -40,60 +37,6 @@ class ModelClass:
     label: Label = "plumbing only"
 
 
-@dataclass(frozen=True)
-class Sound:
-    """Mono or multichannel samples, float32, shape (frames,) or (frames, channels), and their rate in Hz."""
-
-    samples: Samples
-    rate: int
-
-    @property
-    def seconds(self) -> float:
-        """Length."""
-        return len(self.samples) / self.rate
-
-
-@dataclass(frozen=True)
-class SpokenAnswer:
-    """What is said to one turn of a person, and its words where the model tells them."""
-
-    turn: str
-    sound: Sound
-    text: str | None = None
-
-
-@dataclass(frozen=True)
-class Made:
-    """What a model made of an item: audio, or a script, or answers; with what it took.
-
-    Args:
-        wall_seconds: of making it; of several items at once, an equal share.
-        details: provenance as plain data.
-    """
-
-    wall_seconds: float
-    sound: Sound | None = None
-    turns: tuple[GeneratedTurn, ...] = ()
-    script: dict[str, Any] | None = None
-    answers: tuple[SpokenAnswer, ...] = ()
-    details: dict[str, Any] = field(default_factory=dict)
-
-
-class OpenedModel(Protocol):
-    """An opened model."""
-
-    at_once: int
-    """How many items it may be given together."""
-
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """What it makes of these items; the same whichever items are given together, up to rounding.
-
-        Raises:
-            SpeechFailed: the model broke, stayed silent or said nothing usable.
-            BadInput: an item that this model cannot do: too many speakers, too long, no audio.
-        """
-
-
 class Adapter(Protocol):
     """The way one task's models are run."""
 
@@ -105,16 +48,16 @@ class Adapter(Protocol):
     models: tuple[ModelClass, ...]
 
     def available(self) -> str | None:
-        """None where its libraries are installed, else a sentence with the one command that helps."""
+        """Return None where its libraries are installed, else a sentence with the one command that helps."""
 
     def check(self, folder: Path, base: Path | None = None) -> None:
-        """Whether it can open a model, by its small files alone.
+        """Check whether it can open a model, by the model's small files alone.
 
         Raises:
             BadInput: another class of model, weights in a form that is not read, or code in the folder.
         """
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """Load the model of a job.
 
         Raises:
@@ -124,13 +67,13 @@ class Adapter(Protocol):
 
 
 def label(adapter: Adapter) -> Label:
-    """`verified with real weights` where that is true of every class of model, else `plumbing only`."""
+    """Return `verified with real weights` where that is true of every class of model, else `plumbing only`."""
     proven = adapter.models and all(model.label == "verified with real weights" for model in adapter.models)
     return "verified with real weights" if proven else "plumbing only"
 
 
-def missing(packages: Sequence[str], needed_by: str) -> str | None:
-    """None where the packages are installed, else which are not and the command that brings them."""
+def describe_missing(packages: Sequence[str], needed_by: str) -> str | None:
+    """Return None where the packages are installed, else which are not and the command that brings them."""
     absent = [package for package in packages if util.find_spec(package) is None]
     if not absent:
         return None
@@ -150,7 +93,7 @@ TASKS = tuple(_MODULES)
 
 
 def adapter_for(what: Any) -> Adapter:
-    """The adapter of a task, of a kind of source, of a source, or of a submission document.
+    """Find the adapter of a task, of a kind of source, of a source, or of a submission document.
 
     Args:
         what: `text-to-speech`, `outputs` and so on; or an object with `kind` and perhaps `task`; or one with such a
@@ -165,10 +108,10 @@ def adapter_for(what: Any) -> Adapter:
         name = "outputs"
     if name not in _MODULES:
         raise BadInput(f"there is no adapter for {name!r}; there are adapters for {', '.join(TASKS)}")
-    found: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
-    return found
+    adapter: Adapter = import_module(f"podeval.systems.adapters.{_MODULES[name]}").ADAPTER
+    return adapter
 
 
 def all_adapters() -> tuple[Adapter, ...]:
-    """Every adapter."""
+    """Return every adapter."""
     return tuple(adapter_for(task) for task in TASKS)

@@ -1,4 +1,4 @@
-"""Bark of transformers: lines in the voices of its repo's presets.
+"""Bark of transformers speaks lines in the voices of its repo's presets.
 
 A voice is a preset of three arrays, named `<language>_speaker_<n>` in `speaker_embeddings_path.json`; without one, Bark
 draws a voice with every line, so that no dialogue can be made of them. The arrays are read from the model's folder
@@ -14,14 +14,13 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 
 VOICES = "speaker_embeddings_path.json"
 _NAME = re.compile(r"(?:v2/)?([a-z]{2})_speaker_(\d+)")
@@ -40,8 +39,8 @@ class Bark:
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._folder = job.model_folder
         self._presets = voices_of(job.model_folder)
-        self._tokenizer: Any = loading.reader("AutoTokenizer", job.model_folder)
-        self._model: Any = loading.model("BarkModel", job.model_folder, device)
+        self._tokenizer: Any = loading.load_reader("AutoTokenizer", job.model_folder)
+        self._model: Any = loading.load_model("BarkModel", job.model_folder, device)
         self._options: dict[str, Any] = {}
         if preset.temperature is not None:
             self._options = {"semantic_temperature": preset.temperature, "coarse_temperature": preset.temperature}
@@ -49,25 +48,25 @@ class Bark:
         self.rate = int(self._model.generation_config.sample_rate)
 
     def voices(self, language: str) -> int | None:
-        """As many as its repo has presets of the language.
+        """Return how many presets its repo has for the language.
 
         Raises:
             BadInput: it has none.
         """
-        found = len(self._presets.get(language, ()))
-        if not found:
-            there = ", ".join(sorted(self._presets)) or "none"
+        count = len(self._presets.get(language, ()))
+        if not count:
+            languages = ", ".join(sorted(self._presets)) or "none"
             raise BadInput(
-                f"this Bark has no voice preset for {language} ({VOICES}; there are: {there}); add some to it"
+                f"this Bark has no voice preset for {language} ({VOICES}; there are: {languages}); add some to it"
             )
         self._language = language
-        return found
+        return count
 
     def begin(self) -> None:
-        """Nothing is kept between lines."""
+        """Do nothing: nothing is kept between lines."""
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line in the voice of this number, shape (frames,).
+        """Say a line in the voice of this number, shape (frames,).
 
         Raises:
             SpeechFailed: the model ended at once.
@@ -99,35 +98,37 @@ class Bark:
 
 
 def voices_of(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """Voices by language, in the order of their numbers; those of `v2/` where there are some.
+    """List the voices by language, in the order of their numbers; those of `v2/` where there are some.
 
     Raises:
         BadInput: the file that names them is not as it should be.
     """
     if not (folder / VOICES).is_file():
         return {}
-    named = config_of(folder, VOICES)
+    presets = config_of(folder, VOICES)
     for chosen in ("v2/", ""):
-        found: dict[str, list[tuple[int, dict[str, str]]]] = {}
-        for name, paths in named.items():
+        voices: dict[str, list[tuple[int, dict[str, str]]]] = {}
+        for name, paths in presets.items():
             match = _NAME.fullmatch(name)
             if match is None or not name.startswith(chosen):
                 continue
             if not isinstance(paths, dict) or not all(isinstance(paths.get(part), str) for part in _PARTS):
                 raise BadInput(f"{VOICES} does not name the arrays {', '.join(_PARTS)} of {name}")
-            found.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
-        if found:
-            return {language: [paths for _, paths in sorted(own, key=_number)] for language, own in found.items()}
+            voices.setdefault(match[1], []).append((int(match[2]), {part: paths[part] for part in _PARTS}))
+        if voices:
+            return {
+                language: [paths for _, paths in sorted(numbered, key=_number)] for language, numbered in voices.items()
+            }
     return {}
 
 
 def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any, Any]"]:
-    """The arrays of a voice.
+    """Read the arrays of a voice.
 
     Raises:
         BadInput: one leads out of the folder, is not there, or is no array of the right shape.
     """
-    found = {}
+    arrays = {}
     for part, name in paths.items():
         path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.is_symlink() or not path.is_file():
@@ -140,8 +141,8 @@ def read_voice(folder: Path, paths: dict[str, str]) -> dict[str, "np.ndarray[Any
             raise BadInput(f"{name} is no array that can be read ({error})") from None
         if not isinstance(array, np.ndarray) or array.ndim != _PARTS[part] or array.dtype.kind not in "iu":
             raise BadInput(f"{name} is no {part}: integers in {_PARTS[part]} dimensions")
-        found[part] = array.astype(np.int64)
-    return found
+        arrays[part] = array.astype(np.int64)
+    return arrays
 
 
 def _number(entry: tuple[int, dict[str, str]]) -> int:

@@ -1,4 +1,4 @@
-"""CSM of transformers: lines of a conversation, each said with those before it in mind.
+"""CSM of transformers speaks the lines of a conversation, each with those before it in mind.
 
 A speaker is a number in the text; what keeps a voice is the recordings before a line: the reference voices with their
 words, else what the speakers said first, and the latest lines.
@@ -12,13 +12,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of, set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 _PROMPT_SECONDS = 30.0
@@ -38,15 +37,15 @@ class Csm:
     """Seconds, after which only the voices are kept in mind."""
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        self._processor: Any = loading.reader("CsmProcessor", job.model_folder)
-        self._model: Any = loading.model("CsmForConditionalGeneration", job.model_folder, device)
+        self._processor: Any = loading.load_reader("CsmProcessor", job.model_folder)
+        self._model: Any = loading.load_model("CsmForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
         options = {"temperature": preset.temperature, "top_k": preset.top_k, "max_new_tokens": preset.max_new_tokens}
         self._options = {name: value for name, value in options.items() if value is not None}
         self._first: dict[int, VoiceClip] = {}
 
     def voices(self, language: str) -> int | None:
-        """Any number: every speaker is prompted with a voice.
+        """Return None: it has any number, as every speaker is prompted with a voice.
 
         Raises:
             BadInput: it speaks English only.
@@ -60,26 +59,28 @@ class Csm:
         self._first = {}
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line, prompted with its speaker's voice, shape (frames,)."""
-        prompt = _worded(reference) if reference else self._first.get(voice)
-        samples = self._generated([(voice, prompt)] if prompt else [], voice, text, seed)
+        """Say a line, prompted with its speaker's voice, shape (frames,)."""
+        prompt = _require_words(reference) if reference else self._first.get(voice)
+        samples = self._generate([(voice, prompt)] if prompt else [], voice, text, seed)
         self._keep(voice, samples, text)
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """Turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
+        """Say turn after turn, each with the voices and the latest turns before it, shape (frames,)."""
         numbers = {speaker: number for number, speaker in enumerate(speakers)}
-        given = {numbers[who]: _worded(clip) for who, clip in clips.items() if who in numbers}
+        references = {numbers[who]: _require_words(clip) for who, clip in clips.items() if who in numbers}
         latest: list[tuple[int, VoiceClip]] = []
         sounds = []
-        for place, turn in enumerate(piece.turns):
+        for position, turn in enumerate(piece.turns):
             number = numbers[turn.speaker]
-            voices = [(n, clip) for n, clip in (self._first | given).items() if all(clip is not c for _, c in latest)]
-            samples = self._generated([*voices, *latest], number, turn.text, seed_of(seed, place))
+            voices = [
+                (n, clip) for n, clip in (self._first | references).items() if all(clip is not c for _, c in latest)
+            ]
+            samples = self._generate([*voices, *latest], number, turn.text, seed_of(seed, position))
             self._keep(number, samples, turn.text)
             if len(samples) <= _PROMPT_SECONDS * self.rate:
-                said = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
-                latest = [*latest, (number, said)][-_LATEST:]
+                line = self._first[number] if self._first[number].samples is samples else VoiceClip(samples, turn.text)
+                latest = [*latest, (number, line)][-_LATEST:]
             sounds.append(samples)
         return np.concatenate(sounds)
 
@@ -87,8 +88,8 @@ class Csm:
         if len(samples) <= _PROMPT_SECONDS * self.rate:
             self._first.setdefault(voice, VoiceClip(samples, text))
 
-    def _generated(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
-        """A line said after others.
+    def _generate(self, before: Sequence[tuple[int, VoiceClip]], speaker: int, text: str, seed: int) -> Samples:
+        """Generate a line that follows others.
 
         Raises:
             SpeechFailed: the model ended at once.
@@ -99,14 +100,14 @@ class Csm:
         marks = f"{self._processor.audio_token}{self._processor.audio_eos_token}"
         tokenizer = self._processor.tokenizer
         begin, end = tokenizer.bos_token or "", tokenizer.eos_token or ""
-        said = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
+        context = "".join(f"{begin}[{number}]{clip.text}{end}{marks}" for number, clip in before)
         sounds = [clip.samples for _, clip in before]
-        given = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
-        inputs = self._processor(text=f"{said}{begin}[{speaker}]{text}{end}", **given)
+        prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
+        inputs = self._processor(text=f"{context}{begin}[{speaker}]{text}{end}", **prompt)
         room = int(self._model.config.max_position_embeddings)
         if inputs["input_ids"].shape[1] >= room:
-            asked = inputs["input_ids"].shape[1]
-            raise BadInput(f"a line with the voices before it is {asked} frames long, the model's window {room}")
+            length = inputs["input_ids"].shape[1]
+            raise BadInput(f"a line with the voices before it is {length} frames long, the model's window {room}")
         set_seed(seed)
         with torch.inference_mode(), quiet():
             try:
@@ -121,7 +122,7 @@ class Csm:
         return samples
 
 
-def _worded(reference: VoiceClip) -> VoiceClip:
+def _require_words(reference: VoiceClip) -> VoiceClip:
     if not reference.text:
         raise BadInput("CSM needs the words of a reference voice beside its recording; give its text")
     return reference

@@ -1,4 +1,4 @@
-"""Dia of transformers: dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
+"""Dia of transformers speaks dialogues of two speakers, tagged `[S1]` and `[S2]`, or lines one by one.
 
 A voice is drawn with every call; it is kept by prompting with a recording of it and its words. Speakers without a
 reference recording are prompted with their own first line. The codec (DAC) is another repo: it lies under
@@ -14,13 +14,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import check_files, config_of
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 CODEC = "audio_tokenizer"
@@ -38,7 +37,7 @@ class Dia:
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         self._processor: Any = _processor(job.model_folder, job.base_folder, device)
-        self._model: Any = loading.model("DiaForConditionalGeneration", job.model_folder, device)
+        self._model: Any = loading.load_model("DiaForConditionalGeneration", job.model_folder, device)
         self._options = {
             name: value
             for name, value in (
@@ -54,7 +53,7 @@ class Dia:
         self._first: VoiceClip | None = None
 
     def voices(self, language: str) -> int | None:
-        """Any number: a line at a time, every speaker is prompted with a voice.
+        """Return None: it has any number, as every speaker is prompted with a voice, a line at a time.
 
         Raises:
             BadInput: it reads English only.
@@ -69,45 +68,47 @@ class Dia:
         self._first = None
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line, prompted with the speaker's voice, shape (frames,)."""
-        prompt = _tagged(reference, 1) if reference else self._kept.get(voice)
+        """Say a line, prompted with the speaker's voice, shape (frames,)."""
+        prompt = _tag(reference, 1) if reference else self._kept.get(voice)
         tagged = f"[S1] {text}"
-        samples = self._generated(tagged, [prompt] if prompt else [], seed)
+        samples = self._generate(tagged, [prompt] if prompt else [], seed)
         if len(samples) <= _PROMPT_SECONDS * self.rate:
             self._kept.setdefault(voice, VoiceClip(samples, tagged))
         return samples
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A piece of a dialogue of at most two speakers, shape (frames,).
+        """Perform a piece of a dialogue of at most two speakers, shape (frames,).
 
         It is prompted with the reference voices where all are given, else with the first piece.
         """
         tags = {speaker: f"[S{number}]" for number, speaker in enumerate(speakers, 1)}
         text = " ".join(f"{tags[turn.speaker]} {turn.text}" for turn in piece.turns)
-        prompts = [_tagged(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
+        prompts = [_tag(clips[who], number) for number, who in enumerate(speakers, 1) if who in clips]
         if len(prompts) < len(tags):
             prompts = [self._first] if self._first else []
-        samples = self._generated(text, prompts, seed)
+        samples = self._generate(text, prompts, seed)
         if self._first is None and len(samples) <= _PROMPT_SECONDS * self.rate:
             self._first = VoiceClip(samples, text)
         return samples
 
-    def _generated(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
-        """What is said after the prompts, whose texts are tagged."""
+    def _generate(self, text: str, prompts: list[VoiceClip], seed: int) -> Samples:
+        """Generate what follows the prompts, whose texts are tagged."""
         import torch
 
-        given: dict[str, Any] = {}
+        prompt_audio: dict[str, Any] = {}
         if prompts:
-            given = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
-            if len(given["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
-                seconds = len(given["audio"]) / self.rate
+            prompt_audio = {"audio": np.concatenate([prompt.samples for prompt in prompts]), "sampling_rate": self.rate}
+            if len(prompt_audio["audio"]) > 2 * _PROMPT_SECONDS * self.rate:
+                seconds = len(prompt_audio["audio"]) / self.rate
                 raise BadInput(
                     f"reference voices of {seconds:.0f} s leave Dia no room; give some five to ten seconds each"
                 )
         spoken = " ".join(str(prompt.text) for prompt in prompts)
         set_seed(seed)
         with torch.inference_mode(), quiet():
-            inputs = self._processor(text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **given)
+            inputs = self._processor(
+                text=[f"{spoken} {text}".strip()], padding=True, return_tensors="pt", **prompt_audio
+            )
             room = int(self._model.config.encoder_config.max_position_embeddings)
             if inputs["input_ids"].shape[1] > room:
                 raise BadInput(f"{inputs['input_ids'].shape[1]} bytes of text at once; the model reads {room}")
@@ -121,7 +122,7 @@ class Dia:
 
 
 def _processor(folder: Path, base: Path | None, device: str) -> Any:
-    """Put together by hand: the processor's own loader follows a repo name that its config holds."""
+    """Put the processor together by hand: its own loader follows a repo name that its config holds."""
     from transformers import DiaProcessor
 
     codec = folder / CODEC if (folder / CODEC / "config.json").is_file() else base
@@ -132,15 +133,15 @@ def _processor(folder: Path, base: Path | None, device: str) -> Any:
     check_files(codec)
     if config_of(codec).get("model_type") != "dac":
         raise BadInput(f"the codec of Dia is a DAC model, not {config_of(codec).get('model_type')!r}")
-    with loading.loading(folder):
+    with loading.translate_errors(folder):
         return DiaProcessor(  # type: ignore[no-untyped-call]
-            feature_extractor=loading.reader("DiaFeatureExtractor", folder),
-            tokenizer=loading.reader("DiaTokenizer", folder),
-            audio_tokenizer=loading.model("DacModel", codec, device),
+            feature_extractor=loading.load_reader("DiaFeatureExtractor", folder),
+            tokenizer=loading.load_reader("DiaTokenizer", folder),
+            audio_tokenizer=loading.load_model("DacModel", codec, device),
         )
 
 
-def _tagged(reference: VoiceClip, number: int) -> VoiceClip:
+def _tag(reference: VoiceClip, number: int) -> VoiceClip:
     if not reference.text:
         raise BadInput("Dia needs the words of a reference voice beside its recording; give its text")
     return VoiceClip(reference.samples, f"[S{number}] {reference.text}")

@@ -13,31 +13,33 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from podeval.errors import BadInput, ModelMissing
-from podeval.systems.adapters.adapter import Adapter, Made, OpenedModel, adapter_for
+from podeval.systems.adapters.adapter import Adapter, adapter_for
 from podeval.systems.adapters.generation_log import TRIES, Log
-from podeval.systems.adapters.job import Ask, Cause, Generated, GeneratedAnswer, Job, NotPrepared
+from podeval.systems.adapters.job import Cause, Generated, GeneratedAnswer, Job, NotPrepared
 from podeval.systems.adapters.presets import Preset, preset
-from podeval.systems.adapters.time_limit import Batches, OutOfMemory, at_most, memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.adapters.time_limit import Batches, OutOfMemory, limit_time, memory_ran_out
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, Product, Speech, SpeechFailed, SpokenAnswers, WrittenScript
 
 REFUSED = "refused.json"
 _COPY = "PODEVAL_GENERATE_COPY"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file; the exit code."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    """Run a job file; returns the exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _without_network()
     job: Job | None = None
     try:
-        if len(given) != 1:
+        if len(words) != 1:
             raise BadInput("usage: python -m podeval.systems.adapters.generate JOB.json")
-        job = Job.read(Path(given[0]))
-        return _run_readable(job, Path(given[0]))
+        job = Job.read(Path(words[0]))
+        return _run_readable(job, Path(words[0]))
     except (BadInput, ModelMissing) as refusal:
         print(refusal, file=sys.stderr)
         if job is not None and job.out_folder.is_dir():
@@ -51,12 +53,12 @@ def _run_readable(job: Job, file: Path) -> int:
     try:
         return run(job, file)
     except PermissionError as error:
-        told = "may not be read or written by this process; change its permissions"
-        raise NotPrepared(f"{error.filename} {told}") from None
+        advice = "may not be read or written by this process; change its permissions"
+        raise NotPrepared(f"{error.filename} {advice}") from None
 
 
 def run(job: Job, file: Path) -> int:
-    """Make what the log of a job does not hold yet; the exit code.
+    """Make what the log of a job does not hold yet; returns the exit code.
 
     Raises:
         BadInput: the job, its items, its settings or its model cannot be used.
@@ -83,7 +85,7 @@ def run(job: Job, file: Path) -> int:
 
 
 def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence[tuple[Ask, int]]) -> None:
-    """Of several copies, what falls to this one."""
+    """Make what falls to this one of several copies."""
     from accelerate import PartialState
 
     _die_with_parent()
@@ -96,7 +98,7 @@ def _make_share(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Se
 
 
 def _die_with_parent() -> None:
-    """A copy whose launcher was killed must not write beside the next one's."""
+    """End this copy with its launcher, as it must not write beside the next one's."""
     import ctypes
     import signal
 
@@ -105,7 +107,7 @@ def _die_with_parent() -> None:
 
 
 def _open_work(log: Log, asks: Sequence[Ask], seeds: Sequence[int]) -> list[tuple[Ask, int]]:
-    """What has no line yet; what killed its process too often gets one that says so."""
+    """List what has no line yet; what killed its process too often gets a line that says so."""
     finished, deadly = log.finished(), log.died_on()
     work = []
     for seed in seeds:
@@ -129,28 +131,28 @@ def _make(job: Job, adapter: Adapter, settings: Preset, log: Log, work: Sequence
     provenance = {"preset": settings.settings(), "versions": _versions()}
     batches = Batches(min(maker.at_once, job.batch or maker.at_once))
     for seed in dict.fromkeys(seed for _, seed in work):
-        asks = [ask for ask, own in work if own == seed]
+        asks = [ask for ask, item_seed in work if item_seed == seed]
 
-        def tried(batch: Sequence[Ask], seed: int = seed) -> list[Made]:
+        def attempt(batch: Sequence[Ask], seed: int = seed) -> Sequence[Product]:
             log.begin([(ask.id, seed) for ask in batch])
-            return _timed(maker, batch, seed, job.item_seconds)
+            return _make_in_time(maker, batch, seed, job.item_seconds)
 
-        for batch, result in batches.over(asks, tried):
-            made: Sequence[Made | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
-            for ask, one in zip(batch, made, strict=True):
-                line = _line(log, ask, seed, one)
+        for batch, result in batches.over(asks, attempt):
+            results: Sequence[Product | Exception] = [result] * len(batch) if isinstance(result, Exception) else result
+            for ask, one in zip(batch, results, strict=True):
+                line = _build_line(log, ask, seed, one)
                 details = {**provenance, **line.details}
                 log.finish(line.model_copy(update={"load_seconds": load, "hardware": hardware, "details": details}))
 
 
-def _timed(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) -> list[Made]:
-    """What the maker makes of a batch in its time.
+def _make_in_time(maker: OutputMaker, batch: Sequence[Ask], seed: int, seconds: float) -> Sequence[Product]:
+    """Make something of a batch within its time.
 
     Raises:
         SpeechFailed: the model broke on it, whatever its library calls that.
     """
     try:
-        with at_most(seconds * len(batch)):
+        with limit_time(seconds * len(batch)):
             return maker.make(batch, seed)
     except (RuntimeError, ValueError, LookupError, ArithmeticError) as error:
         # After an error inside CUDA nothing works any more: this process has to end and begin anew.
@@ -160,39 +162,56 @@ def _timed(maker: OpenedModel, batch: Sequence[Ask], seed: int, seconds: float) 
         raise SpeechFailed(f"the model broke ({type(error).__name__}: {reason})") from error
 
 
-def _line(log: Log, ask: Ask, seed: int, made: Made | Exception) -> Generated:
-    """The line of an item, its files written before."""
-    if isinstance(made, Exception):
-        return Generated(item=ask.id, seed=seed, error=str(made) or type(made).__name__, cause=_cause(made))
-    name = f"{ask.id}.{seed}"
-    sounds = [made.sound] if made.sound else [answer.sound for answer in made.answers]
-    if any(not np.all(np.isfinite(sound.samples)) for sound in sounds):
+def _build_line(log: Log, ask: Ask, seed: int, result: Product | Exception) -> Generated:
+    """Build the line of an item, its files written before."""
+    if isinstance(result, Exception):
+        return Generated(item=ask.id, seed=seed, error=str(result) or type(result).__name__, cause=_cause(result))
+    speeches = _speeches_of(result)
+    if any(not np.all(np.isfinite(speech.samples)) for speech in speeches):
         return Generated(item=ask.id, seed=seed, error="the model made samples that are no numbers", cause="system")
-    seconds = sum(sound.seconds for sound in sounds) if sounds else None
-    return Generated(
+    seconds = sum(speech.duration for speech in speeches) if speeches else None
+    line = Generated(
         item=ask.id,
         seed=seed,
-        audio=log.sound(name, made.sound) if made.sound else None,
-        script=log.script(name, made.script) if made.script else None,
-        answers=tuple(
-            GeneratedAnswer(
-                turn=answer.turn,
-                audio=log.sound(f"{name}.{answer.turn}", answer.sound),
-                seconds=answer.sound.seconds,
-                text=answer.text,
-            )
-            for answer in made.answers
-        ),
-        turns=made.turns,
-        wall_seconds=made.wall_seconds,
+        wall_seconds=result.wall_seconds,
         audio_seconds=seconds,
-        rtf=made.wall_seconds / seconds if seconds and made.wall_seconds else None,
-        details=made.details,
+        rtf=result.wall_seconds / seconds if seconds and result.wall_seconds else None,
+        details=dict(result.details),
     )
+    return line.model_copy(update=_keep_files(log, f"{ask.id}.{seed}", result))
+
+
+def _speeches_of(product: Product) -> list[Speech]:
+    """List what is spoken in what was made."""
+    match product:
+        case Speech():
+            return [product]
+        case SpokenAnswers():
+            return [answer.speech for answer in product.answers]
+    return []
+
+
+def _keep_files(log: Log, name: str, product: Product) -> dict[str, Any]:
+    """Write the files of what was made; returns the fields of the item's line that speak of them."""
+    match product:
+        case Speech():
+            return {"audio": log.keep_speech(name, product), "turns": product.turns}
+        case WrittenScript():
+            return {"script": log.keep_script(name, product)}
+    answers = (
+        GeneratedAnswer(
+            turn=answer.turn,
+            audio=log.keep_speech(f"{name}.{answer.turn}", answer.speech),
+            seconds=answer.speech.duration,
+            text=answer.text,
+        )
+        for answer in product.answers
+    )
+    return {"answers": tuple(answers)}
 
 
 def _cause(error: Exception) -> Cause:
-    """Whose fault a failure is: want of memory or of a library is ours, all else the system's."""
+    """Say whose fault a failure is: want of memory or of a library is ours, all else the system's."""
     return "ours" if isinstance(error, OutOfMemory | ModelMissing) else "system"
 
 
@@ -205,7 +224,7 @@ def _copies(job: Job, adapter: Adapter) -> int:
 
 
 def _start_copies(file: Path, copies: int) -> int:
-    """The same job in several processes, which share the work; 3 where one died.
+    """Run the same job in several processes, which share the work; returns 3 where one died.
 
     Raises:
         BadInput: they refused the job; with the reason of one of them.
@@ -238,7 +257,7 @@ def _without_network() -> None:
 
 
 def _hardware(job: Job) -> str:
-    """What the model runs on, as RTF is told apart by."""
+    """Describe what the model runs on, as RTFs are compared on the same hardware only."""
     if job.adapter in ("outputs", "human"):
         return ""
     import platform

@@ -1,4 +1,4 @@
-"""What generation has finished, on disk: a line an item in `generated.jsonl`, whole and synced, beside its files.
+"""The log of generation on disk: a line an item in `generated.jsonl`, whole and synced, beside the item's files.
 
 Several processes write to one log. What a process died on is known by `begun.jsonl`: an item that was begun again and
 again and never finished is at last given up.
@@ -19,8 +19,8 @@ import numpy as np
 from pydantic import ValidationError
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Sound
 from podeval.systems.adapters.job import Generated
+from podeval.systems.speech import Speech, WrittenScript
 
 TRIES = 5
 """In how many processes an item is begun and not finished before it counts as one that kills them; whoever kills a
@@ -50,59 +50,60 @@ class Log:
             yield
 
     def finished(self) -> dict[tuple[str, int], Generated]:
-        """Lines by item and seed, those whose files are all there.
+        """Read the lines by item and seed, of those whose files are all there.
 
         Raises:
             BadInput: a whole line that is not one of this version's.
         """
-        found = {}
+        lines = {}
         for line in self._lines("generated.jsonl"):
             try:
-                made = Generated.model_validate(line)
+                generated = Generated.model_validate(line)
             except ValidationError as error:
                 first = error.errors()[0]
                 raise BadInput(
                     f"{self.folder / 'generated.jsonl'} was not written by this version of podeval "
                     f"({'.'.join(map(str, first['loc']))}: {first['msg']}); delete the folder to start afresh"
                 ) from None
-            if all((self.folder / name).is_file() for name in _files(made)):
-                found[made.item, made.seed] = made
-        return found
+            if all((self.folder / name).is_file() for name in _files(generated)):
+                lines[generated.item, generated.seed] = generated
+        return lines
 
     def died_on(self) -> set[tuple[str, int]]:
-        """Items by seed that were begun in as many processes as are tried; those that are finished among them."""
+        """List the items by seed that were begun in as many processes as are tried, finished or not."""
         lives = {(line["item"], line["seed"], line["life"]) for line in self._lines("begun.jsonl")}
         begun = Counter((item, seed) for item, seed, _ in lives)
-        return {place for place, times in begun.items() if times >= TRIES}
+        return {key for key, times in begun.items() if times >= TRIES}
 
     def begin(self, places: Sequence[tuple[str, int]]) -> None:
         """Note what is about to be generated."""
         self._append("begun.jsonl", [{"item": item, "seed": seed, "life": self._life} for item, seed in places])
 
-    def finish(self, made: Generated) -> None:
+    def finish(self, line: Generated) -> None:
         """Keep a line; when this returns, a kill does not lose it."""
-        self._append("generated.jsonl", [made.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
+        self._append("generated.jsonl", [line.model_dump(mode="json", exclude_defaults=True) | {"schema_version": 1}])
 
-    def sound(self, name: str, sound: Sound) -> str:
-        """Keep audio: FLAC of 24 bits, or float WAV where samples pass ±1; the file's name.
+    def keep_speech(self, name: str, speech: Speech) -> str:
+        """Keep audio as FLAC of 24 bits, or as float WAV where samples pass ±1; returns the file's name.
 
         Args:
             name: without extension.
-            sound: finite samples.
+            speech: with finite samples.
         """
         import soundfile
 
-        fits = float(np.max(np.abs(sound.samples), initial=0.0)) <= 1.0
+        fits = float(np.max(np.abs(speech.samples), initial=0.0)) <= 1.0
         kind, subtype, extension = ("FLAC", "PCM_24", "flac") if fits else ("WAV", "FLOAT", "wav")
         buffer = io.BytesIO()
-        soundfile.write(buffer, sound.samples, sound.rate, format=kind, subtype=subtype)
-        return self._whole(f"{name}.{extension}", buffer.getvalue())
+        soundfile.write(buffer, speech.samples, speech.rate, format=kind, subtype=subtype)
+        return self._write_whole(f"{name}.{extension}", buffer.getvalue())
 
-    def script(self, name: str, script: dict[str, Any]) -> str:
-        """Keep a script as JSON; the file's name."""
-        return self._whole(f"{name}.json", (json.dumps(script, ensure_ascii=False, indent=1) + "\n").encode())
+    def keep_script(self, name: str, script: WrittenScript) -> str:
+        """Keep a script as JSON; returns the file's name."""
+        content = {"text": script.text, "turns": script.turns}
+        return self._write_whole(f"{name}.json", (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode())
 
-    def _whole(self, name: str, data: bytes) -> str:
+    def _write_whole(self, name: str, data: bytes) -> str:
         partial = self.folder / f".{name}.{os.getpid()}.partial"
         with partial.open("wb") as file:
             file.write(data)
@@ -113,7 +114,7 @@ class Log:
 
     def _append(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
         data = b"".join((json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n").encode() for line in lines)
-        with (self.folder / name).open("a+b", buffering=0) as file, _locked(file):
+        with (self.folder / name).open("a+b", buffering=0) as file, _lock(file):
             content = (self.folder / name).read_bytes()
             file.truncate(content.rfind(b"\n") + 1)  # what a killed process left half-written
             rest = memoryview(data)
@@ -132,13 +133,13 @@ class Log:
             raise BadInput(f"{path} is damaged ({error}); delete the folder to start afresh") from None
 
 
-def _files(made: Generated) -> Iterator[str]:
-    yield from (name for name in (made.audio, made.script) if name)
-    yield from (answer.audio for answer in made.answers)
+def _files(line: Generated) -> Iterator[str]:
+    yield from (name for name in (line.audio, line.script) if name)
+    yield from (answer.audio for answer in line.answers)
 
 
 @contextmanager
-def _locked(file: io.FileIO) -> Iterator[None]:
+def _lock(file: io.FileIO) -> Iterator[None]:
     fcntl.flock(file, fcntl.LOCK_EX)
     try:
         yield

@@ -30,12 +30,12 @@ _TAIL = 4_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a job file and hand over what it makes; the exit code, 0 also where the model cannot be used."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    """Run a job file and hand over what it makes; returns the exit code, 0 also where the model cannot be used."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if len(given) != 2:
+        if len(words) != 2:
             raise BadInput("usage: python -m podeval.systems.adapters.hand_over JOB.json RESULTS")
-        file, results = map(Path, given)
+        file, results = map(Path, words)
         job = Job.read(file)
     except BadInput as refusal:
         print(refusal, file=sys.stderr)
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
-    """Run a program that generates into a folder, and copy what it finishes; the exit code.
+    """Run a program that generates into a folder, and copy what it finishes; returns the exit code.
 
     A model or job that cannot be used ends well: to start the container again would change nothing.
     """
@@ -71,7 +71,7 @@ def hand_over(command: Sequence[str], out: Path, results: Path) -> int:
 
 
 def restore(results: Path, out: Path) -> int:
-    """Take back what an earlier start handed over; how many items."""
+    """Take back what an earlier start handed over; returns the number of items."""
     out.mkdir(parents=True, exist_ok=True)
     lines = []
     for path in sorted((results / LINES).glob("*.json")):
@@ -87,17 +87,17 @@ def restore(results: Path, out: Path) -> int:
 
 
 def files_of(line: Generated) -> list[str]:
-    """Names of the files that a line speaks of."""
+    """List the files that a line names."""
     return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
 def line_name(item: str, seed: int) -> str:
-    """Where the line of an item is handed over."""
+    """Return the path at which the line of an item is handed over."""
     return f"{LINES}/{item}.{seed}.json"
 
 
 def _copy_new(out: Path, results: Path, start: int) -> int:
-    """Hand over the whole lines of the log from a place on; where the next begin."""
+    """Hand over the whole lines of the log from a position on; returns where the next begin."""
     log = out / LOG
     if not log.is_file():
         return start
@@ -131,7 +131,7 @@ class _Tail:
         self._thread.start()
 
     def text(self) -> str:
-        """Its last characters."""
+        """Return its last characters."""
         self._thread.join(10)
         return self._text[-_TAIL:]
 

@@ -6,14 +6,14 @@ that a sandbox can mount the two together and nothing else.
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from podeval.errors import BadInput
-from podeval.text.script import Script
+from podeval.systems.ask import Ask, JobPart
+from podeval.systems.speech import SpokenTurn
 
-ITEM_ID = r"^[A-Za-z0-9_-]{1,128}$"
 SEEDS_MOST = 2**31
 
 Cause = Literal["system", "ours"]
@@ -21,66 +21,6 @@ Cause = Literal["system", "ours"]
 
 class NotPrepared(BadInput):
     """What a job is to be read from is not there or cannot be read: the fault of who prepared it, not of a model."""
-
-
-class JobPart(BaseModel):
-    """Immutable, with no field that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class JobTurn(JobPart):
-    """One turn of a script."""
-
-    speaker: Annotated[str, Field(max_length=200)]
-    text: str
-
-
-class Reference(JobPart):
-    """A recording of the voice a speaker should have, and what is said in it where that is known."""
-
-    audio: Annotated[str, Field(min_length=1, max_length=1000)]
-    text: str | None = None
-
-
-class RecordedUserTurn(JobPart):
-    """What a person says in one turn of a conversation: a recording, and its words where they are known."""
-
-    id: Annotated[str, Field(pattern=ITEM_ID)]
-    audio: str | None = None
-    words: str = ""
-
-
-class Ask(JobPart):
-    """One item: exactly one of a script to speak, a prompt to write from, or the turns of a person to answer.
-
-    `voices` are reference recordings by speaker; where a preset brings its own, they count only for speakers that
-    have none here.
-    """
-
-    id: Annotated[str, Field(pattern=ITEM_ID)]
-    language: Literal["en", "zh"] = "en"
-    script: Annotated[tuple[JobTurn, ...], Field(min_length=1)] | None = None
-    prompt: Annotated[str, Field(min_length=1)] | None = None
-    user: Annotated[tuple[RecordedUserTurn, ...], Field(min_length=1)] | None = None
-    voices: dict[str, Reference] = {}
-
-    @model_validator(mode="after")
-    def _one_task(self) -> Self:
-        given = [name for name in ("script", "prompt", "user") if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise ValueError(f"an item is one task, not {' and '.join(given)}")
-        return self
-
-    def spoken(self) -> Script:
-        """The script to speak.
-
-        Raises:
-            BadInput: the item has none, or no words in it.
-        """
-        if self.script is None:
-            raise BadInput(f"item {self.id} has no script to speak; its benchmark's track asks for something else")
-        return Script.parse([turn.model_dump() for turn in self.script])
 
 
 class Job(JobPart):
@@ -116,13 +56,13 @@ class Job(JobPart):
 
     @classmethod
     def read(cls, path: Path) -> "Job":
-        """A job from its file; relative paths in it are relative to its folder.
+        """Read a job from its file; relative paths in it are relative to the file's folder.
 
         Raises:
             NotPrepared: it is not there.
             BadInput: it is not JSON, or not a job; says which field and why.
         """
-        job: Job = _validated(cls, _json(path, path.read_bytes if path.is_file() else None), str(path))
+        job: Job = _validate(cls, _read_json(path, path.read_bytes if path.is_file() else None), str(path))
         folder = path.resolve().parent
         paths = {
             name: folder / value
@@ -132,7 +72,7 @@ class Job(JobPart):
         return job.model_copy(update=paths)
 
     def asks(self) -> tuple[Ask, ...]:
-        """The items, in order.
+        """Read the items, in order.
 
         Raises:
             NotPrepared: the file is not there.
@@ -142,7 +82,7 @@ class Job(JobPart):
             raise NotPrepared(f"there is no file of items {self.items_file}")
         lines = self.items_file.read_bytes().splitlines()
         asks = [
-            _validated(Ask, _json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
+            _validate(Ask, _read_json(self.items_file, lambda line=line: line), f"{self.items_file}, line {number}")
             for number, line in enumerate(lines, 1)
             if line.strip()
         ]
@@ -152,15 +92,6 @@ class Job(JobPart):
         if twice := {name for name in ids if ids.count(name) > 1} if len(set(ids)) < len(ids) else None:
             raise BadInput(f"{self.items_file} has two items {min(twice)}; ids must differ")
         return tuple(asks)
-
-
-class GeneratedTurn(JobPart):
-    """One turn as spoken: seconds in the recording, and the script's words."""
-
-    speaker: str
-    start: float
-    end: float
-    text: str
 
 
 class GeneratedAnswer(JobPart):
@@ -185,7 +116,7 @@ class Generated(JobPart):
     audio: str | None = None
     script: str | None = None
     answers: tuple[GeneratedAnswer, ...] = ()
-    turns: tuple[GeneratedTurn, ...] = ()
+    turns: tuple[SpokenTurn, ...] = ()
     error: str | None = None
     cause: Cause | None = None
     wall_seconds: float = 0.0
@@ -193,10 +124,10 @@ class Generated(JobPart):
     audio_seconds: float | None = None
     rtf: float | None = None
     hardware: str = ""
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = {}  # noqa: RUF012 - pydantic copies it
 
 
-def _json(path: Path, read: Any) -> Any:
+def _read_json(path: Path, read: Any) -> Any:
     if read is None:
         raise NotPrepared(f"there is no job file {path}")
     try:
@@ -205,7 +136,7 @@ def _json(path: Path, read: Any) -> Any:
         raise BadInput(f"{path} is not JSON ({error})") from None
 
 
-def _validated(form: type[Any], data: Any, where: str) -> Any:
+def _validate(form: type[Any], data: Any, where: str) -> Any:
     try:
         return form.model_validate(data)
     except ValidationError as error:

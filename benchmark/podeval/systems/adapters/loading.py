@@ -1,4 +1,4 @@
-"""Opening a folder of files with transformers: no network, no code of the folder, safetensors only.
+"""A folder of files is opened with transformers: without a network or code of the folder, and from safetensors only.
 
 A copy of a model lies on one device where it fits; where it does not, accelerate spreads it over all GPUs.
 """
@@ -19,38 +19,38 @@ _SHARE = 0.8
 """Of a GPU's free memory that weights may fill; the rest is for what is computed."""
 
 
-def device_of(asked: str | None) -> str:
-    """Where one copy runs: what the job asks for, else this process's GPU, else the processor.
+def device_of(requested: str | None) -> str:
+    """Choose where one copy runs: what the job asks for, else this process's GPU, else the processor.
 
     Raises:
         BadInput: the device is not there.
     """
     import torch
 
-    if asked is None:
+    if requested is None:
         chosen = usual_device()
         rank = os.environ.get("LOCAL_RANK")
         return f"cuda:{rank}" if chosen == "cuda" and rank is not None else chosen
     try:
-        torch.empty(1, device=asked)
+        torch.empty(1, device=requested)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).partition("\n")[0]
-        raise BadInput(f"the device {asked} cannot be used here ({reason}); leave it out or name another") from None
-    return asked
+        raise BadInput(f"the device {requested} cannot be used here ({reason}); leave it out or name another") from None
+    return requested
 
 
-def gpus_to_share(folder: Path, asked: str | None) -> int:
-    """How many GPUs could each hold a copy of the model; 0 where there is none, or where it fits on none."""
+def gpus_to_share(folder: Path, requested: str | None) -> int:
+    """Count the GPUs that could each hold a copy of the model; 0 where there is none, or where it fits on none."""
     import torch
 
-    if asked is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
+    if requested is not None or os.environ.get("PODEVAL_DEVICE") or not torch.cuda.is_available():
         return 0
     count = torch.cuda.device_count()
     return count if all(_fits(folder, number) for number in range(count)) else 0
 
 
-def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
-    """A model of class `kind` of transformers, ready to be used.
+def load_model(kind: str, folder: Path, device: str, **options: Any) -> Any:
+    """Load a model of class `kind` of transformers, ready to be used.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
@@ -61,26 +61,26 @@ def model(kind: str, folder: Path, device: str, **options: Any) -> Any:
     options.setdefault("dtype", "auto" if on_gpu else torch.float32)
     if on_gpu and not _fits(folder, torch.device(device).index or 0):
         options["device_map"] = "auto"
-    with loading(folder):
-        found = _class(kind).from_pretrained(
+    with translate_errors(folder):
+        network = _class(kind).from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True, **options
         )
-        return found.eval() if "device_map" in options else found.to(device).eval()
+        return network.eval() if "device_map" in options else network.to(device).eval()
 
 
-def reader(kind: str, folder: Path, **options: Any) -> Any:
-    """A tokenizer or processor of class `kind` of transformers.
+def load_reader(kind: str, folder: Path, **options: Any) -> Any:
+    """Load a tokenizer or processor of class `kind` of transformers.
 
     Raises:
         BadInput: it cannot be loaded; with the library's reason.
     """
-    with loading(folder):
+    with translate_errors(folder):
         return _class(kind).from_pretrained(folder, local_files_only=True, trust_remote_code=False, **options)
 
 
 @contextmanager
-def loading(folder: Path) -> Iterator[None]:
-    """What a library says against a model's files, as a sentence.
+def translate_errors(folder: Path) -> Iterator[None]:
+    """Turn what a library says against a model's files into a sentence.
 
     Raises:
         BadInput: anything went wrong but want of memory.

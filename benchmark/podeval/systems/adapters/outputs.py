@@ -1,4 +1,4 @@
-"""Outputs that were made elsewhere: found by item, looked over, and handed on as what a model here would have made.
+"""Outputs that were made elsewhere are found by item, checked, and handed on as what a model here would have made.
 
 A file an item, named by the item's id (`ep_01.wav`, `ep_01.flac`, `ep_01.mp3`, …; a script as `ep_01.json` or
 `ep_01.txt`; the answers of a conversation as `ep_01/<turn>.wav`), or as `manifest.jsonl` says: lines
@@ -18,11 +18,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Sound, SpokenAnswer
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask
+from podeval.systems.speech import (
+    OutputMaker,
+    Product,
+    Samples,
+    Speech,
+    SpeechFailed,
+    SpokenAnswer,
+    SpokenAnswers,
+    WrittenScript,
+)
 from podeval.text.longest import MOST_BYTES
+from podeval.text.script import Script
 from podeval.text.script_format import any_script
 
 MANIFEST = "manifest.jsonl"
@@ -51,7 +62,7 @@ class ManifestLine(BaseModel):
 
 
 class Supplied:
-    """A `OpenedModel` that reads."""
+    """An `OutputMaker` that reads what was supplied."""
 
     at_once = 1
 
@@ -59,13 +70,13 @@ class Supplied:
         self._folder = folder.resolve()
         self._manifest = read_manifest(self._folder)
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """What was supplied for each item, decoded."""
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Product]:
+        """Decode what was supplied for each item."""
         return [self._read(ask, seed) for ask in asks]
 
-    def _read(self, ask: Ask, seed: int) -> Made:
+    def _read(self, ask: Ask, seed: int) -> Product:
         begin = time.perf_counter()
-        entry = self._entry(ask, seed)
+        entry = self._find_entry(ask, seed)
         details: dict[str, Any] = {"supplied": True}
         if entry.hardware:
             details["hardware"] = entry.hardware
@@ -74,65 +85,68 @@ class Supplied:
             details["wall_seconds_unknown"] = True
         wall = entry.wall_seconds
         if ask.user is not None:
-            answers = tuple(self._answer(entry, turn.id) for turn in ask.user)
-            return Made(wall, answers=answers, details=details)
+            answers = tuple(self._read_answer(entry, turn.id) for turn in ask.user)
+            return SpokenAnswers(answers, wall, details)
         if entry.script is not None:
-            return Made(wall, script=self._script(entry.script), details=details)
+            script = self._read_script(entry.script)
+            return WrittenScript(script.lines, script.to_json(), wall, details)
         if entry.audio is None:
             raise SpeechFailed(f"no audio and no script was supplied for {ask.id}")
-        sound = self._sound(entry.audio)
-        return Made(wall, sound=sound, details=details | {"decode_seconds": round(time.perf_counter() - begin, 3)})
+        samples, rate = self._decode(entry.audio)
+        details["decode_seconds"] = round(time.perf_counter() - begin, 3)
+        return Speech(samples, rate, turns=(), wall_seconds=wall, details=details)
 
-    def _entry(self, ask: Ask, seed: int) -> ManifestLine:
-        found = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
-        if found is not None:
-            return found
+    def _find_entry(self, ask: Ask, seed: int) -> ManifestLine:
+        line = self._manifest.get((ask.id, seed)) or self._manifest.get((ask.id, None))
+        if line is not None:
+            return line
         if self._manifest:
             raise SpeechFailed(f"the manifest has no line for {ask.id}")
         if ask.user is not None:
-            named = {turn.id: self._named(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
-            return ManifestLine(item=ask.id, answers={turn: name for turn, name in named.items() if name})
+            answers = {turn.id: self._find_file(f"{ask.id}/{turn.id}", AUDIO_ENDINGS) for turn in ask.user}
+            return ManifestLine(item=ask.id, answers={turn: name for turn, name in answers.items() if name})
         kinds = SCRIPT if ask.prompt is not None else AUDIO_ENDINGS
-        name = self._named(ask.id, kinds)
+        name = self._find_file(ask.id, kinds)
         if name is None:
             raise SpeechFailed(f"nothing was supplied for {ask.id}: there is no file {ask.id}.{kinds[0]} or its like")
         return (
             ManifestLine(item=ask.id, script=name) if ask.prompt is not None else ManifestLine(item=ask.id, audio=name)
         )
 
-    def _named(self, name: str, extensions: Sequence[str]) -> str | None:
+    def _find_file(self, name: str, extensions: Sequence[str]) -> str | None:
         return next((f"{name}.{end}" for end in extensions if (self._folder / f"{name}.{end}").is_file()), None)
 
-    def _answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
+    def _read_answer(self, entry: ManifestLine, turn: str) -> SpokenAnswer:
         if turn not in entry.answers:
             raise SpeechFailed(f"no answer to turn {turn} of {entry.item} was supplied")
-        return SpokenAnswer(turn, self._sound(entry.answers[turn]), entry.texts.get(turn))
+        samples, rate = self._decode(entry.answers[turn])
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        return SpokenAnswer(turn, speech, entry.texts.get(turn))
 
-    def _sound(self, name: str) -> Sound:
+    def _decode(self, name: str) -> tuple[Samples, int]:
         try:
-            found = decode(inside(self._folder, name), limits=LIMITS)
+            audio = decode(resolve_inside(self._folder, name), limits=LIMITS)
         except BadInput as refusal:
             raise SpeechFailed(str(refusal)) from None
-        if not len(found.samples):
+        if not len(audio.samples):
             raise SpeechFailed(f"{name} holds no samples")
-        if not np.all(np.isfinite(found.samples)):
+        if not np.all(np.isfinite(audio.samples)):
             raise SpeechFailed(f"{name} holds samples that are no numbers")
-        return Sound(found.samples, found.rate)
+        return audio.samples, audio.rate
 
-    def _script(self, name: str) -> dict[str, Any]:
-        path = inside(self._folder, name)
+    def _read_script(self, name: str) -> Script:
+        path = resolve_inside(self._folder, name)
         if path.stat().st_size > MOST_BYTES:
             raise SpeechFailed(f"{name} is {path.stat().st_size} bytes long; a script has at most {MOST_BYTES}")
         try:
             text = path.read_text(encoding="utf-8")
-            script = any_script(text)
+            return any_script(text)
         except (BadInput, UnicodeDecodeError) as refusal:
             raise SpeechFailed(f"{name} is no script: {refusal}") from None
-        return {"text": script.lines, "turns": script.to_json()}
 
 
-def inside(folder: Path, name: str) -> Path:
-    """A plain file in a folder.
+def resolve_inside(folder: Path, name: str) -> Path:
+    """Return the path of a plain file in a folder.
 
     Raises:
         SpeechFailed: the name leads out of it, or there is no such file, or it is a link.
@@ -150,7 +164,7 @@ def inside(folder: Path, name: str) -> Path:
 
 
 def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
-    """The manifest's lines by item and seed; empty where there is no manifest.
+    """Read the manifest's lines by item and seed; empty where there is no manifest.
 
     Raises:
         BadInput: a line is not as it should be; says which and why.
@@ -162,7 +176,7 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
         return {}
     if path.stat().st_size > _MANIFEST_MOST:
         raise BadInput(f"{MANIFEST} is {path.stat().st_size} bytes long; {_MANIFEST_MOST} are the most")
-    found: dict[tuple[str, int | None], ManifestLine] = {}
+    lines: dict[tuple[str, int | None], ManifestLine] = {}
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if not line.strip():
             continue
@@ -174,10 +188,10 @@ def read_manifest(folder: Path) -> dict[tuple[str, int | None], ManifestLine]:
             raise BadInput(f"{MANIFEST}, line {number}: {where}: {first['msg']}") from None
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{MANIFEST}, line {number} is not JSON ({error})") from None
-        if (entry.item, entry.seed) in found:
+        if (entry.item, entry.seed) in lines:
             raise BadInput(f"{MANIFEST}, line {number}: {entry.item} is there twice; remove one")
-        found[entry.item, entry.seed] = entry
-    return found
+        lines[entry.item, entry.seed] = entry
+    return lines
 
 
 class OutputsAdapter:
@@ -191,16 +205,16 @@ class OutputsAdapter:
     models: tuple[ModelClass, ...] = ()
 
     def available(self) -> str | None:
-        """Always None: nothing has to be installed."""
+        """Return None: nothing has to be installed."""
         return None
 
     def check(self, folder: Path, base: Path | None = None) -> None:
-        """See `Adapter.check`: a folder, with a manifest that can be read where there is one."""
+        """See `Adapter.check`: it takes a folder, with a manifest that can be read where there is one."""
         if not folder.is_dir():
             raise BadInput(f"there is no folder {folder} with outputs")
         read_manifest(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder)
         return Supplied(job.model_folder)

@@ -13,8 +13,8 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
@@ -22,9 +22,11 @@ from podeval.systems.adapters.speech_model import (
     DialogueModel,
     SpeechClass,
     clips_for,
+    finish,
     open_model,
-    sound_of,
 )
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, Speech
 from podeval.systems.text_cleaning import seconds_to_say, speakable
 from podeval.text.script import Script, Turn
 
@@ -43,7 +45,7 @@ PAUSE = 0.4
 
 
 class Performed:
-    """A `OpenedModel` of podcasts."""
+    """An `OutputMaker` of podcasts."""
 
     at_once = 1
 
@@ -52,12 +54,12 @@ class Performed:
         self._job = job
         self._preset = preset
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """Each script, performed."""
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
+        """Perform each script."""
         return [self._perform(ask, seed) for ask in asks]
 
-    def _perform(self, ask: Ask, seed: int) -> Made:
-        script = _speakable(ask.spoken())
+    def _perform(self, ask: Ask, seed: int) -> Speech:
+        script = _keep_speakable(ask.spoken())
         model: Any = self._model
         if len(script.speakers) > model.most_speakers:
             raise BadInput(
@@ -67,16 +69,20 @@ class Performed:
         model.voices(ask.language)
         clips = clips_for(ask, script, self._job, self._preset, model.rate)
         begin = time.perf_counter()
-        pieces = cut(script, model.longest)
+        pieces = cut_script(script, model.longest)
         sounds = []
         model.begin()
         for number, piece in enumerate(pieces):
             sounds.append(model.perform(piece, script.speakers, clips, seed_of(seed, ask.id, number)))
         pause = np.zeros((round(PAUSE * model.rate), *sounds[0].shape[1:]), np.float32)
         whole = np.concatenate([part for sound in sounds for part in (pause, sound)][1:])
-        return Made(
-            time.perf_counter() - begin,
-            sound=sound_of(whole, model.rate, self._preset, "the model"),
+        wall = time.perf_counter() - begin
+        samples, rate = finish(whole, model.rate, self._preset, "the model")
+        return Speech(
+            samples,
+            rate,
+            turns=(),
+            wall_seconds=wall,
             details={
                 "strategy": "whole" if len(pieces) == 1 else "chunked",
                 "pieces": len(pieces),
@@ -100,25 +106,25 @@ class PodcastAdapter:
         "weights as .safetensors",
         "its codec, under base",
     )
-    models = tuple(found.facts for found in CLASSES)
+    models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
-        """None where torch, transformers and accelerate are installed."""
-        return missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
+        """Return None where torch, transformers and accelerate are installed."""
+        return describe_missing(("torch", "transformers", "accelerate"), "the adapter for podcast")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         kind = require_type(job.model_folder, {model.type: model.title for model in self.models}, self.task)
         model = open_model(CLASSES, kind, job, preset, loading.device_of(job.device))
         return Performed(cast(DialogueModel, model), job, preset)
 
 
-def cut(script: Script, longest: float) -> list[Script]:
-    """The script in pieces of about `longest` seconds at most, cut between turns; a turn is never cut."""
+def cut_script(script: Script, longest: float) -> list[Script]:
+    """Cut the script between turns into pieces of about `longest` seconds at most; a turn is never cut."""
     pieces: list[list[Turn]] = []
     length = 0.0
     for turn in script.turns:
@@ -131,7 +137,7 @@ def cut(script: Script, longest: float) -> list[Script]:
     return [Script(tuple(piece)) for piece in pieces]
 
 
-def _speakable(script: Script) -> Script:
+def _keep_speakable(script: Script) -> Script:
     turns = tuple(Turn(turn.speaker, words) for turn in script.turns if (words := speakable(turn.text)))
     if not turns:
         raise BadInput("nothing in the script can be spoken: it holds no letter and no digit")

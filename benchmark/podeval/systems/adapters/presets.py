@@ -1,4 +1,4 @@
-"""Settings of generation by name: the model's own, and those under which the papers' figures were made.
+"""Settings of generation have names: the model's own, and those under which the papers' figures were made.
 
 What a preset leaves open (None) is as the model's own repo has it. A preset is part of a score's protocol.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.systems.adapters.job import Reference
+from podeval.systems.ask import Reference
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Preset:
     reference_voices: bool = False
 
     def settings(self) -> dict[str, Any]:
-        """What the preset sets, as plain data for a protocol."""
+        """Return what the preset sets, as plain data for a protocol."""
         kept = {name: value for name, value in asdict(self).items() if value not in (None, False)}
         return {name: value for name, value in kept.items() if name not in ("source", "about")}
 
@@ -90,7 +90,7 @@ PRESETS = {
 
 
 def preset(name: str) -> Preset:
-    """The preset of this name.
+    """Return the preset of this name.
 
     Raises:
         BadInput: there is none; names the closest.
@@ -144,7 +144,7 @@ REFERENCE_VOICES: tuple[LfsVoice, ...] = (
 
 
 def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...]:
-    """Recordings of the voices of a language that lie in a folder, adults first, women and men in turn.
+    """List the recordings of a language's voices in a folder, adults first, women and men in turn.
 
     A recording of voice 9 is `09.wav` or `09.flac`; `09.txt` beside it holds its words.
 
@@ -154,11 +154,11 @@ def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...
     """
     if folder is None:
         return ()
-    there = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
+    recorded = [(voice, path) for voice in REFERENCE_VOICES if (path := _recording(folder, voice.number)) is not None]
     ages = {"young adult": 0, "middle-aged": 1, "elderly": 2, "teenager": 3, "child": 4}
     of_language = sorted(
-        ((voice, path) for voice, path in there if voice.language == language),
-        key=lambda found: (ages[found[0].age], found[0].number),
+        ((voice, path) for voice, path in recorded if voice.language == language),
+        key=lambda recording: (ages[recording[0].age], recording[0].number),
     )
     women = [path for voice, path in of_language if voice.gender == "female"]
     men = [path for voice, path in of_language if voice.gender == "male"]
@@ -168,7 +168,7 @@ def reference_voices(language: str, folder: Path | None) -> tuple[Reference, ...
 
 
 def require_voices(folder: Path) -> Path:
-    """A folder that holds a recording of at least one of `REFERENCE_VOICES`.
+    """Return a folder, checked to hold a recording of at least one of `REFERENCE_VOICES`.
 
     Raises:
         BadInput: there is no such folder, or no recording of a voice in it.
@@ -196,13 +196,13 @@ def copy_voices(source: Path, folder: Path) -> None:
                 shutil.copyfile(file, folder / file.name)
 
 
-def assigned(
-    speakers: tuple[str, ...], given: Mapping[str, Reference], pool: tuple[Reference, ...]
+def assign_voices(
+    speakers: tuple[str, ...], own_voices: Mapping[str, Reference], pool: tuple[Reference, ...]
 ) -> dict[str, Reference]:
-    """For each speaker the voice that is given for them, else the next of the pool; none where both have run out."""
+    """Give each speaker their own voice, else the next of the pool, and none where both have run out."""
     rest = iter(pool)
-    found = {speaker: given.get(speaker) or next(rest, None) for speaker in speakers}
-    return {speaker: voice for speaker, voice in found.items() if voice is not None}
+    voices = {speaker: own_voices.get(speaker) or next(rest, None) for speaker in speakers}
+    return {speaker: voice for speaker, voice in voices.items() if voice is not None}
 
 
 def _recording(folder: Path, number: int) -> Path | None:

@@ -1,4 +1,4 @@
-"""Qwen3-Omni of transformers: hears a person's turns and answers in words and in one of its own voices.
+"""Qwen3-Omni of transformers hears a person's turns and answers in words and in one of its own voices.
 
 Its processor is not loaded, as that wants libraries for pictures and films: the words go through the tokenizer and its
 chat template, the sounds through the feature extractor, and each sound's place in the words is made as long as it is.
@@ -12,13 +12,12 @@ import numpy as np
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples, SpokenAnswer
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.snapshot import config_of
-from podeval.systems.adapters.speech_model import sound_of
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.adapters.speech_model import finish
+from podeval.systems.speech import Samples, Speech, SpeechFailed, SpokenAnswer
 
 HEARS_AT, SPEAKS_AT = 16_000, 24_000
 """Hz; the second is that of its code2wav, which no config tells."""
@@ -32,9 +31,11 @@ class QwenOmni:
 
     def __init__(self, job: Job, preset: Preset) -> None:
         folder = job.model_folder
-        self._tokenizer: Any = loading.reader("AutoTokenizer", folder)
-        self._extractor: Any = loading.reader("WhisperFeatureExtractor", folder)
-        self._model: Any = loading.model("Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device))
+        self._tokenizer: Any = loading.load_reader("AutoTokenizer", folder)
+        self._extractor: Any = loading.load_reader("WhisperFeatureExtractor", folder)
+        self._model: Any = loading.load_model(
+            "Qwen3OmniMoeForConditionalGeneration", folder, loading.device_of(job.device)
+        )
         self._preset = preset
         self._options = _options(preset)
         voices = self._model.config.talker_config.speaker_id or {}
@@ -43,13 +44,13 @@ class QwenOmni:
         self._voice = next(iter(voices))
 
     def begin(self, language: str) -> "_Conversation":
-        """A new conversation."""
+        """Begin a new conversation."""
         return _Conversation(self)
 
     def answer(
-        self, messages: list[dict[str, Any]], heard: list[Samples], seed: int
+        self, messages: list[dict[str, Any]], recordings: list[Samples], seed: int
     ) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """The answer to a conversation whose last message is a person's.
+        """Answer a conversation whose last message is a person's.
 
         Raises:
             SpeechFailed: no words or no sound came back.
@@ -57,11 +58,13 @@ class QwenOmni:
         """
         import torch
 
-        inputs = self._inputs(messages, heard)
-        asked = int(inputs["input_ids"].shape[1])
+        inputs = self._inputs(messages, recordings)
+        prompt_length = int(inputs["input_ids"].shape[1])
         window = self._model.config.thinker_config.text_config.max_position_embeddings
-        if asked >= window:
-            raise BadInput(f"the conversation is {asked} tokens long and the model's window {window}; nothing is cut")
+        if prompt_length >= window:
+            raise BadInput(
+                f"the conversation is {prompt_length} tokens long and the model's window {window}; nothing is cut"
+            )
         set_seed(seed)
         with torch.inference_mode(), quiet():
             sequences, waves = self._model.generate(
@@ -72,22 +75,27 @@ class QwenOmni:
                 thinker_eos_token_id=self._model.config.im_end_token_id,
                 **self._options,
             )
-        said = sequences[0, asked:].tolist()
-        text = self._tokenizer.decode(said, skip_special_tokens=True).strip()
+        tokens = sequences[0, prompt_length:].tolist()
+        text = self._tokenizer.decode(tokens, skip_special_tokens=True).strip()
         if not text:
             raise SpeechFailed("the model answered without words")
         wave = np.asarray(waves[0].float().cpu().numpy(), np.float32).reshape(-1)
-        sound = sound_of(wave, SPEAKS_AT, self._preset, "the model")
-        return SpokenAnswer("", sound, text), {"tokens": len(said), "prompt_tokens": asked, "voice": self._voice}
+        samples, rate = finish(wave, SPEAKS_AT, self._preset, "the model")
+        speech = Speech(samples, rate, turns=(), wall_seconds=0.0)  # the conversation is timed as a whole
+        return SpokenAnswer("", speech, text), {
+            "tokens": len(tokens),
+            "prompt_tokens": prompt_length,
+            "voice": self._voice,
+        }
 
-    def _inputs(self, messages: list[dict[str, Any]], heard: list[Samples]) -> dict[str, Any]:
-        """Words and sounds as the model reads them."""
+    def _inputs(self, messages: list[dict[str, Any]], recordings: list[Samples]) -> dict[str, Any]:
+        """Render words and sounds as the model reads them."""
         from transformers.models.qwen3_omni_moe.processing_qwen3_omni_moe import (
             _get_feat_extract_output_lengths,
         )
 
         features = self._extractor(
-            heard,
+            recordings,
             sampling_rate=HEARS_AT,
             padding=True,
             truncation=False,
@@ -116,13 +124,13 @@ class _Conversation:
     def __init__(self, model: QwenOmni) -> None:
         self._model = model
         self._messages: list[dict[str, Any]] = []
-        self._heard: list[Samples] = []
+        self._recordings: list[Samples] = []
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Hear, answer, and keep both in mind."""
-        self._heard.append(heard)
+        self._recordings.append(recording)
         self._messages.append({"role": "user", "content": [{"type": "audio", "audio": "heard"}]})
-        answer, about = self._model.answer(self._messages, self._heard, seed)
+        answer, about = self._model.answer(self._messages, self._recordings, seed)
         self._messages.append({"role": "assistant", "content": [{"type": "text", "text": answer.text}]})
         return answer, about
 
@@ -138,7 +146,7 @@ def require_speaking(folder: Path) -> None:
 
 
 def _options(preset: Preset) -> dict[str, Any]:
-    """The preset's sampling, for the words; the voice keeps its own."""
+    """Return the preset's sampling for the words; the voice keeps its own."""
     options: dict[str, Any] = {}
     if preset.temperature is not None:
         options["thinker_do_sample"] = preset.temperature > 0

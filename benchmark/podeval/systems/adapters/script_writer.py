@@ -1,4 +1,4 @@
-"""Script writers: causal language models that are asked in their own chat template, and LoRA adapters on them.
+"""Script writers are causal language models, asked in their own chat template, and LoRA adapters on them.
 
 The script is what follows the model's thoughts. A request that does not fit into the model's window has failed and is
 never cut; the answer may be as long as the preset says and the window allows. Rows of a batch draw their tokens from
@@ -13,12 +13,13 @@ from typing import Any
 from podeval.errors import BadInput
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Label, Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, Job
+from podeval.systems.adapters.adapter import Label, ModelClass, describe_missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
-from podeval.systems.adapters.seeding import row_by_row, seed_of
+from podeval.systems.adapters.seeding import draw_row_by_row, seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask
+from podeval.systems.speech import OutputMaker, SpeechFailed, WrittenScript
 from podeval.text.script_format import read_script, without_reasoning
 
 GPU_BATCH, CPU_BATCH = 8, 2
@@ -44,14 +45,14 @@ class LanguageModel:
     def __init__(
         self, folder: Path, base: Path | None, device: str, preset: Preset, *, longest: int = NEW_TOKENS
     ) -> None:
-        self._tokenizer = _tokenizer(folder, base)
-        self._model = _weights(folder, base, device)
+        self.tokenizer = _tokenizer(folder, base)
+        self.network = _weights(folder, base, device)
         self._preset = preset
-        self.config = _generation(self._model, self._tokenizer, preset, longest)
-        self.window = _window(self._model.config)
+        self.config = _generation(self.network, self.tokenizer, preset, longest)
+        self.window = _window(self.network.config)
 
     def answers(self, chats: Sequence[Sequence[Message]], seeds: Sequence[int]) -> list[dict[str, Any]]:
-        """An answer to each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
+        """Answer each chat: `text` without thoughts, `tokens`, `prompt_tokens`, and whether it was `whole`.
 
         Raises:
             BadInput: a chat does not fit into the window.
@@ -59,82 +60,90 @@ class LanguageModel:
         """
         import torch
 
-        texts = [self._written(chat) for chat in chats]
+        texts = [self.render_chat(chat) for chat in chats]
         # The template has put the special tokens in already.
-        batch = self._tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
+        batch = self.tokenizer(texts, return_tensors="pt", padding=True, add_special_tokens=not self._templated)
         longest = int(batch["input_ids"].shape[1])
         if len(chats) > 1 and self._room(longest) < self.config.max_new_tokens:
             # Near the end of the window a neighbour's length would cut an answer short.
             return [self.answers([chat], [seed])[0] for chat, seed in zip(chats, seeds, strict=True)]
-        config, processors = row_by_row(self.config, seeds)
+        config, processors = draw_row_by_row(self.config, seeds)
         config.max_new_tokens = self._room(longest)
         with torch.inference_mode(), quiet():
-            sequences = self._model.generate(
-                input_ids=batch["input_ids"].to(self._model.device),
-                attention_mask=batch["attention_mask"].to(self._model.device),
+            sequences = self.network.generate(
+                input_ids=batch["input_ids"].to(self.network.device),
+                attention_mask=batch["attention_mask"].to(self.network.device),
                 generation_config=config,
                 logits_processor=processors,
             )
-        asked = batch["attention_mask"].sum(dim=1).tolist()
-        return [self._answer(row[longest:].tolist(), int(count)) for row, count in zip(sequences, asked, strict=True)]
+        prompt_lengths = batch["attention_mask"].sum(dim=1).tolist()
+        return [
+            self.read_answer(row[longest:].tolist(), int(count))
+            for row, count in zip(sequences, prompt_lengths, strict=True)
+        ]
 
     @property
     def _templated(self) -> bool:
-        return bool(self._tokenizer.chat_template)
+        return bool(self.tokenizer.chat_template)
 
-    def _written(self, chat: Sequence[Message]) -> str:
-        """The chat as the model reads it; of a base model without a template, the words alone."""
+    def render_chat(self, chat: Sequence[Message]) -> str:
+        """Render the chat as the model reads it; for a base model without a template, the words alone."""
         if not self._templated:
             return "\n\n".join(message["content"] for message in chat)
         options = {} if self._preset.thinking is None else {"enable_thinking": self._preset.thinking}
         try:
             return str(
-                self._tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
+                self.tokenizer.apply_chat_template(list(chat), tokenize=False, add_generation_prompt=True, **options)
             )
         except Exception as error:  # a template is the repo's own program: whatever it raises is its failure
             raise SpeechFailed(f"the model's chat template failed ({type(error).__name__}: {error})") from error
 
     def _room(self, prompt: int) -> int:
-        wanted = int(self.config.max_new_tokens)
+        most = int(self.config.max_new_tokens)
         if self.window is None:
-            return wanted
+            return most
         if prompt >= self.window:
             raise BadInput(f"the request is {prompt} tokens long and the model's window {self.window}; nothing is cut")
-        return min(wanted, self.window - prompt)
+        return min(most, self.window - prompt)
 
-    def _answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+    def read_answer(self, tokens: list[int], prompt: int) -> dict[str, Any]:
+        """Read an answer from its tokens, up to the first that ends it; `prompt` is how many tokens were asked.
+
+        Raises:
+            SpeechFailed: nothing but thoughts, or nothing at all, came back.
+        """
         ends = self.config.eos_token_id
         ends = set(ends) if isinstance(ends, list) else {ends}
-        stop = next((place for place, token in enumerate(tokens) if token in ends), None)
-        said = tokens[:stop]
-        raw = self._tokenizer.decode(said, skip_special_tokens=False)
+        stop = next((index for index, token in enumerate(tokens) if token in ends), None)
+        answer = tokens[:stop]
+        raw = self.tokenizer.decode(answer, skip_special_tokens=False)
         if _THINKING in raw and _THOUGHT not in raw:
-            raise SpeechFailed(f"the model was still thinking after {len(said)} tokens and wrote no script")
-        text = without_reasoning(self._clean(raw, said))
+            raise SpeechFailed(f"the model was still thinking after {len(answer)} tokens and wrote no script")
+        text = without_reasoning(self._clean(raw, answer))
         if not text:
-            raise SpeechFailed(f"the model's answer of {len(said)} tokens holds no words")
-        return {"text": text, "tokens": len(said), "prompt_tokens": prompt, "whole": stop is not None}
+            raise SpeechFailed(f"the model's answer of {len(answer)} tokens holds no words")
+        return {"text": text, "tokens": len(answer), "prompt_tokens": prompt, "whole": stop is not None}
 
     def _clean(self, raw: str, tokens: list[int]) -> str:
-        """Without special tokens, but with the marks of thoughts, which some tokenizers count among them."""
+        """Remove special tokens, but keep the marks of thoughts, which some tokenizers count among them."""
         head, mark, tail = raw.rpartition(_THOUGHT)
         if not mark:
-            return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
-        special = sorted(self._tokenizer.all_special_tokens, key=len, reverse=True)
+            return str(self.tokenizer.decode(tokens, skip_special_tokens=True))
+        special = sorted(self.tokenizer.all_special_tokens, key=len, reverse=True)
         for token in special:
             tail = tail.replace(token, "")
         return head + mark + tail
 
 
 class ScriptWriter:
-    """A `OpenedModel` of scripts."""
+    """An `OutputMaker` of scripts."""
 
     def __init__(self, model: LanguageModel, at_once: int) -> None:
         self._model = model
         self.at_once = at_once
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """A script for each prompt."""
+    def make(self, asks: Sequence[Ask], seed: int) -> list[WrittenScript]:
+        """Write a script for each prompt."""
         for ask in asks:
             if ask.prompt is None:
                 raise BadInput(
@@ -145,7 +154,12 @@ class ScriptWriter:
         answers = self._model.answers(chats, [seed_of(seed, ask.id) for ask in asks])
         share = (time.perf_counter() - begin) / len(asks)
         return [
-            Made(share, script=_script(answer["text"]), details={k: v for k, v in answer.items() if k != "text"})
+            WrittenScript(
+                answer["text"],
+                read_turns(answer["text"]),
+                wall_seconds=share,
+                details={key: value for key, value in answer.items() if key != "text"},
+            )
             for answer in answers
         ]
 
@@ -169,8 +183,8 @@ class ScriptWriterAdapter:
         )
 
     def available(self) -> str | None:
-        """None where torch, transformers, accelerate and peft are installed."""
-        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
+        """Return None where torch, transformers, accelerate and peft are installed."""
+        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for script-writer")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
@@ -189,7 +203,7 @@ class ScriptWriterAdapter:
             return
         require_causal(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
         device = loading.device_of(job.device)
@@ -198,7 +212,7 @@ class ScriptWriterAdapter:
 
 
 def is_lora(folder: Path) -> bool:
-    """Whether a folder holds an adapter of peft and no whole model."""
+    """Tell whether a folder holds an adapter of peft and no whole model."""
     return (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file()
 
 
@@ -218,8 +232,8 @@ def require_causal(folder: Path) -> None:
 
 
 def _tokenizer(folder: Path, base: Path | None) -> Any:
-    own = base is None or (folder / "tokenizer_config.json").is_file()
-    tokenizer = loading.reader("AutoTokenizer", folder if own or base is None else base)
+    has_tokenizer = base is None or (folder / "tokenizer_config.json").is_file()
+    tokenizer = loading.load_reader("AutoTokenizer", folder if has_tokenizer or base is None else base)
     tokenizer.padding_side = "left"
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -228,17 +242,17 @@ def _tokenizer(folder: Path, base: Path | None) -> Any:
 
 def _weights(folder: Path, base: Path | None, device: str) -> Any:
     if base is None or not is_lora(folder):
-        return loading.model("AutoModelForCausalLM", folder, device)
-    model = loading.model("AutoModelForCausalLM", base, device)
+        return loading.load_model("AutoModelForCausalLM", folder, device)
+    model = loading.load_model("AutoModelForCausalLM", base, device)
     from peft import PeftModel
 
-    with loading.loading(folder):
+    with loading.translate_errors(folder):
         adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=False, use_safetensors=True)
         return adapted.merge_and_unload().eval()
 
 
 def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any:
-    """The repo's own settings, with what the preset sets."""
+    """Return the repo's own settings, with what the preset sets."""
     from copy import deepcopy
 
     config = deepcopy(model.generation_config)
@@ -259,17 +273,16 @@ def _generation(model: Any, tokenizer: Any, preset: Preset, longest: int) -> Any
 
 def _window(config: Any) -> int | None:
     text = config.get_text_config()
-    found = getattr(text, "max_position_embeddings", None)
-    return int(found) if found else None
+    window = getattr(text, "max_position_embeddings", None)
+    return int(window) if window else None
 
 
-def _script(text: str) -> dict[str, Any]:
-    """The text, and its turns where it has the form of a script."""
+def read_turns(text: str) -> list[dict[str, str]] | None:
+    """Read the turns of a text as plain data; None where it does not have the form of a script."""
     try:
-        turns = read_script(text).to_json()
+        return read_script(text).to_json()
     except BadInput:
-        turns = None
-    return {"text": text, "turns": turns}
+        return None
 
 
 ADAPTER = ScriptWriterAdapter()

@@ -1,4 +1,4 @@
-"""Chance that depends on nothing but the seed and the item: not on what else is generated, nor on how many at once.
+"""Randomness depends on the seed and the item alone: not on what else is generated, nor on how many at once.
 
 transformers draws the tokens of a whole batch from one generator, so that an item's answer would change with its
 neighbours, and with the size of the batch that memory allows. Here every row has a generator of its own: adding Gumbel
@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 
-def seed_of(seed: int, *place: str | int) -> int:
-    """A seed for a place, such as an item and a line in it: 0..2^31-1."""
-    text = "\x1f".join(map(str, (seed, *place)))
+def seed_of(seed: int, *location: str | int) -> int:
+    """Derive a seed for a location, such as an item and a line in it: 0..2^31-1."""
+    text = "\x1f".join(map(str, (seed, *location)))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1
 
 
@@ -28,8 +28,8 @@ def set_seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-def row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
-    """A generation config that takes the most probable token, and the processors that make this a draw by row.
+def draw_row_by_row(config: Any, seeds: Sequence[int]) -> tuple[Any, Any]:
+    """Return a generation config that takes the most probable token, and the processors that make this a draw by row.
 
     Args:
         config: of generation; its temperature, top_k, top_p and min_p count where it samples.
@@ -78,7 +78,7 @@ class _GumbelByRow:
         import torch
 
         chances = torch.log_softmax(scores.float(), dim=-1)
-        uniform = torch.stack([torch.rand(scores.shape[-1], generator=own) for own in self._generators])
+        uniform = torch.stack([torch.rand(scores.shape[-1], generator=generator) for generator in self._generators])
         # 0 would become -inf twice over and turn into NaN; the smallest float is as rare.
         noise = -torch.log(-torch.log(uniform.clamp_min(torch.finfo(torch.float32).tiny)))
         return chances + noise.to(scores.device)

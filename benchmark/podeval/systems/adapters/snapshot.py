@@ -1,4 +1,4 @@
-"""The files of a submitted model: fetched at a pinned commit into a fresh folder, and looked over before any is opened.
+"""A submitted model's files are fetched at a pinned commit into a fresh folder, and checked before any is opened.
 
 Weights are safetensors and nothing else; code, pickles and links are refused, and so is `auto_map`, by which a config
 asks for code of its repo. A gate that refused all this before changes nothing here: what is opened is checked.
@@ -106,7 +106,7 @@ def check_files(folder: Path) -> None:
 
 
 def config_of(folder: Path, name: str = "config.json") -> dict[str, Any]:
-    """A JSON object among a model's files.
+    """Read a JSON object among a model's files.
 
     Raises:
         BadInput: it is not there, or is not an object.
@@ -114,35 +114,35 @@ def config_of(folder: Path, name: str = "config.json") -> dict[str, Any]:
     path = folder / name
     if not path.is_file():
         raise BadInput(f"the model has no {name}, which says what kind of model it is")
-    found = _read_json(path, Path(name))
-    if not isinstance(found, dict):
+    config = _read_json(path, Path(name))
+    if not isinstance(config, dict):
         raise BadInput(f"{name} is not a JSON object")
-    return found
+    return config
 
 
-def require_type(folder: Path, known: dict[str, str], task: str) -> str:
-    """The `model_type` of a model that must be one of `known` (type to title).
+def require_type(folder: Path, types: dict[str, str], task: str) -> str:
+    """Return the `model_type` of a model, which must be one of `types` (type to title).
 
     Raises:
         BadInput: it is another, or the folder has no config.json, no safetensors, or something in it that is refused.
     """
     check_files(folder)
-    found = config_of(folder).get("model_type")
-    if found not in known:
-        titles = ", ".join(f"{title} ({kind})" for kind, title in known.items())
-        raise BadInput(f"the adapter for {task} cannot open a model of type {found!r}; it opens {titles}")
+    model_type = config_of(folder).get("model_type")
+    if model_type not in types:
+        titles = ", ".join(f"{title} ({kind})" for kind, title in types.items())
+        raise BadInput(f"the adapter for {task} cannot open a model of type {model_type!r}; it opens {titles}")
     if not any(folder.rglob("*.safetensors")):
         raise BadInput("the model has no .safetensors file; convert its weights with save_pretrained")
-    return str(found)
+    return str(model_type)
 
 
 def weight_bytes(folder: Path) -> int:
-    """Size of the weights in bytes."""
+    """Return the size of the weights in bytes."""
     return sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
 
 
 def safetensors_header(path: Path) -> dict[str, Any]:
-    """What tensors a safetensors file holds, from its header alone.
+    """Read from its header alone what tensors a safetensors file holds.
 
     Raises:
         BadInput: it is no such file, or shorter than its header says.
@@ -165,7 +165,7 @@ def safetensors_header(path: Path) -> dict[str, Any]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Everything below a folder but the notes of `huggingface_hub` on its download."""
+    """List everything below a folder but the notes of `huggingface_hub` on its download."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).parts
         if inside[:2] == (".cache", "huggingface") or (path.is_dir() and not path.is_symlink()):
@@ -183,17 +183,17 @@ def _check_json(path: Path, name: Path) -> None:
 
 
 def _keys(data: Any) -> set[str]:
-    """Keys of every object in it, however deep it is nested."""
-    found: set[str] = set()
+    """Collect the keys of every object in it, however deep it is nested."""
+    keys: set[str] = set()
     left = [data]
     while left:
         match left.pop():
             case dict() as block:
-                found.update(block)
+                keys.update(block)
                 left.extend(block.values())
             case list() as entries:
                 left.extend(entries)
-    return found
+    return keys
 
 
 def _read_json(path: Path, name: Path) -> Any:

@@ -1,4 +1,4 @@
-"""What a model of speech can be asked for: a line in a voice, or a dialogue in one go."""
+"""A model of speech is asked for a line in a voice, or for a dialogue in one go."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ import numpy as np
 from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
-from podeval.systems.adapters.adapter import ModelClass, Samples, Sound
-from podeval.systems.adapters.job import Ask, Job, Reference
-from podeval.systems.adapters.presets import Preset, assigned, reference_voices
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.adapters.adapter import ModelClass
+from podeval.systems.adapters.job import Job
+from podeval.systems.adapters.presets import Preset, assign_voices, reference_voices
+from podeval.systems.ask import Ask, Reference
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 LONGEST_REFERENCE = 60.0
@@ -42,17 +43,17 @@ class LineModel(Protocol):
     longest_line: int | None
 
     def voices(self, language: str) -> int | None:
-        """How many voices of its own it has for a language; None where it can make any number.
+        """Return how many voices of its own it has for a language; None where it can make any number.
 
         Raises:
             BadInput: it does not speak the language.
         """
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """The line, shape (frames,); equal arguments give equal samples."""
+        """Say a line, shape (frames,); equal arguments give equal samples."""
 
     def begin(self) -> None:
-        """A new item begins: nothing said before may matter."""
+        """Begin a new item: nothing said before may matter."""
 
 
 class DialogueModel(Protocol):
@@ -69,7 +70,7 @@ class DialogueModel(Protocol):
     longest: float
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A piece of an item's script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
+        """Perform a piece of a script, shape (frames,) or (frames, channels); later pieces in the voices of the first.
 
         Args:
             piece: consecutive turns.
@@ -79,7 +80,7 @@ class DialogueModel(Protocol):
         """
 
     def begin(self) -> None:
-        """A new item begins: nothing performed before may matter."""
+        """Begin a new item: nothing performed before may matter."""
 
 
 @dataclass(frozen=True)
@@ -91,47 +92,50 @@ class SpeechClass:
 
 
 def open_model(classes: Sequence[SpeechClass], kind: str, job: Job, preset: Preset, device: str) -> LineModel:
-    """The model of a job, by its `model_type`."""
+    """Open the model of a job, by its `model_type`."""
     from importlib import import_module
 
-    module, _, name = next(found.opened_by for found in classes if found.facts.type == kind).partition(":")
+    module, _, name = next(
+        speech_class.opened_by for speech_class in classes if speech_class.facts.type == kind
+    ).partition(":")
     opened: LineModel = getattr(import_module(f"podeval.systems.adapters.{module}"), name)(job, preset, device)
     return opened
 
 
 def clip(reference: Reference, folder: Path, rate: int) -> VoiceClip:
-    """A reference recording, mono and at the model's rate.
+    """Read a reference recording, mono and at the model's rate.
 
     Raises:
         BadInput: it cannot be read, is silent, or longer than a minute.
     """
     path = folder / reference.audio
-    heard = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
-    samples = resample(mono(heard.samples), heard.rate, rate)
+    recording = decode(path, limits=DecodeLimits(seconds=LONGEST_REFERENCE))
+    samples = resample(mono(recording.samples), recording.rate, rate)
     if not np.any(samples):
         raise BadInput(f"the reference voice {path.name} is silent")
     return VoiceClip(np.asarray(samples, np.float32).reshape(-1), reference.text)
 
 
 def clips_for(ask: Ask, script: Script, job: Job, preset: Preset, rate: int) -> dict[str, VoiceClip]:
-    """The reference voice of each speaker of a script that has one, by the item or by the preset."""
+    """Read the reference voice of each speaker of a script that has one, by the item or by the preset."""
     pool = reference_voices(ask.language, job.voices_folder) if preset.reference_voices else ()
     folder = job.items_file.parent
     return {
-        speaker: clip(found, folder, rate) for speaker, found in assigned(script.speakers, ask.voices, pool).items()
+        speaker: clip(reference, folder, rate)
+        for speaker, reference in assign_voices(script.speakers, ask.voices, pool).items()
     }
 
 
-def sound_of(samples: Samples, rate: int, preset: Preset, made_by: str) -> Sound:
-    """Samples as they are kept: finite, not silent, at the preset's rate.
+def finish(samples: Samples, rate: int, preset: Preset, maker: str) -> tuple[Samples, int]:
+    """Bring samples to the preset's rate; returns them with their rate.
 
     Raises:
-        SpeechFailed: they are not.
+        SpeechFailed: they are silent, or not finite.
     """
     if not len(samples) or not np.any(samples):
-        raise SpeechFailed(f"{made_by} brought back only silence")
+        raise SpeechFailed(f"{maker} brought back only silence")
     if not np.all(np.isfinite(samples)):
-        raise SpeechFailed(f"{made_by} brought back samples that are no numbers")
+        raise SpeechFailed(f"{maker} brought back samples that are no numbers")
     if preset.rate is None or preset.rate == rate:
-        return Sound(samples, rate)
-    return Sound(resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate)
+        return samples, rate
+    return resample(samples if samples.ndim == 2 else samples[:, np.newaxis], rate, preset.rate), preset.rate

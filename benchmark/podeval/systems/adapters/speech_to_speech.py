@@ -1,4 +1,4 @@
-"""Speech to speech: a person's turns are heard, and each is answered in speech with all turns before it in mind.
+"""In speech to speech, each turn of a person is heard and answered in speech, with all turns before it in mind.
 
 Two kinds of system: a cascade, whose folder holds a `transcriber/` (Whisper), a `language_model/` and a `speech/` (of a
 class that text to speech opens); or an omni model, which hears and speaks itself.
@@ -18,14 +18,15 @@ from podeval.audio.decode import DecodeLimits, decode
 from podeval.audio.resample import mono, resample
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading, text_to_speech
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, Samples, SpokenAnswer, missing
-from podeval.systems.adapters.job import Ask, Job, JobTurn
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.qwen_omni import QwenOmni, require_speaking
 from podeval.systems.adapters.script_writer import LanguageModel, require_causal
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import check_files, config_of, require_type
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.ask import Ask, JobTurn
+from podeval.systems.speech import OutputMaker, Samples, SpeechFailed, SpokenAnswer, SpokenAnswers
 
 PARTS = ("transcriber", "language_model", "speech")
 """Folders of a cascade."""
@@ -45,19 +46,19 @@ _LIMITS = DecodeLimits(seconds=600.0)
 class Conversation(Protocol):
     """One conversation under way."""
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
-        """The answer to what a person says next (16 kHz, shape (frames,)), and what is worth keeping about it."""
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+        """Answer what a person says next (16 kHz, shape (frames,)), and tell what is worth keeping about it."""
 
 
 class ConversationModel(Protocol):
     """A system that converses."""
 
     def begin(self, language: str) -> Conversation:
-        """A new conversation, which knows nothing of others."""
+        """Begin a new conversation, which knows nothing of others."""
 
 
 class Conversing:
-    """A `OpenedModel` of answers."""
+    """An `OutputMaker` of answers."""
 
     at_once = 1
 
@@ -65,30 +66,29 @@ class Conversing:
         self._speaker = speaker
         self._job = job
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """The answers to each item's turns."""
+    def make(self, asks: Sequence[Ask], seed: int) -> list[SpokenAnswers]:
+        """Answer each item's turns."""
         return [self._converse(ask, seed) for ask in asks]
 
-    def _converse(self, ask: Ask, seed: int) -> Made:
+    def _converse(self, ask: Ask, seed: int) -> SpokenAnswers:
         if ask.user is None:
             raise BadInput(f"item {ask.id} has no turns of a person to answer; its track asks for something else")
-        recordings = [self._heard(ask, turn.id, turn.audio) for turn in ask.user]
+        recordings = [self._read_recording(ask, turn.id, turn.audio) for turn in ask.user]
         begin = time.perf_counter()
         conversation = self._speaker.begin(ask.language)
         answers, details = [], {}
-        for turn, heard in zip(ask.user, recordings, strict=True):
-            answer, about = conversation.answer(heard, seed_of(seed, ask.id, turn.id))
+        for turn, recording in zip(ask.user, recordings, strict=True):
+            answer, about = conversation.answer(recording, seed_of(seed, ask.id, turn.id))
             answers.append(replace(answer, turn=turn.id))
             details[turn.id] = about
-        return Made(
-            time.perf_counter() - begin, answers=tuple(answers), details={"by_turn": details, "capture": "file"}
-        )
+        wall = time.perf_counter() - begin
+        return SpokenAnswers(tuple(answers), wall, details={"by_turn": details, "capture": "file"})
 
-    def _heard(self, ask: Ask, turn: str, audio: str | None) -> Samples:
+    def _read_recording(self, ask: Ask, turn: str, audio: str | None) -> Samples:
         if audio is None:
             raise BadInput(f"turn {turn} of {ask.id} has no recording; speech to speech hears, it does not read")
-        found = decode(self._job.items_file.parent / audio, limits=_LIMITS)
-        return np.asarray(resample(mono(found.samples), found.rate, RATE), np.float32).reshape(-1)
+        recording = decode(self._job.items_file.parent / audio, limits=_LIMITS)
+        return np.asarray(resample(mono(recording.samples), recording.rate, RATE), np.float32).reshape(-1)
 
 
 class Cascade:
@@ -99,13 +99,13 @@ class Cascade:
 
         folder, device = job.model_folder, loading.device_of(job.device)
         hears, thinks, speaks = (folder / part for part in PARTS)
-        with loading.loading(hears), _models_on(device):
+        with loading.translate_errors(hears), _models_on(device):
             self.transcriber = WhisperTransformers({"transcriber": hears}, num_beams=1)
         self.writer = LanguageModel(thinks, None, device, preset, longest=ANSWER_TOKENS)
         # The preset's sampling is meant for words; the voice keeps its own.
         voice = Preset("default", "", "", rate=preset.rate)
         self.voice = text_to_speech.open_reader(job.model_copy(update={"model_folder": speaks}), voice)
-        self.system = _system_prompt(folder)
+        self.system = read_system_prompt(folder)
 
     def begin(self, language: str) -> Conversation:
         """See `ConversationModel`."""
@@ -116,21 +116,20 @@ class _CascadeConversation:
     def __init__(self, cascade: Cascade, language: str) -> None:
         self._cascade = cascade
         self._language = language
-        self._said = [{"role": "system", "content": cascade.system}] if cascade.system else []
+        self._messages = [{"role": "system", "content": cascade.system}] if cascade.system else []
 
-    def answer(self, heard: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
+    def answer(self, recording: Samples, seed: int) -> tuple[SpokenAnswer, dict[str, Any]]:
         """Transcribe, answer in words, speak them."""
-        words = self._cascade.transcriber.transcribe(heard, self._language).text
+        words = self._cascade.transcriber.transcribe(recording, self._language).text
         if not words:
             raise SpeechFailed("the system's transcriber heard no words, so that there is nothing to answer")
-        self._said.append({"role": "user", "content": words})
-        (written,) = self._cascade.writer.answers([self._said], [seed])
-        self._said.append({"role": "assistant", "content": written["text"]})
+        self._messages.append({"role": "user", "content": words})
+        (written,) = self._cascade.writer.answers([self._messages], [seed])
+        self._messages.append({"role": "assistant", "content": written["text"]})
         line = Ask(id="answer", language=self._language, script=(JobTurn(speaker="system", text=written["text"]),))  # type: ignore[arg-type]
         spoken = self._cascade.voice.speak(line.spoken(), line, seed)
-        assert spoken.sound is not None, "the reader raises where there is no sound"
         about = {"heard": words, **{key: value for key, value in written.items() if key != "text"}}
-        return SpokenAnswer("", spoken.sound, written["text"]), about
+        return SpokenAnswer("", spoken, written["text"]), about
 
 
 class SpeechToSpeechAdapter:
@@ -150,8 +149,8 @@ class SpeechToSpeechAdapter:
     models = (_OMNI, _CASCADE)
 
     def available(self) -> str | None:
-        """None where torch, transformers, accelerate and peft are installed."""
-        return missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
+        """Return None where torch, transformers, accelerate and peft are installed."""
+        return describe_missing(("torch", "transformers", "accelerate", "peft"), "the adapter for speech-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
@@ -170,9 +169,9 @@ class SpeechToSpeechAdapter:
         require_type(hears, {"whisper": "Whisper"}, "transcribing in a cascade")
         require_causal(thinks)
         text_to_speech.ADAPTER.check(speaks)
-        _system_prompt(folder)
+        read_system_prompt(folder)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         self.check(job.model_folder, job.base_folder)
         speaker: ConversationModel = QwenOmni(job, preset) if _is_omni(job.model_folder) else Cascade(job, preset)
@@ -197,13 +196,13 @@ def _models_on(device: str) -> Iterator[None]:
             os.environ["PODEVAL_DEVICE"] = before
 
 
-def _system_prompt(folder: Path) -> str:
-    """What `cascade.json` tells the language model, if there is one."""
+def read_system_prompt(folder: Path) -> str:
+    """Read what `cascade.json` tells the language model; empty where there is no such file."""
     if not (folder / SETTINGS).is_file():
         return ""
-    found = config_of(folder, SETTINGS)
-    prompt = found.get("system_prompt", "")
-    if set(found) - {"system_prompt"} or not isinstance(prompt, str):
+    settings = config_of(folder, SETTINGS)
+    prompt = settings.get("system_prompt", "")
+    if set(settings) - {"system_prompt"} or not isinstance(prompt, str):
         raise BadInput(f'{SETTINGS} holds {{"system_prompt": "…"}} and nothing else')
     return prompt
 

@@ -1,11 +1,11 @@
-"""The adapters and presets as tables for people, made from what is declared."""
+"""The adapters and presets as tables for people, made from their declarations."""
 
 from podeval.systems.adapters.adapter import all_adapters
 from podeval.systems.adapters.presets import PRESETS
 
 
 def adapters_table() -> str:
-    """A line for each class of model that an adapter opens."""
+    """Render a line for each class of model that an adapter opens."""
     lines = ["| task | opens | what it can do | proven |", "| --- | --- | --- | --- |"]
     for adapter in all_adapters():
         for model in adapter.models:

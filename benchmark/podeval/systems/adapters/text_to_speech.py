@@ -11,13 +11,15 @@ from pathlib import Path
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Made, ModelClass, OpenedModel, missing
-from podeval.systems.adapters.job import Ask, GeneratedTurn, Job
+from podeval.systems.adapters.adapter import ModelClass, describe_missing
+from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import seed_of
 from podeval.systems.adapters.snapshot import require_type
-from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, open_model, sound_of
-from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join
+from podeval.systems.adapters.speech_model import LineModel, SpeechClass, clips_for, finish, open_model
+from podeval.systems.ask import Ask
+from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, join_lines
+from podeval.systems.speech import OutputMaker, Speech
 from podeval.systems.text_cleaning import short_lines, speakable
 from podeval.text.script import Script
 
@@ -31,7 +33,7 @@ CLASSES = (
 
 
 class TurnByTurn:
-    """A `OpenedModel` of speech with known turn times."""
+    """An `OutputMaker` of speech with known turn times."""
 
     at_once = 1
 
@@ -40,12 +42,12 @@ class TurnByTurn:
         self._job = job
         self._preset = preset
 
-    def make(self, asks: Sequence[Ask], seed: int) -> list[Made]:
-        """Each script, read aloud."""
+    def make(self, asks: Sequence[Ask], seed: int) -> list[Speech]:
+        """Read each script aloud."""
         return [self.speak(ask.spoken(), ask, seed) for ask in asks]
 
-    def speak(self, script: Script, ask: Ask, seed: int) -> Made:
-        """A script of an item, read aloud."""
+    def speak(self, script: Script, ask: Ask, seed: int) -> Speech:
+        """Read a script of an item aloud."""
         model = self._model
         clips = clips_for(ask, script, self._job, self._preset, model.rate) if model.takes_references else {}
         voices = self._voices(script, ask.language, set(clips))
@@ -56,13 +58,15 @@ class TurnByTurn:
             model.say(line.text, line.voice, clips.get(script.turns[line.turn].speaker), seed_of(seed, ask.id, number))
             for number, line in enumerate(lines)
         ]
-        samples, turns = join(script, lines, sounds, model.rate)
+        samples, turns = join_lines(script, lines, sounds, model.rate)
         wall = time.perf_counter() - begin
         spoken = {line.turn for line in lines}
-        return Made(
-            wall,
-            sound=sound_of(samples, model.rate, self._preset, "the model"),
-            turns=tuple(GeneratedTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in turns),
+        samples, rate = finish(samples, model.rate, self._preset, "the model")
+        return Speech(
+            samples,
+            rate,
+            turns,
+            wall_seconds=wall,
             details={
                 "strategy": "chunked",
                 "chunk": "turn" if model.longest_line is None else f"sentence, at most {model.longest_line} characters",
@@ -73,7 +77,7 @@ class TurnByTurn:
         )
 
     def _voices(self, script: Script, language: str, referenced: set[str]) -> dict[str, int]:
-        """The number of each speaker's voice: the n-th of those without a recording has the model's n-th."""
+        """Number each speaker's voice: the n-th of those without a recording has the model's n-th."""
         had = self._model.voices(language)
         others = [who for who in script.speakers if who not in referenced]
         if had is not None and len(others) > had:
@@ -95,28 +99,32 @@ class TextToSpeechAdapter:
         "Speaks a script turn by turn, each speaker in one voice; turns are joined, and when each is spoken is known."
     )
     needs = ("config.json of one of the classes below, and its tokenizer", "weights as .safetensors")
-    models = tuple(found.facts for found in CLASSES)
+    models = tuple(speech_class.facts for speech_class in CLASSES)
 
     def available(self) -> str | None:
-        """None where torch, transformers and accelerate are installed."""
-        return missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
+        """Return None where torch, transformers and accelerate are installed."""
+        return describe_missing(("torch", "transformers", "accelerate"), "the adapter for text-to-speech")
 
     def check(self, folder: Path, base: Path | None = None) -> None:
         """See `Adapter.check`."""
         require_type(folder, {model.type: model.title for model in self.models}, self.task)
 
-    def open(self, job: Job, preset: Preset) -> OpenedModel:
+    def open(self, job: Job, preset: Preset) -> OutputMaker:
         """See `Adapter.open`."""
         return open_reader(job, preset)
 
 
 def open_reader(job: Job, preset: Preset) -> TurnByTurn:
-    """The reader of a job's model.
+    """Open the reader of a job's model.
 
     Raises:
         BadInput: it is of no class that is read here, or cannot be loaded.
     """
-    kind = require_type(job.model_folder, {found.facts.type: found.facts.title for found in CLASSES}, "text-to-speech")
+    kind = require_type(
+        job.model_folder,
+        {speech_class.facts.type: speech_class.facts.title for speech_class in CLASSES},
+        "text-to-speech",
+    )
     return TurnByTurn(open_model(CLASSES, kind, job, preset, loading.device_of(job.device)), job, preset)
 
 

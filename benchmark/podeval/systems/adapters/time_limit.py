@@ -1,4 +1,4 @@
-"""How long an item may take and how many go at once: limits by the wall clock, batches that shrink with memory."""
+"""Limits of generation: how long an item may take by the wall clock, and how many go at once in the memory there is."""
 
 import signal
 import threading
@@ -25,7 +25,7 @@ class OutOfMemory(PodevalError):
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
+def limit_time(seconds: float) -> Iterator[None]:
     """Interrupt what is in this block when its time is up, between two steps of the interpreter.
 
     Only the main thread can be interrupted; elsewhere the block runs on.
@@ -37,10 +37,10 @@ def at_most(seconds: float) -> Iterator[None]:
         yield
         return
 
-    def late(number: int, frame: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         raise TookTooLong(f"it was not done after {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    before = signal.signal(signal.SIGALRM, interrupt)
     begin = time.monotonic()
     # Again and again: a library may catch the first interruption and go on.
     waiting, again = signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
@@ -67,27 +67,27 @@ class Batches:
         self.size = most
 
     def over(self, items: Sequence[T], work: Callable[[Sequence[T]], R]) -> Iterator[tuple[Sequence[T], R | Exception]]:
-        """Every batch with what work made of it, or with the error it ended in.
+        """Yield every batch with what work made of it, or with the error it ended in.
 
         What failed together is tried again one by one, so that no item fails for another's sake.
         """
         rest = list(items)
         while rest:
             batch = rest[: self.size]
-            result = self._tried(batch, work)
+            result = self._try(batch, work)
             if result is None:
                 continue
             rest = rest[len(batch) :]
             if isinstance(result, PodevalError) and len(batch) > 1:
                 for item in batch:
-                    alone = self._tried([item], work)
+                    alone = self._try([item], work)
                     assert alone is not None, "one item is never halved"
                     yield [item], alone
                 continue
             yield batch, result
 
-    def _tried(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
-        """The result or the error; None where the batch was too large and the next is smaller."""
+    def _try(self, batch: Sequence[T], work: Callable[[Sequence[T]], R]) -> R | Exception | None:
+        """Return the result or the error; None where the batch was too large and the next is smaller."""
         try:
             return work(batch)
         except PodevalError as error:
@@ -104,7 +104,7 @@ class Batches:
 
 
 def memory_ran_out(error: Exception) -> bool:
-    """Whether an error of any library says that memory did not do."""
+    """Tell whether an error of any library says that memory was too small."""
     from accelerate.utils.memory import should_reduce_batch_size
 
     return isinstance(error, MemoryError) or "out of memory" in str(error) or should_reduce_batch_size(error)

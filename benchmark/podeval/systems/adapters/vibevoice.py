@@ -1,4 +1,4 @@
-"""VibeVoice of transformers: whole dialogues of up to four speakers, each in the voice of a recording.
+"""VibeVoice of transformers performs whole dialogues of up to four speakers, each in the voice of a recording.
 
 What is said is drawn frame by frame by a diffusion head, for which transformers takes its scheduler from diffusers.
 """
@@ -11,13 +11,13 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing
 from podeval.models.pretrained import quiet
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples, missing
+from podeval.systems.adapters.adapter import describe_missing
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
 from podeval.systems.adapters.time_limit import memory_ran_out
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 from podeval.text.script import Script
 
 LANGUAGES = ("en", "zh")
@@ -32,16 +32,16 @@ class VibeVoice:
     """Seconds: its window holds about 45 minutes, of which the voices take some."""
 
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
-        if (absent := missing(("diffusers",), "VibeVoice")) is not None:
+        if (absent := describe_missing(("diffusers",), "VibeVoice")) is not None:
             raise ModelMissing(absent)
-        self._processor: Any = loading.reader("VibeVoiceProcessor", job.model_folder)
-        self._model: Any = loading.model("VibeVoiceForConditionalGeneration", job.model_folder, device)
+        self._processor: Any = loading.load_reader("VibeVoiceProcessor", job.model_folder)
+        self._model: Any = loading.load_model("VibeVoiceForConditionalGeneration", job.model_folder, device)
         self.rate = int(self._processor.feature_extractor.sampling_rate)
         self._options = {} if preset.max_new_tokens is None else {"max_new_tokens": preset.max_new_tokens}
         self._performed = 0
 
     def voices(self, language: str) -> int | None:
-        """Any number.
+        """Return None: it has any number.
 
         Raises:
             BadInput: it speaks English and Chinese only.
@@ -55,7 +55,7 @@ class VibeVoice:
         self._performed = 0
 
     def perform(self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip], seed: int) -> Samples:
-        """A dialogue, shape (frames,).
+        """Perform a dialogue, shape (frames,).
 
         Raises:
             SpeechFailed: the model ended at once, or its frames are no sound.
@@ -63,42 +63,42 @@ class VibeVoice:
         """
         import torch
 
-        heard = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
+        present = [speaker for speaker in speakers if any(turn.speaker == speaker for turn in piece.turns)]
         self._performed += 1
-        if self._performed > 1 and any(speaker not in clips for speaker in heard):
+        if self._performed > 1 and any(speaker not in clips for speaker in present):
             raise BadInput("the script is longer than VibeVoice performs at once; give its speakers reference voices")
-        text, sounds = self._asked(piece, speakers, clips)
-        given = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
-        inputs = self._processor(text=text, return_tensors="pt", **given)
+        text, sounds = self._render_dialogue(piece, speakers, clips)
+        prompt = {"audio": sounds, "sampling_rate": self.rate} if sounds else {}
+        inputs = self._processor(text=text, return_tensors="pt", **prompt)
         room = int(self._model.config.text_config.max_position_embeddings)
         if inputs["input_ids"].shape[1] >= room:
-            asked = inputs["input_ids"].shape[1]
-            raise BadInput(f"the script with its voices is {asked} tokens long, the model's window {room}")
+            length = inputs["input_ids"].shape[1]
+            raise BadInput(f"the script with its voices is {length} tokens long, the model's window {room}")
         set_seed(seed)
         with torch.inference_mode(), quiet():
             try:
-                found = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
+                output = self._model.generate(**inputs.to(self._model.device, self._model.dtype), **self._options)
             except (RuntimeError, IndexError, ValueError) as error:
                 if memory_ran_out(error):
                     raise
                 raise SpeechFailed(f"the model said nothing that can be decoded ({error})") from error
-        (wave,) = getattr(found, "audio", found)
+        (wave,) = getattr(output, "audio", output)
         if wave is None or not wave.numel():
             raise SpeechFailed("the model ended at once")
         return np.asarray(wave.float().cpu().numpy(), np.float32).reshape(-1)
 
-    def _asked(
+    def _render_dialogue(
         self, piece: Script, speakers: Sequence[str], clips: Mapping[str, VoiceClip]
     ) -> tuple[str, list[np.ndarray[Any, Any]]]:
-        """The dialogue in the model's own template, and its voices in the order of their places in it."""
+        """Render the dialogue in the model's own template, and its voices in the order of their places in it."""
         numbers = {speaker: str(number) for number, speaker in enumerate(speakers)}
-        messages, sounds, placed = [], [], set()
+        messages, sounds, voiced = [], [], set()
         for turn in piece.turns:
             content = [{"type": "text", "text": turn.text}]
-            if turn.speaker in clips and turn.speaker not in placed:
+            if turn.speaker in clips and turn.speaker not in voiced:
                 content.append({"type": "audio"})
                 sounds.append(clips[turn.speaker].samples)
-                placed.add(turn.speaker)
+                voiced.add(turn.speaker)
             messages.append({"role": numbers[turn.speaker], "content": content})
         text = self._processor.apply_chat_template(messages, tokenize=False)
         if str(text).count(self._processor.audio_token) != len(sounds):

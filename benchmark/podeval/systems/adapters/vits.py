@@ -1,4 +1,4 @@
-"""VITS of transformers (MMS-TTS and its like): one voice or numbered voices, one line at a time.
+"""VITS of transformers (MMS-TTS and its like) has one voice or numbered voices, and speaks one line at a time.
 
 Its noise is drawn for a whole padded batch, so that lines are said one by one, each from a seed of its own.
 """
@@ -9,12 +9,11 @@ import numpy as np
 
 from podeval.errors import BadInput
 from podeval.systems.adapters import loading
-from podeval.systems.adapters.adapter import Samples
 from podeval.systems.adapters.job import Job
 from podeval.systems.adapters.presets import Preset
 from podeval.systems.adapters.seeding import set_seed
 from podeval.systems.adapters.speech_model import VoiceClip
-from podeval.systems.speech import SpeechFailed
+from podeval.systems.speech import Samples, SpeechFailed
 
 _PHONEMIZER = "phonemizer"
 
@@ -28,22 +27,22 @@ class Vits:
     def __init__(self, job: Job, preset: Preset, device: str) -> None:
         from importlib import util
 
-        self._tokenizer: Any = loading.reader("VitsTokenizer", job.model_folder)
+        self._tokenizer: Any = loading.load_reader("VitsTokenizer", job.model_folder)
         for flag, package in (("phonemize", _PHONEMIZER), ("is_uroman", "uroman")):
             if getattr(self._tokenizer, flag, False) and util.find_spec(package) is None:
                 raise BadInput(f"this VITS model reads its text through {package}, which is not installed here")
-        self._model: Any = loading.model("VitsModel", job.model_folder, device)
+        self._model: Any = loading.load_model("VitsModel", job.model_folder, device)
         self.rate = int(self._model.config.sampling_rate)
 
     def voices(self, language: str) -> int | None:
-        """As many as its config says; a model speaks the language it was trained on, which it does not tell."""
+        """Return how many its config says; a model speaks the language it was trained on, which it does not tell."""
         return max(1, int(self._model.config.num_speakers))
 
     def begin(self) -> None:
-        """Nothing is kept between lines."""
+        """Do nothing: nothing is kept between lines."""
 
     def say(self, text: str, voice: int, reference: VoiceClip | None, seed: int) -> Samples:
-        """One line in the voice of this number, shape (frames,).
+        """Say a line in the voice of this number, shape (frames,).
 
         Raises:
             SpeechFailed: none of the line's characters is known to the model.
