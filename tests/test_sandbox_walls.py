@@ -151,13 +151,13 @@ run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r}
     while not (tmp_path / "other/began").exists():
         assert time.monotonic() < end
         time.sleep(0.02)
-    assert list(place.own.glob(group))
+    assert list(place.group.glob(group))
     os.kill(opener.pid, signal.SIGKILL)
     opener.wait()
-    while list(place.own.glob(group)) and time.monotonic() < end:
+    while list(place.group.glob(group)) and time.monotonic() < end:
         assert attack("pass").failure is None
-    assert not list(place.own.glob(f"podeval-{opener.pid}-*"))
-    assert not list(place.own.glob(f"podeval-{os.getpid()}-*"))
+    assert not list(place.group.glob(f"podeval-{opener.pid}-*"))
+    assert not list(place.group.glob(f"podeval-{os.getpid()}-*"))
 
 
 class Killed(Exception):
@@ -257,7 +257,7 @@ def tree_of(groups: Path, path: str = "/service") -> cgroup.Tree:
 
 def test_a_group_is_made_only_where_one_may_be(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tree_of(groups)
-    assert (tree.interface, tree.top, tree.own) == (cgroup.V2, groups, groups / "service")
+    assert (tree.interface, tree.top, tree.group) == (cgroup.V2, groups, groups / "service")
     mine = set[Path]()
     monkeypatch.setattr(cgroup, "_delegated", lambda tree, folder: folder in mine)
     assert cgroup._candidates(tree) == [], "the group of a service that is not this process's to divide"

@@ -29,8 +29,8 @@ class CannotScore(PodevalError):
 
 def address_in(path: object) -> str | None:
     """The address that was given where a path belongs, also where `pathlib` took one of its slashes; None for paths."""
-    found = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
-    return f"{found[1]}://{str(path)[found.end() :]}" if found else None
+    match = re.match(r"(https?|ftp|s3|hf):/+(?=[^/])", str(path))
+    return f"{match[1]}://{str(path)[match.end() :]}" if match else None
 
 
 class StoreUnusable(PodevalError):

@@ -10,7 +10,7 @@ from podeval.submissions.clearing_copies import clear_file
 from podeval.submissions.spoken_content import SpokenContent
 
 SAYS = "The lighthouse keeper counted eleven herons, wrote nothing down, and told the harbour master there were twelve."
-CONTENT = SpokenContent(texts={SAYS}, own={SAYS})
+CONTENT = SpokenContent(texts={SAYS}, own_words={SAYS})
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_no_folder_of_the_submitters_machine_and_no_secret_is_published(
     tiny: ModuleType, server: Any, hub_client: Any, tmp_path: Path
 ) -> None:
     first = server("first")
-    first.queue.receive(tiny.document("one"), owner="alice", place="/home/alice/private")
+    first.queue.receive(tiny.document("one"), owner="alice", document_folder="/home/alice/private")
     first.push()
     files = hub_client.repos.repos["datasets", "podeval/requests"].at("main")[1]
     assert not any(b"/home/alice" in data or b"hf_x" in data for data in files.values())

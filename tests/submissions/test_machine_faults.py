@@ -346,7 +346,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     from podeval.submissions.fetch_model import fetch
 
     document = outputs_of(tiny, tmp_path / "mine")
-    row = SubmissionService(queue, Gate()).submit(document, place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(document, document_folder=tmp_path / "mine")
     (tmp_path / "mine").rename(tmp_path / "moved")
     worker = tiny.worker(queue, tmp_path)
     worker.fetch = fetch
@@ -361,7 +361,9 @@ def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")
-    row = SubmissionService(queue, Gate()).submit(outputs_of(tiny, tmp_path / "mine"), place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(
+        outputs_of(tiny, tmp_path / "mine"), document_folder=tmp_path / "mine"
+    )
     monkeypatch.chdir(tmp_path)
     worker = tiny.worker(queue, Path())
     worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.missing() is not None)

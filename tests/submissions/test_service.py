@@ -173,7 +173,7 @@ def outputs(tiny: ModuleType, tmp_path: Path) -> Callable[..., Path]:
 
 
 def submit_file(queue: Queue, file: Path) -> SubmissionRow:
-    return SubmissionService(queue, Gate()).submit(load(file), place=file.parent)
+    return SubmissionService(queue, Gate()).submit(load(file), document_folder=file.parent)
 
 
 def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:

@@ -61,19 +61,19 @@ def submit(
     from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
-    found, gate = load(file), Gate(data=data)
+    submission, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(found, place_of(database, runs), image, flavor, timeout)
+        _estimate(submission, place_of(database, runs), image, flavor, timeout)
         return
     if check:
-        pinned = _checked(found, gate, file.parent, place_of(database, runs), profile, as_me)
+        pinned = _checked(submission, gate, file.parent, place_of(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
-        print(f"{found.system.name} passes the gate{size}")
+        print(f"{submission.system.name} passes the gate{size}")
         return
     with opened(place_to_make(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
-            found, submitter, place=file.parent, profile=profile, priority=priority
+            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
         )
         print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
         if row.state == "received":
@@ -81,35 +81,35 @@ def submit(
 
 
 def _checked(
-    document: "Submission", gate: "Gate", beside: Path, place: str, profile: str, as_me: bool
+    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
 ) -> "PinnedSource":
     """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
     from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
 
-    if not is_there(place):
+    if not is_there(folder):
         return gate.check(document, beside)
-    with opened(place) as queue:
+    with opened(folder) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
-        return SubmissionService(queue, gate).check(document, submitter, place=beside, profile=profile)
+        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
 
 
-def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:
+def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
     """What a submission costs at most, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.job_budget import Ledger, estimate
 
     jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
-    found = estimate(document, jobs)
-    if not found.runs:
+    estimated = estimate(document, jobs)
+    if not estimated.runs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
         return
-    print(f"{document.system.name}: at most {found.total:.2f} USD, as {len(found.runs)} jobs on {jobs.flavour}")
-    for run in found.runs:
-        print(f"  {run}: at most {found.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
+    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
+    for run in estimated.runs:
+        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
     print("A job that falls is followed by another for what is missing, while the budget lasts.")
     spent = 0.0
-    if is_there(place):
-        with opened(place) as queue:
+    if is_there(document_path):
+        with opened(document_path) as queue:
             spent = Ledger(queue.database, 0.0).committed()
     print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
@@ -196,10 +196,10 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
     from podeval.submissions import service
 
     with opened(existing_place(database, runs)) as queue:
-        taken = service.withdraw(queue, id, by, runs, also=_noted("submission withdrawn", id, by))
-        if taken:
+        moved = service.withdraw(queue, id, by, runs, also=_noted("submission withdrawn", id, by))
+        if moved:
             build(runs)
-        print(f"{id}: withdrawn, {len(taken)} runs taken off the board")
+        print(f"{id}: withdrawn, {len(moved)} runs taken off the board")
 
 
 @submissions.command()
@@ -222,9 +222,9 @@ def publish(
     from podeval.systems.submission import Submission
 
     with opened(existing_place(database, runs)) as queue:
-        asked = {"eval_results": eval_results, "model_index": model_index}
+        options = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
-        forms = [form for form, wanted in asked.items() if wanted] or list(forms_of(document))
+        forms = [form for form, chosen in options.items() if chosen] or list(forms_of(document))
         for proposal in Proposals(queue, runs).again(id, forms):
             print(f"{proposal.form}: {proposal.state}{_told(proposal.url or proposal.reason)}")
 
@@ -260,8 +260,8 @@ def spot_check(
         sandbox.require()
     making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
     with opened(existing_place(database, runs)) as queue:
-        found = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
-        reports = found.check(queue.get(id), items=items, seed=seed)
+        check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
+        reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
     for report in reports:
         if as_json:
@@ -271,8 +271,8 @@ def spot_check(
         for each in report.comparisons:
             figures = f"{each.supplied:.4g} supplied, {each.generated:.4g} generated, spread {each.spread:.2g}"
             print(f"  {each.metric}.{each.key}: {figures}, p = {each.p:.2g}{' DIFFERS' if each.differs else ''}")
-        for place, reason in report.failed.items():
-            print(f"  {place} could not be made again: {reason.splitlines()[0][:200]}")
+        for where, reason in report.failed.items():
+            print(f"  {where} could not be made again: {reason.splitlines()[0][:200]}")
 
 
 _VERDICTS = {
@@ -301,8 +301,8 @@ def jobs(
             if as_json:
                 print(json.dumps(_plain(row), ensure_ascii=False))
                 continue
-            told = f"{_cost(row)}{_told(row.message)}"
-            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {told}")
+            line = f"{_cost(row)}{_told(row.message)}"
+            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
         if not as_json:
             print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
 
@@ -327,13 +327,13 @@ def mirror(
     from podeval.submissions.hub_record import HubRecord
 
     with opened(place_to_make(database, runs)) as queue:
-        found = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
+        record = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
-            taken, files = found.read_back(), found.read_back_results(runs)
+            count, files = record.read_back(), record.read_back_results(runs)
             if files:
                 build(runs)
-            print(f"{taken} submissions and {files} files of results taken in")
-        print(f"{found.push()} changes of state and {found.push_results(runs)} runs sent")
+            print(f"{count} submissions and {files} files of results taken in")
+        print(f"{record.push()} changes of state and {record.push_results(runs)} runs sent")
 
 
 def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -341,24 +341,28 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval queue
     """
-    with opened(existing_place(database, runs)) as found:
-        order = found.standings()
-        working = found.all(states=("running", "measured"))
-        waiting = {row.id: row for row in found.all(states=("queued",))}
-        rows = [*working, *(waiting[id] for id in order if id in waiting), *found.all(states=("received", "checked"))]
+    with opened(existing_place(database, runs)) as database_queue:
+        order = database_queue.standings()
+        working = database_queue.all(states=("running", "measured"))
+        waiting = {row.id: row for row in database_queue.all(states=("queued",))}
+        rows = [
+            *working,
+            *(waiting[id] for id in order if id in waiting),
+            *database_queue.all(states=("received", "checked")),
+        ]
         if not as_json:
-            for lease in found.leases():
+            for lease in database_queue.leases():
                 print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
         _print(rows, order, as_json)
 
 
 @contextmanager
-def opened(place: str) -> Iterator["Queue"]:
+def opened(url: str) -> Iterator["Queue"]:
     """The queue in a database."""
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
-    with Database(place) as database:
+    with Database(url) as database:
         yield Queue(database)
 
 
@@ -373,8 +377,8 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
         print("there are no submissions here")
     for row in rows:
         quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
-        told = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
-        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{told}")
+        reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{reason}")
 
 
 def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
@@ -391,10 +395,10 @@ def _standing(row: "SubmissionRow", standings: "Standings") -> str:
     """Position and estimate, or how far it is."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
-    if row.state != "queued" or (found := standings.get(row.id)) is None:
+    if row.state != "queued" or (position := standings.get(row.id)) is None:
         return ""
-    left = f", done in about {_time(found.seconds)}" if found.seconds is not None else ""
-    return f", number {found.position} in the queue{left}"
+    left = f", done in about {_time(position.seconds)}" if position.seconds is not None else ""
+    return f", number {position.position} in the queue{left}"
 
 
 def _told(text: str) -> str:

@@ -49,14 +49,14 @@ def entries(document: Submission) -> tuple[RunEntry, ...]:
 
     Splits for listening tests are spoken on request, and not entered.
     """
-    found = []
+    runs = []
     for entered in document.benchmarks:
         splits = benchmarks.get(entered.name).splits
         for track in entered.tracks:
             serving = [split for split in splits if track in split.tracks and not split.for_listening]
             whole = [split for split in serving if not split.sample and not split.trial] or serving
-            found += [RunEntry(entered.name, split.name, track) for split in whole]
-    return tuple(found)
+            runs += [RunEntry(entered.name, split.name, track) for split in whole]
+    return tuple(runs)
 
 
 def everywhere(document: Submission) -> tuple[RunEntry, ...]:
@@ -73,12 +73,12 @@ def everywhere(document: Submission) -> tuple[RunEntry, ...]:
 def expected(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
-    wanted = [
+    names = [
         name
         for item in items
         for name in ([f"{item.id}/{turn.id}" for turn in item.user] if entry.track == "respond" else [item.id])
     ]
-    return {name: tuple(f"{name}.{ending}" for ending in endings) for name in wanted}
+    return {name: tuple(f"{name}.{ending}" for ending in endings) for name in names}
 
 
 def place_of(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:

@@ -43,11 +43,11 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
         work: folder of submissions at work, on this machine.
         now: the time.
     """
-    there = [path for path in sorted(work.glob("*")) if path.is_dir() and _inside(path, _LOCK)]
+    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _inside(path, _LOCK)]
     cleared: list[str] = []
-    if not there:
+    if not folders:
         return cleared
-    for path in _over(queue, there, now):
+    for path in _over(queue, folders, now):
         with suppress(BadInput), only_one(path):
             # Looked at again under the lock: it may have been queued meanwhile.
             for unneeded, taken_down in _over(queue, [path], now).items():
@@ -72,14 +72,14 @@ def _over(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool
     ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
     with queue.database.reading() as session:
         columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
-        wanted = select(*columns).where(SubmissionRow.id.in_(ids.values()))
-        rows = {id: (state, since) for id, state, since in session.execute(wanted)}
+        query = select(*columns).where(SubmissionRow.id.in_(ids.values()))
+        rows = {id: (state, since) for id, state, since in session.execute(query)}
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_(ids.values()))))
-    known = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
+    submissions = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
     return {
         path: id in taken_down
-        for path, (id, state, since) in known.items()
+        for path, (id, state, since) in submissions.items()
         if id in taken_down or _is_over(path, state, since, now)
     }
 

@@ -42,14 +42,14 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def clear_copies(
-    copies: Iterable[Copy], content: SpokenContent, taken: TakenDown, places: Collection[str]
+    copies: Iterable[Copy], content: SpokenContent, takedown: TakenDown, places: Collection[str]
 ) -> Iterator[str]:
     """Clear every copy that lies here; a sentence for each that held something, or that a person has to look after.
 
     Args:
         copies: what is listed.
         content: what was said.
-        taken: the decision.
+        takedown: the decision.
         places: where its runs are, or were, as `benchmark/split/system`.
     """
     for copy in copies:
@@ -61,7 +61,7 @@ def clear_copies(
                     "moved, or lies on that machine, delete it there"
                 )
             elif copy.kind == "backup":
-                write_beside(path, taken)
+                write_beside(path, takedown)
                 yield (
                     f"{path} is a backup and may hold it: `podeval restore` leaves it out, as {path}.taken-down.jsonl "
                     "says; keep that file beside it, or delete the backup and make another one"
@@ -138,9 +138,9 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
 
 def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
     """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
-    wanted = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
+    query = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
-        paths = [Path(audio) for audio in session.scalars(wanted)]
+        paths = [Path(audio) for audio in session.scalars(query)]
     return [_left(path, "the arena") for path in paths if not _inside(path, board)]
 
 
@@ -149,9 +149,9 @@ def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
 
     Runs' outputs are deleted with their runs.
     """
-    for place, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "outputs"]
-        for path in (Path(place) / name for name in names):
+        for path in (Path(root) / name for name in names):
             if path.suffix[1:].lower() in AUDIO_ENDINGS and _heard_in(path, content):
                 content.contents.add(content_hash(path))
                 path.unlink()
@@ -234,12 +234,12 @@ def _parquet_without(path: Path, words: Words) -> bytes | None:
     import pyarrow.parquet as pq
 
     table, some = pq.read_table(path), False
-    for place, column in enumerate(table.schema):
+    for number, column in enumerate(table.schema):
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            values = table.column(place).to_pylist()
+            values = table.column(number).to_pylist()
             kept = [words(value) if value else value for value in values]
             if kept != values:
-                table, some = table.set_column(place, column, pa.array(kept, column.type)), True
+                table, some = table.set_column(number, column, pa.array(kept, column.type)), True
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue() if some else None

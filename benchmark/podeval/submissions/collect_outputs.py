@@ -70,18 +70,18 @@ class Intake:
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
         return list(_parsed(whole)), start + len(whole)
 
-    def take(self, made: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
+    def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
         """Keep what was made of these items, or why there is nothing.
 
         Args:
-            made: items with the line of each.
+            lines: items with the line of each.
             out: where the process wrote.
             clean: a new folder for the decoded copies.
         """
-        wanted = {name: file for item, line in made for name, file in _audio_of(item, line).items()}
-        sound = {name: file for name, file in wanted.items() if _plain(out, file)}
+        audio = {name: file for item, line in lines for name, file in _audio_of(item, line).items()}
+        sound = {name: file for name, file in audio.items() if _plain(out, file)}
         copies = self._transcoded({name: out / file for name, file in sound.items()}, clean)
-        for item, line in made:
+        for item, line in lines:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
@@ -93,8 +93,8 @@ class Intake:
             self.fail(item, line.error)
             return
         refused = [f"{file!r} is no plain file of its output" for file in _files(line) if not _plain(out, file)]
-        named = _audio_of(item, line)
-        refused += [why for name in named if name in copies and (why := copies[name].refused)]
+        audio_files = _audio_of(item, line)
+        refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]
         if refused:
             self.fail(item, refused[0])
             return
@@ -105,11 +105,11 @@ class Intake:
             except (BadInput, UnicodeDecodeError, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
-        if not named and line.script is None:
+        if not audio_files and line.script is None:
             self.fail(item, "it handed back neither audio nor script")
             return
-        kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in named}
-        seconds = sum(copies[name].seconds for name in named) or None
+        kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
+        seconds = sum(copies[name].seconds for name in audio_files) or None
         audio = kept.get(item.id) if line.audio else None
         words = {answer.turn: answer.text or "" for answer in line.answers}
         answers = tuple(
@@ -133,13 +133,13 @@ class Intake:
         """Every file by its name; together first, and one by one where that did not end well."""
         if not files:
             return {}
-        found, failure = self._box(files, clean)
-        missing = {name: file for name, file in files.items() if name not in found}
+        copies, failure = self._box(files, clean)
+        missing = {name: file for name, file in files.items() if name not in copies}
         if len(files) == 1:
-            return found | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
+            return copies | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
         for name, file in missing.items():
-            found |= self._transcoded({name: file}, clean)
-        return found
+            copies |= self._transcoded({name: file}, clean)
+        return copies
 
     def _box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
         clean.mkdir(parents=True, exist_ok=True)
@@ -155,16 +155,16 @@ class Intake:
         with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
             ended = running.wait()
         require_no_fault(ended, clean, kills)
-        found = {}
+        reports = {}
         for line in _content(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
                 if one.item in files and (one.refused or _right(one, clean)):
-                    found[one.item] = one
-        if any(one.refused for one in found.values()):
+                    reports[one.item] = one
+        if any(one.refused for one in reports.values()):
             # A file may be refused for nothing but want of room for its copy.
             require_disk(clean, disk_use(clean))
-        return found, ended.failure
+        return reports, ended.failure
 
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

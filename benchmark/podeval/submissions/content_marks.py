@@ -64,42 +64,42 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 def taken_down_marks(database: Database) -> dict[str, str]:
     """The submission that each digest was taken down with."""
-    wanted = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
+    query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     with database.reading() as session:
-        rows = list(session.scalars(wanted))
+        rows = list(session.scalars(query))
         return {mark: row.name.removeprefix(_SETTING) for row in rows for mark in row.value}
 
 
-def refuse_taken_down(database: Database, run: RunFolder, made: Iterable[Item]) -> Iterator[Item]:
+def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
     """Hand items on as their outputs come, as long as none of those was taken down before.
 
     Args:
         database: of the submissions.
         run: where the outputs lie.
-        made: items whose outputs are there.
+        items: items whose outputs are there.
 
     Raises:
         Refused: by the rule `taken_down`; what was made is not measured.
     """
-    known = taken_down_marks(database)
-    for item in made:
-        output = run.output(item.id) if known else None
-        mark = next((mark for mark in marks_of(run, output) if mark in known), None) if output else None
+    marks = taken_down_marks(database)
+    for item in items:
+        output = run.output(item.id) if marks else None
+        mark = next((mark for mark in marks_of(run, output) if mark in marks), None) if output else None
         if mark is not None:
-            why = _reason(database, known[mark])
-            told = f"what it says for the item {item.id} was taken down from this board: {why}"
+            why = _reason(database, marks[mark])
+            reason = f"what it says for the item {item.id} was taken down from this board: {why}"
             raise SubmissionRefused(
-                Refusal("taken_down", f"{told}; leave it out, or write to the operators if it is yours")
+                Refusal("taken_down", f"{reason}; leave it out, or write to the operators if it is yours")
             )
         yield item
 
 
 def _reason(database: Database, submission: str) -> str:
-    wanted = select(OperatorAction.reason).where(
+    query = select(OperatorAction.reason).where(
         OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission
     )
     with database.reading() as session:
-        return session.scalars(wanted.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
+        return session.scalars(query.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
 
 
 def sound_mark(path: Path) -> str:

@@ -19,14 +19,16 @@ from podeval.systems.submission import Human, Model, Outputs, Submission
 _DONE = "fetched.json"
 
 
-def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: str = "") -> tuple[Path, Path | None]:
+def fetch(
+    document: Submission, pinned: Mapping[str, Any], folder: Path, document_folder: str = ""
+) -> tuple[Path, Path | None]:
     """Files of what is submitted, and of what it adapts; nothing is done where they are there.
 
     Args:
         document: of the submission.
         pinned: what the gate let through.
         folder: of the submission on this machine.
-        place: folder of the document, where it names files beside it.
+        document_folder: folder of the document, where it names files beside it.
 
     Raises:
         BadInput: they cannot be had; says why.
@@ -44,7 +46,7 @@ def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: 
         case Outputs() | Human() if source.repo is not None:
             return _once(folder / "model", lambda to: _fetch_outputs(source, to)), None
         case Outputs() | Human():
-            beside = Path(place) / str(source.folder)
+            beside = Path(document_folder) / str(source.folder)
             return _once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
     raise BadInput(f"a source of kind {source.kind} has no files")
 
@@ -96,15 +98,17 @@ def _copy(source: Path, folder: Path, content: str) -> None:
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
     if content and folder_digest(folder) != content:
-        told = f"the folder {source.name} was changed after it was submitted"
-        raise SubmissionRefused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
+        message = f"the folder {source.name} was changed after it was submitted"
+        raise SubmissionRefused(
+            Refusal("pinned", f"{message}; submit it again, what is measured is what was submitted")
+        )
 
 
 def _readable(folder: Path) -> None:
     """A sandbox runs as somebody else."""
-    for place, _, names in os.walk(folder):
-        os.chmod(place, 0o755)  # noqa: S103 - holds only what is public
+    for root, _, names in os.walk(folder):
+        os.chmod(root, 0o755)  # noqa: S103 - holds only what is public
         for name in names:
-            path = os.path.join(place, name)
+            path = os.path.join(root, name)
             if stat.S_ISREG(os.lstat(path).st_mode):
                 os.chmod(path, 0o644)

@@ -183,16 +183,16 @@ class SandboxRunner:
         """See `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
-        place = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
+        folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
-            return (yield from self._watched(missing, intake, place))
+            return (yield from self._watched(missing, intake, folder))
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, ExitInfo]:
+    def _watched(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
         """One start of the model in a folder, until it ends."""
-        out, job = self._prepared(missing, place)
-        asked = {item.id: item for item in missing}
+        out, job = self._prepared(missing, folder)
+        outstanding = {item.id: item for item in missing}
         start = batches = 0
         unread = False
         require_disk(out)
@@ -208,13 +208,13 @@ class SandboxRunner:
                 except BadInput as error:
                     running.stop(str(error))
                     break
-                made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
+                new = [(outstanding.pop(line.item), line) for line in lines if self._wanted(line, outstanding)]
                 # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
-                unread = bool(made)
-                if made:
+                unread = bool(new)
+                if new:
                     batches += 1
-                    intake.take(made, out, place / f"clean-{batches}")
-                    yield from (item for item, _ in made)
+                    intake.take(new, out, folder / f"clean-{batches}")
+                    yield from (item for item, _ in new)
                 elif alive:
                     time.sleep(TICK)
             ended = running.wait()
@@ -222,17 +222,17 @@ class SandboxRunner:
         self._raise_if_unusable(out, ended)
         return ended
 
-    def _wanted(self, line: Generated, asked: dict[str, Item]) -> bool:
-        if line.item not in asked or line.seed != self.seed:
+    def _wanted(self, line: Generated, outstanding: dict[str, Item]) -> bool:
+        if line.item not in outstanding or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
         # A line may be there twice in one reading; the first counts.
         return True
 
-    def _prepared(self, missing: Sequence[Item], place: Path) -> tuple[Path, Path]:
-        out, asks = place / "out", place / "asked"
-        shutil.rmtree(place, ignore_errors=True)
+    def _prepared(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
+        out, asks = folder / "out", folder / "asked"
+        shutil.rmtree(folder, ignore_errors=True)
         out.mkdir(parents=True)
         items = write_asks(self.entry, missing, asks)
         job = Job(

@@ -142,14 +142,14 @@ class HubRounds:
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
-            place = self._place(row)
-            asked = {item.id: item for item in missing if intake.folder.output(item.id) is None}
-            taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+            folder = self._place(row)
+            outstanding = {item.id: item for item in missing if intake.folder.output(item.id) is None}
+            results = Taken(self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
             try:
-                yield from self._took(taken, intake, place, final=True)
+                yield from self._took(results, intake, folder, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
     def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """See `generation.Rounds`: one job, until it ends.
@@ -165,24 +165,24 @@ class HubRounds:
             ledger.ended(row, None)
             raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
         try:
-            place, job = self._place(row), self._started(row, missing)
+            folder, job = self._place(row), self._started(row, missing)
         except JobGone:
             ledger.gone(row)
             raise
-        asked = {item.id: item for item in missing}
-        taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+        outstanding = {item.id: item for item in missing}
+        results = Taken(self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
         self._hand_on_log(row, job.id)
-        heard, alive = time.monotonic(), True
+        answered, alive = time.monotonic(), True
         while alive:
             self.check()
             try:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
                 alive = stage(job) in RUNNING
-                yield from self._took(taken, intake, place, final=not alive)
-                heard = time.monotonic()
+                yield from self._took(results, intake, folder, final=not alive)
+                answered = time.monotonic()
             except HubUnavailable:
-                if time.monotonic() - heard > SILENCE_SECONDS:
+                if time.monotonic() - answered > SILENCE_SECONDS:
                     raise
             except TooMuch:
                 jobs.stop(job.id)
@@ -190,22 +190,22 @@ class HubRounds:
                 raise
             if alive:
                 self._wait()
-        ended = _ended(job, taken.end)
+        ended = _ended(job, results.end)
         ledger.ended(row, job)
-        shutil.rmtree(place, ignore_errors=True)
-        if taken.refused:
-            raise Unusable(f"{UNUSABLE}: {redact(taken.refused)[:1_000]}")
-        if taken.ours:
-            raise OursFailed(redact(taken.ours[0])[:1_000])
-        if ended.failure and not ended.seconds and not taken.done and not taken.end:
+        shutil.rmtree(folder, ignore_errors=True)
+        if results.refused:
+            raise Unusable(f"{UNUSABLE}: {redact(results.refused)[:1_000]}")
+        if results.ours:
+            raise OursFailed(redact(results.ours[0])[:1_000])
+        if ended.failure and not ended.seconds and not results.done and not results.end:
             raise OursFailed(f"nothing was begun: {ended.failure}")
         return ended
 
-    def _took(self, taken: Taken, intake: Intake, place: Path, *, final: bool) -> Iterator[Item]:
-        made = taken.new(final=final)
-        if made:
-            intake.take(made, taken.out, place / f"clean-{len(taken.done)}")
-            yield from (item for item, _ in made)
+    def _took(self, results: Taken, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
+        new = results.new(final=final)
+        if new:
+            intake.take(new, results.out, folder / f"clean-{len(results.done)}")
+            yield from (item for item, _ in new)
 
     def _wait(self) -> None:
         """The pause between two looks, in which the end of the claim is noticed."""
@@ -217,12 +217,12 @@ class HubRounds:
     def _started(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
         """The job of a round: found again, or started."""
         jobs = self.hub.jobs
-        known = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
-        if known is None:
+        job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
+        if job is None:
             BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
             revision, folder = self._ask(missing)
             self.check()
-            known = jobs.start(
+            job = jobs.start(
                 JobPlan(
                     submission=self.submission,
                     run=self.run,
@@ -238,18 +238,18 @@ class HubRounds:
                     results=self._results_folder(row),
                 )
             )
-            told = f"job {known.id} on {row.flavour}, at most {row.reserved:.2f} USD"
-            self.hub.log(f"{self.submission}: {told}")
+            message = f"job {job.id} on {row.flavour}, at most {row.reserved:.2f} USD"
+            self.hub.log(f"{self.submission}: {message}")
         if not row.job:
-            self.hub.ledger.started(row, known.id)
-        return known
+            self.hub.ledger.started(row, job.id)
+        return job
 
     def _ask(self, missing: Sequence[Item]) -> tuple[str, str]:
         """Put what is asked into the dataset of asks; its commit, and the folder in it."""
-        place = self.work / "asked"
-        shutil.rmtree(place, ignore_errors=True)
-        write_asks(self.entry, missing, place)
-        voices = self.making.voices_for(self.entry, place)
+        local = self.work / "asked"
+        shutil.rmtree(local, ignore_errors=True)
+        write_asks(self.entry, missing, local)
+        voices = self.making.voices_for(self.entry, local)
         job = Job(
             adapter=self.task,
             model_folder=Path(MODEL),
@@ -259,10 +259,10 @@ class HubRounds:
             out_folder=Path(_OUT),
             seeds=(self.seed,),
             item_seconds=self.making.item_seconds,
-            voices_folder=Path(ASKED, voices.relative_to(place)) if voices else None,
+            voices_folder=Path(ASKED, voices.relative_to(local)) if voices else None,
         )
-        write_job(place / "job.json", job)
-        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        write_job(local / "job.json", job)
+        files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
         repo = AppendOnly(jobs.asked, api=jobs.client, private=True)
         folder = f"{self.submission}/{self.run}/{_digest(files)}"
@@ -279,10 +279,10 @@ class HubRounds:
         return BucketFolder(jobs.bucket, self._results_folder(row), api=jobs.client)
 
     def _place(self, row: HubJob) -> Path:
-        place = self.work / f"job-{row.round}"
-        shutil.rmtree(place, ignore_errors=True)
-        (place / "out").mkdir(parents=True)
-        return place
+        folder = self.work / f"job-{row.round}"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        return folder
 
     def _hand_on_log(self, row: HubJob, job: str) -> None:
         """What a job prints, to a file and to whoever listens, from a thread that ends with the job."""
@@ -308,8 +308,8 @@ class HubRounds:
 
 def stage(job: "JobInfo") -> str:
     """Where a job stands, as the Hub names it."""
-    found = job.status.stage
-    return str(getattr(found, "value", found))
+    value = job.status.stage
+    return str(getattr(value, "value", value))
 
 
 def _ended(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:

@@ -52,11 +52,11 @@ class HubRecord:
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
         """
-        _, there = self.requests.files()
+        _, paths = self.requests.files()
         new: dict[str, bytes] = {}
         for row in reversed(self.queue.all()):
             for step in self.queue.history(row.id):
-                if (path := _path(step)) not in there:
+                if (path := _path(step)) not in paths:
                     new[path] = _record(row, step)
         for start in range(0, len(new), _MOST):
             part = dict(list(new.items())[start : start + _MOST])
@@ -70,14 +70,14 @@ class HubRecord:
         down is deleted first.
         """
         self.delete_taken_down()
-        sent, (_, there) = 0, self.results.files()
+        sent, (_, paths) = 0, self.results.files()
         for run in run_folders(board):
             submission = run.plan().generation.get("submission")
             if submission is None or not run.summaries():
                 continue
-            place = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
-            files = {f"{place}/{name}": data for name, data in _files(run).items()}
-            if files.keys() <= there:
+            target = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
+            files = {f"{target}/{name}": data for name, data in _files(run).items()}
+            if files.keys() <= paths:
                 continue
             self.results.add(files, f"results of {run.path.name} on {run.plan().benchmark}")
             sent += 1
@@ -85,15 +85,15 @@ class HubRecord:
 
     def delete_taken_down(self) -> int:
         """Delete the results of every submission that was taken down, from the history too; how many files."""
-        wanted = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        query = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(wanted))
+            taken_down = set(session.scalars(query))
         if not taken_down:
             return 0
-        head, there = self.results.files()
+        head, paths = self.results.files()
         if not head:
             return 0
-        parts = [path.split("/") for path in there if path.startswith("results/")]
+        parts = [path.split("/") for path in paths if path.startswith("results/")]
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
@@ -106,28 +106,28 @@ class HubRecord:
             HubUnavailable: the Hub does not answer.
         """
         steps: dict[str, list[str]] = defaultdict(list)
-        commit, there = self.requests.files()
-        for path in there:
+        commit, files = self.requests.files()
+        for path in files:
             if path.startswith("requests/") and path.count("/") == 2:
                 steps[path.split("/")[1]].append(path)
-        known = {row.id for row in self.queue.all()}
-        taken = 0
+        ids = {row.id for row in self.queue.all()}
+        count = 0
         for id, paths in sorted(steps.items()):
-            if id not in known:
+            if id not in ids:
                 records = [_read(self.requests.read(path, commit), path) for path in sorted(paths)]
-                taken += self.queue.database.write(partial(_take_in, records))
-        return taken
+                count += self.queue.database.write(partial(_take_in, records))
+        return count
 
     def read_back_results(self, board: Path) -> int:
         """Put the newest results of each system into the board's folder, where it has none; how many files."""
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
-        commit, there = self.results.files()
-        files = [path.split("/") for path in sorted(there) if path.startswith("results/")]
+        commit, paths = self.results.files()
+        files = [path.split("/") for path in sorted(paths) if path.startswith("results/")]
         for _, benchmark, split, system, submission, *_rest in (parts for parts in files if len(parts) >= 6):
-            place = (benchmark, split, system)
-            if submission in order and order[submission] >= order.get(newest.get(place, ""), 0):
-                newest[place] = submission
+            run = (benchmark, split, system)
+            if submission in order and order[submission] >= order.get(newest.get(run, ""), 0):
+                newest[run] = submission
         written = 0
         for parts in files:
             where, name = tuple(parts[1:4]), parts[5:]
@@ -176,8 +176,8 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
         str(record["submission"]["id"])
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is no record of a change ({error}); take it out of the repo") from None
-    found: dict[str, Any] = record
-    return found
+    document: dict[str, Any] = record
+    return document
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:

@@ -64,8 +64,8 @@ class Ledger:
         cost, now = jobs.at_most(per_minute), self.clock()
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
-            told = "take a cheaper machine or fewer minutes, or raise the budget"
-            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {told}")
+            advice = "take a cheaper machine or fewer minutes, or raise the budget"
+            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {advice}")
 
         def take(session: Session) -> HubJob:
             rounds = list(session.scalars(_rounds(submission, run)))
@@ -73,8 +73,8 @@ class Ledger:
                 return rounds[-1]
             gone = _committed(session)
             if gone + cost > self.budget:
-                told = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
-                raise BudgetSpent(f"{about}, and {told}")
+                advice = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
+                raise BudgetSpent(f"{about}, and {advice}")
             row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
             row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
             row.minutes, row.attempts, row.per_minute = jobs.minutes, jobs.attempts, per_minute
@@ -122,9 +122,9 @@ class Ledger:
     def taken_down(self, namespace: str) -> list[str]:
         """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
-        wanted = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        conditions = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
-        return sorted({row.submission for row in self._read(select(HubJob).where(*wanted))} - under_way)
+        return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
 
     def emptied(self, submission: str) -> None:
         """Keep that nothing is left of what its jobs made, nor of what they printed last."""
@@ -136,11 +136,11 @@ class Ledger:
         with self.database.reading() as session:
             return _committed(session)
 
-    def _read(self, wanted: Any) -> list[HubJob]:
+    def _read(self, query: Any) -> list[HubJob]:
         with self.database.reading() as session:
-            found: Sequence[HubJob] = session.scalars(wanted).all()
+            rows: Sequence[HubJob] = session.scalars(query).all()
             session.expunge_all()
-            return list(found)
+            return list(rows)
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:
@@ -191,8 +191,8 @@ def cost_of(row: HubJob, info: "JobInfo") -> float:
 
 
 def _rounds(submission: str, run: str) -> "Select[HubJob]":
-    wanted = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
-    return wanted.order_by(HubJob.round)
+    query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
+    return query.order_by(HubJob.round)
 
 
 def _committed(session: Session) -> float:

@@ -39,8 +39,8 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
     """One item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
-            said = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
-            return Ask(id=item.id, language=item.language, script=said, voices=_voices(item, folder))
+            spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
+            return Ask(id=item.id, language=item.language, script=spoken, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(
@@ -54,19 +54,19 @@ def prompt_of(item: Item) -> str:
     """What a script writer is told: the item's own instruction with its sources; else a plain request on its topic."""
     if item.instruction:
         return "\n\n".join([item.instruction, *item.sources])
-    asked = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
-    return f"{asked}\nGive each turn a line of its own that starts with the speaker's name and a colon."
+    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
+    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
     """The reference voice of each speaker; recordings are put beside the items, each once."""
-    found = {}
+    voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"
         if not copy.exists():
             shutil.copyfile(voice.recording(), copy)
-        found[speaker] = Reference(audio=copy.name, text=voice.words)
-    return found
+        voices[speaker] = Reference(audio=copy.name, text=voice.words)
+    return voices
 
 
 def _beside(audio: str | None, name: str, folder: Path) -> str | None:

@@ -128,10 +128,10 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
 def disk_use(folder: Path) -> int:
     """Bytes of the files below a folder, links not followed; of very many, those of the first."""
     size = 0
-    for place, _, names in itertools.islice(os.walk(folder), 10_000):
+    for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:
             with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(place, name)).st_blocks * 512
+                size += os.lstat(os.path.join(root, name)).st_blocks * 512
     return size
 
 

@@ -56,19 +56,19 @@ class Dispatch:
         """Wake a worker for every submission that waits and is not announced; how many."""
         from procrastinate.exceptions import AlreadyEnqueued
 
-        made = 0
+        count = 0
         standings = self._queue.standings()
         with self._sender.open():
             for id in standings:
-                asked = self._sender.configure_task(
+                task = self._sender.configure_task(
                     TASK, queue=CHANNEL, queueing_lock=id, schedule_at=self._queue.get(id).not_before
                 )
                 try:
-                    asked.defer()
-                    made += 1
+                    task.defer()
+                    count += 1
                 except AlreadyEnqueued:
                     continue
-        return made
+        return count
 
     def work(self, worker: "Worker", *, wait: bool = True) -> None:
         """Have a worker do what it is woken for, one submission at a time.
@@ -107,14 +107,14 @@ def _listening_again(conninfo: str) -> "PsycopgConnector":
 
     class Connector(procrastinate.PsycopgConnector):
         async def listen_notify(self, on_notification: "Notify", channels: "Iterable[str]") -> None:
-            wanted, lost = list(channels), False
+            names, lost = list(channels), False
             while True:
                 try:
                     if lost:
                         async with self._get_standalone_connection():
                             _LOG.warning("PostgreSQL answers again; the worker is woken as before")
                             lost = False
-                    await super().listen_notify(on_notification, wanted)
+                    await super().listen_notify(on_notification, names)
                 except ConnectorException as error:
                     if not lost:
                         why = " ".join(str(error.__cause__ or error).split())

@@ -17,10 +17,10 @@ def publish(run: RunFolder, board: Path) -> Path:
     Raises:
         DiskFull: no space; the board is as it was.
     """
-    place = run.path.relative_to(run.runs)
-    target = board / place
+    relative = run.path.relative_to(run.runs)
+    target = board / relative
     with only_one(board, wait=True):
-        incoming = board / f".incoming-{'-'.join(place.parts)}"
+        incoming = board / f".incoming-{'-'.join(relative.parts)}"
         shutil.rmtree(incoming, ignore_errors=True)
         shutil.copytree(run.path, incoming, ignore=shutil.ignore_patterns(".lock", ".*.partial"))
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -48,15 +48,15 @@ def forms_of(document: Submission) -> tuple[str, ...]:
 def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
     """The main value of every dimension that a published submission is complete on."""
     document = Submission.model_validate(row.document)
-    found: list[HubFigure] = []
+    figures: list[HubFigure] = []
     for entry in everywhere(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
             continue
         for summary in run.summaries():
             if summary.profile == row.profile:
-                found += _figures(summary)
-    return found
+                figures += _figures(summary)
+    return figures
 
 
 def _figures(summary: RunSummary) -> Iterator[HubFigure]:
@@ -183,12 +183,12 @@ class Proposals:
         values = {"state": state, "url": url, "reason": reason[:2_000], "digest": digest, "at": self.clock()}
         self.queue.database.write(lambda s: s.execute(update(HubProposal).where(*_same(waiting)).values(values)))
 
-    def _read(self, wanted: "ColumnElement[bool]") -> list[HubProposal]:
+    def _read(self, condition: "ColumnElement[bool]") -> list[HubProposal]:
         with self.queue.database.reading() as session:
-            ordered = select(HubProposal).where(wanted).order_by(HubProposal.submission, HubProposal.form)
-            found = list(session.scalars(ordered))
+            ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
+            proposals = list(session.scalars(ordered))
             session.expunge_all()
-        return found
+        return proposals
 
 
 def _same(waiting: HubProposal) -> "list[ColumnElement[bool]]":

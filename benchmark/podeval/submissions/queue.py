@@ -91,7 +91,7 @@ class Queue:
         *,
         owner: str,
         profile: str = "embedded",
-        place: str = "",
+        document_folder: str = "",
         priority: int = 0,
         owner_proven: bool = False,
         quotas: bool = True,
@@ -102,7 +102,7 @@ class Queue:
             document: valid, as plain data.
             owner: who submits it.
             profile: whose models measure it.
-            place: folder of the document, where it names files beside it.
+            document_folder: folder of the document, where it names files beside it.
             priority: higher ones are worked on first.
             owner_proven: whether the submitter was shown to own what is submitted.
             quotas: whether the owner's quotas apply.
@@ -111,7 +111,7 @@ class Queue:
             Refused: it is a duplicate, or the owner has too many.
         """
         now, identity = self._clock(), f"s{secrets.token_hex(6)}"
-        mark = digest(document, profile, place)
+        mark = digest(document, profile, document_folder)
 
         def take(session: Session) -> SubmissionRow:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
@@ -126,7 +126,7 @@ class Queue:
                 kind=document["source"]["kind"],
                 digest=mark,
                 document=dict(document),
-                place=place,
+                place=document_folder,
                 profile=profile,
                 state="received",
                 priority=priority,
@@ -309,16 +309,16 @@ class Queue:
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """Submissions, newest first."""
-        wanted = select(SubmissionRow).order_by(SubmissionRow.number.desc())
-        wanted = wanted.where(SubmissionRow.owner == owner) if owner else wanted
-        wanted = wanted.where(SubmissionRow.state.in_(states)) if states else wanted
-        return self._read(lambda session: list(session.scalars(wanted)))
+        query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
+        query = query.where(SubmissionRow.owner == owner) if owner else query
+        query = query.where(SubmissionRow.state.in_(states)) if states else query
+        return self._read(lambda session: list(session.scalars(query)))
 
     def history(self, id: str) -> list[SubmissionHistory]:
         """Every change of state of a submission, in order."""
         self.get(id)
-        wanted = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(wanted)))
+        query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
+        return self._read(lambda session: list(session.scalars(query)))
 
     def leases(self) -> list[Lease]:
         """Who works on what."""
@@ -348,7 +348,7 @@ class Queue:
         *,
         owner: str,
         profile: str = "embedded",
-        place: str = "",
+        document_folder: str = "",
         quotas: bool = True,
     ) -> None:
         """Whether `receive` would take this down now; nothing is changed.
@@ -356,7 +356,7 @@ class Queue:
         Raises:
             Refused: it is a duplicate, or the owner has too many.
         """
-        now, mark = self._clock(), digest(document, profile, place)
+        now, mark = self._clock(), digest(document, profile, document_folder)
         with self.database.reading() as session:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
@@ -365,9 +365,9 @@ class Queue:
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
         """Rows that stay readable after the session is over."""
         with self.database.reading() as session:
-            found = rows(session)
+            result = rows(session)
             session.expunge_all()
-        return found
+        return result
 
     def _move(
         self,
@@ -441,8 +441,8 @@ class Queue:
     ) -> str:
         failures = row.failures + failed
         if failures >= self.policy.failures_allowed:
-            told = f"given up after {failures} attempts without a finished item; the last: {reason}"
-            self._move(session, row.id, row.state, "failed", row.attempt, by=by, reason=told, failures=failures)
+            message = f"given up after {failures} attempts without a finished item; the last: {reason}"
+            self._move(session, row.id, row.state, "failed", row.attempt, by=by, reason=message, failures=failures)
             return "failed"
         pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
         again = {"failures": failures, "not_before": now + timedelta(seconds=pause)}

@@ -41,7 +41,7 @@ class Policy:
     most_waiting: int = 500
 
 
-def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
+def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
     """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
@@ -50,10 +50,10 @@ def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
     Args:
         document: valid, as plain data.
         profile: whose models measure it.
-        place: folder of the document, where it names a folder beside it.
+        document_folder: folder of the document, where it names a folder beside it.
     """
     source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
-    content = _content(source, place)
+    content = _content(source, document_folder)
     if content:
         source |= {"folder": None, "content": content}
     elif not source.get("repo"):
@@ -62,12 +62,12 @@ def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _content(source: Mapping[str, Any], place: str) -> str:
+def _content(source: Mapping[str, Any], document_folder: str) -> str:
     """The digest of a supplied folder; empty where there is none, or none that the gate lets through."""
-    if not place or not source.get("folder"):
+    if not document_folder or not source.get("folder"):
         return ""
     try:
-        return folder_digest(Path(place) / source["folder"])
+        return folder_digest(Path(document_folder) / source["folder"])
     except (SubmissionRefused, OSError):
         return ""
 
@@ -78,8 +78,8 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
     Raises:
         Refused: by the rule `duplicate`.
     """
-    there = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
-    if (other := session.scalars(there.where(SubmissionRow.digest == mark)).first()) is not None:
+    query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
+    if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
         again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
         raise SubmissionRefused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
     gone = (
@@ -88,16 +88,16 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
         .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
     )
     if (reason := session.scalars(gone.limit(1)).first()) is not None:
-        told = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
-        raise SubmissionRefused(Refusal("duplicate", told))
-    named = there.where(SubmissionRow.system == system)
-    if (other := session.scalars(named.where(SubmissionRow.owner != owner)).first()) is not None:
+        message = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
+        raise SubmissionRefused(Refusal("duplicate", message))
+    same_system = query.where(SubmissionRow.system == system)
+    if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
         raise SubmissionRefused(
             Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id")
         )
-    if (other := session.scalars(named.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
-        told = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
-        raise SubmissionRefused(Refusal("duplicate", told))
+    if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
+        message = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
+        raise SubmissionRefused(Refusal("duplicate", message))
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
@@ -108,10 +108,10 @@ def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy)
     """
     count = select(func.count()).select_from(SubmissionRow)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
-    own = count.where(SubmissionRow.owner == owner)
-    busy = session.scalar(own.where(SubmissionRow.state.in_(OPEN))) or 0
+    of_owner = count.where(SubmissionRow.owner == owner)
+    busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(own.where(day)) or 0
+    recent = session.scalar(of_owner.where(day)) or 0
     if busy >= policy.open_per_owner:
         raise SubmissionRefused(
             Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one")

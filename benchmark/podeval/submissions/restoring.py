@@ -23,15 +23,15 @@ class RestoredTakedowns:
     """Takedowns that a backup does not know of, done again in what is unpacked of it.
 
     Args:
-        place: of the backup.
+        folder: of the backup.
         database: that is replaced.
 
     Raises:
         BadInput: the file beside the backup is damaged.
     """
 
-    def __init__(self, place: Path, database: str | Path) -> None:
-        self._decisions = [beside(place), _replaced(database)]
+    def __init__(self, folder: Path, database: str | Path) -> None:
+        self._decisions = [beside(folder), _replaced(database)]
         self._done: set[str] = set()
 
     def repeat(self, copy: Path, runs: Path) -> None:

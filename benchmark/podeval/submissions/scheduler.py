@@ -52,7 +52,7 @@ def _safely(name: str, work: Work, log: Callable[[str], None]) -> Work:
         try:
             work()
         except Exception as error:
-            told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
-            log(f"{name}: {told}")
+            message = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+            log(f"{name}: {message}")
 
     return tried

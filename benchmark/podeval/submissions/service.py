@@ -58,10 +58,10 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     try:
-        found: dict[str, Any] = patiently((api or HfApi()).whoami)
+        account: dict[str, Any] = patiently((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):
         raise BadInput("the Hub does not know you; run `hf auth login`") from None
-    return Submitter(found["name"], tuple(each["name"] for each in found.get("orgs", ())))
+    return Submitter(account["name"], tuple(each["name"] for each in account.get("orgs", ())))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class SubmissionService:
         document: Submission,
         submitter: Submitter = OPERATOR,
         *,
-        place: Path | None = None,
+        document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
         """Look a submission over as `submit` does, and queue nothing.
@@ -96,14 +96,14 @@ class SubmissionService:
         """
         refusals: list[Refusal] = []
         plain, quotas = document.model_dump(mode="json"), submitter != OPERATOR
-        beside = str(place.resolve()) if place else ""
+        beside = str(document_folder.resolve()) if document_folder else ""
         try:
             self._require_room(document, submitter)
-            self.queue.admit(plain, owner=submitter.name, profile=profile, place=beside, quotas=quotas)
+            self.queue.admit(plain, owner=submitter.name, profile=profile, document_folder=beside, quotas=quotas)
         except SubmissionRefused as refused:
             refusals += refused.refusals
         try:
-            pinned = self.gate.check(document, place)
+            pinned = self.gate.check(document, document_folder)
         except SubmissionRefused as refused:
             raise SubmissionRefused(*refusals, *refused.refusals) from None
         if refusals:
@@ -115,7 +115,7 @@ class SubmissionService:
         document: Submission,
         submitter: Submitter = OPERATOR,
         *,
-        place: Path | None = None,
+        document_folder: Path | None = None,
         profile: str = "embedded",
         priority: int = 0,
     ) -> SubmissionRow:
@@ -124,7 +124,7 @@ class SubmissionService:
         Args:
             document: valid.
             submitter: who submits it.
-            place: folder of the document, where it names files beside it.
+            document_folder: folder of the document, where it names files beside it.
             profile: whose models measure it.
             priority: higher ones are worked on first.
 
@@ -137,14 +137,14 @@ class SubmissionService:
         registry.require_profile(profile)
         source = document.source
         if isinstance(source, Reported):
-            told = "figures from papers are not run: put the folder under submissions/ and open a pull request"
-            raise SubmissionRefused(Refusal("document", told))
+            message = "figures from papers are not run: put the folder under submissions/ and open a pull request"
+            raise SubmissionRefused(Refusal("document", message))
         row = self.queue.receive(
             document.model_dump(mode="json"),
             owner=submitter.name,
             owner_proven=isinstance(source, Model) and submitter.owns(source.repo),
             profile=profile,
-            place=str(place.resolve()) if place else "",
+            document_folder=str(document_folder.resolve()) if document_folder else "",
             priority=priority,
             quotas=submitter != OPERATOR,
         )
@@ -199,14 +199,14 @@ class SubmissionService:
         if self.board is None or submitter == OPERATOR:
             return
         if isinstance(document.source, BuiltIn):
-            told = "systems that come with podeval are entered by who runs this board"
-            raise SubmissionRefused(Refusal("document", f"{told}; submit a model or outputs"))
+            message = "systems that come with podeval are entered by who runs this board"
+            raise SubmissionRefused(Refusal("document", f"{message}; submit a model or outputs"))
         id = document.system.id
         for path in self.board.glob(f"*/*/{id}/run.json"):
             run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
             if "submission" not in run.plan().generation:
-                told = f"{id} is on the board already, measured by who runs it"
-                raise SubmissionRefused(Refusal("duplicate", f"{told}; choose another system.id"))
+                message = f"{id} is on the board already, measured by who runs it"
+                raise SubmissionRefused(Refusal("duplicate", f"{message}; choose another system.id"))
 
     def why_frozen(self) -> str | None:
         """Why nothing is taken at the moment, as an operator said it; None where it is."""
@@ -253,17 +253,17 @@ def withdraw(
     """
     why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    taken = _off_the_board(row, board)
+    runs = _off_the_board(row, board)
     _silence(queue, [row], board)
-    return taken
+    return runs
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
     """Take every run off the board whose submission is withdrawn; those that were still there."""
     rows = queue.all(states=("withdrawn",))
-    taken = [run for row in rows for run in _off_the_board(row, board)]
+    runs = [run for row in rows for run in _off_the_board(row, board)]
     _silence(queue, rows, board)
-    return taken
+    return runs
 
 
 def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:

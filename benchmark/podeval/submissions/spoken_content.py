@@ -32,14 +32,14 @@ class SpokenContent:
         marks: digests by which it is known again.
         contents: SHA-256 of the recordings' files, which cached facts are found by.
         texts: passages that judges, readers and listeners may have been shown.
-        own: those of them that are the system's own words, and not the benchmark's.
+        own_words: those of them that are the system's own words, and not the benchmark's.
         records: keys of exchanges with judges, as far as results name them.
     """
 
     marks: set[str] = field(default_factory=set)
     contents: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)
+    own_words: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
 
     def add(self, run: RunFolder) -> None:
@@ -48,32 +48,32 @@ class SpokenContent:
         for path in run.outputs.glob("*"):
             if path.suffix != ".json" and path.is_file() and path.stat().st_size:
                 self.contents.add(content_hash(path))
-        given = set()
+        scripted = set()
         for output in outputs_of(run):
-            self.own |= {answer.words for answer in output.answers}
+            self.own_words |= {answer.words for answer in output.answers}
             if run.plan().track == "write":
-                self.own |= {turn.get("text", "") for turn in output.script}
+                self.own_words |= {turn.get("text", "") for turn in output.script}
             elif output.script:
-                given.add(output.item)
+                scripted.add(output.item)
         for path in run.path.glob("*/results.jsonl"):
             for line in read_lines(path):
                 notes = line["result"].get("notes", {})
                 self.records.update(_RECORD.findall(json.dumps(notes)))
                 if isinstance(transcript := notes.get("transcript"), str):
                     # Of a script of the benchmark's every system says the same.
-                    (self.texts if line["item"] in given else self.own).add(transcript)
-        self.texts |= self.own
+                    (self.texts if line["item"] in scripted else self.own_words).add(transcript)
+        self.texts |= self.own_words
         self.__dict__.pop("_openings", None)
         self.__dict__.pop("_stretches", None)
 
     def quoted_in(self, text: str) -> bool:
         """Whether a text holds a whole passage, or a stretch of the system's own words."""
-        shown = _letters(text)
-        for place in range(len(shown) - LEAST_QUOTED + 1):
-            passages = self._openings.get(shown[place : place + LEAST_QUOTED], ())
-            if any(shown.startswith(passage, place) for passage in passages):
+        letters = _letters(text)
+        for start in range(len(letters) - LEAST_QUOTED + 1):
+            passages = self._openings.get(letters[start : start + LEAST_QUOTED], ())
+            if any(letters.startswith(passage, start) for passage in passages):
                 return True
-            if shown[place : place + LEAST_COPIED] in self._stretches:
+            if letters[start : start + LEAST_COPIED] in self._stretches:
                 return True
         return False
 
@@ -100,9 +100,9 @@ class SpokenContent:
     @cached_property
     def _stretches(self) -> set[str]:
         return {
-            passage[place : place + LEAST_COPIED]
-            for passage in map(_letters, self.own)
-            for place in range(0, len(passage) - LEAST_COPIED + 1, _STRIDE)
+            passage[start : start + LEAST_COPIED]
+            for passage in map(_letters, self.own_words)
+            for start in range(0, len(passage) - LEAST_COPIED + 1, _STRIDE)
         }
 
 

@@ -81,12 +81,12 @@ class SpotCheck:
         document = Submission.model_validate(row.document)
         model = _stated(row, document)
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
-        place = self.work / f"{SPOT_CHECK}{row.id}"
-        place.mkdir(parents=True, exist_ok=True)
-        with only_one(place):
+        folder = self.work / f"{SPOT_CHECK}{row.id}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with only_one(folder):
             # When it was used last; workers remove it a week later.
-            os.utime(place)
-            files, base = self.fetch(document.model_copy(update={"source": model}), pinned, place)
+            os.utime(folder)
+            files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
             for entry in entries(document):
                 run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
@@ -111,9 +111,13 @@ class SpotCheck:
         seed: int,
     ) -> SpotCheckReport:
         benchmark = benchmarks.get(entry.benchmark)
-        there = [item for item in entry.items(self.data) if (made := run.output(item.id)) and not made.failed]
+        candidates = [
+            item
+            for item in entry.items(self.data)
+            if (supplied_output := run.output(item.id)) and not supplied_output.failed
+        ]
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
-        chosen = sorted(dice.sample(there, min(items, len(there))), key=lambda item: item.id)
+        chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
         supplied = _measured(benchmark, entry, run, chosen, row.profile)
         generated, failed = [], {}
@@ -146,11 +150,11 @@ class SpotCheck:
         seed: int,
     ) -> RunFolder:
         """The chosen items, made with a seed; what was made before is not made again."""
-        place = self.work / f"{SPOT_CHECK}{row.id}"
-        folder = RunFolder(place / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
+        work = self.work / f"{SPOT_CHECK}{row.id}"
+        folder = RunFolder(work / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
         rounds = SandboxRunner(
             entry=entry,
-            work=place / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
+            work=work / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
             model=files[0],
             task=model.task,
             making=self.making,
@@ -177,15 +181,15 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
     """
     both = set(supplied).intersection(*map(set, generated))
     places = sorted({(metric, key) for _, metric, key in both})
-    found = []
+    comparisons = []
     for metric, key in places:
-        items = sorted(item for item, *place in both if place == [metric, key])
+        items = sorted(item for item, *column in both if column == [metric, key])
         ours = [[one[item, metric, key] for one in generated] for item in items]
         theirs = [supplied[item, metric, key] for item in items]
         means = [math.fsum(values) / len(values) for values in ours]
         spread = _pooled(ours, means)
         difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
-        found.append(
+        comparisons.append(
             KeyComparison(
                 metric=metric,
                 key=key,
@@ -197,14 +201,14 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
                 p=_p(difference, spread, len(items), len(generated), max(map(abs, theirs))),
             )
         )
-    adjusted = _holm([each.p for each in found])
-    return [each.model_copy(update={"p": p}) for each, p in zip(found, adjusted, strict=True)]
+    adjusted = _holm([each.p for each in comparisons])
+    return [each.model_copy(update={"p": p}) for each, p in zip(comparisons, adjusted, strict=True)]
 
 
 def _pooled(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
     """The standard deviation between seeds, over all items."""
-    squares = math.fsum((x - mean) ** 2 for own, mean in zip(values, means, strict=True) for x in own)
-    return math.sqrt(squares / sum(len(own) - 1 for own in values))
+    squares = math.fsum((x - mean) ** 2 for group, mean in zip(values, means, strict=True) for x in group)
+    return math.sqrt(squares / sum(len(group) - 1 for group in values))
 
 
 def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -> float:
@@ -220,9 +224,9 @@ def _holm(values: Sequence[float]) -> list[float]:
     """P-values by Holm's step-down procedure (1979)."""
     order = sorted(range(len(values)), key=lambda n: values[n])
     adjusted, highest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
-        adjusted[place] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
+        adjusted[index] = highest
     return adjusted
 
 
@@ -231,7 +235,7 @@ def _measured(
 ) -> dict[tuple[str, str, str], float]:
     """What measures without a judge say of items, as far as they are scored."""
     uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
-    found: dict[tuple[str, str, str], float] = {}
+    values: dict[tuple[str, str, str], float] = {}
     for item in items:
         output = run.output(item.id)
         if output is None or output.failed:
@@ -241,8 +245,8 @@ def _measured(
             if metric not in _OF_THE_MACHINE and isinstance(result, Score):
                 for key, value in result.values.items():
                     if value is not None and math.isfinite(value):
-                        found[item.id, metric, key] = float(value)
-    return found
+                        values[item.id, metric, key] = float(value)
+    return values
 
 
 _OF_THE_MACHINE = ("rtf",)

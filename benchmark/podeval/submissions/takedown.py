@@ -81,41 +81,45 @@ def take_down(
     """
     row = queue.get(id)
     marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
-    taken = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
-    content = _content_of(row, taken, board)
+    decision = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
+    content = _content_of(row, decision, board)
     battles = played_in_battles(queue.database, content, board)
-    _decide(queue, row, taken, content, board)
-    taken = replace(taken, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
+    _decide(queue, row, decision, content, board)
+    decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
     places = {path.relative_to(board).as_posix() for path in _places(row, board)}
-    listed = copies([_folder_of_list(queue, board), board])
-    for sentence in (*clear_copies(listed, content, taken, places), *_out_of_reach(queue, id, board), *battles):
+    listed_copies = copies([_folder_of_list(queue, board), board])
+    for sentence in (
+        *clear_copies(listed_copies, content, decision, places),
+        *_out_of_reach(queue, id, board),
+        *battles,
+    ):
         tell(sentence)
     return _delete(queue, row, content, board, tell)
 
 
-def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
+def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
     """Carry out in a board that was restored what was decided after its backup was made.
 
     Args:
         queue: of the restored database.
-        taken: the decision.
+        decision: the decision.
         board: the restored folder of runs, in the folder of the unpacked backup.
     """
     try:
-        row = queue.get(taken.submission)
+        row = queue.get(decision.submission)
     except BadInput:
         # It was submitted after the backup was made; its content is known again all the same.
-        queue.database.write(lambda session: keep_takedown(session, taken))
+        queue.database.write(lambda session: keep_takedown(session, decision))
         return
-    content = _content_of(row, taken, board)
+    content = _content_of(row, decision, board)
     delete_other_recordings(board.parent, content)
-    _decide(queue, row, taken, content, board)
+    _decide(queue, row, decision, content, board)
     _delete(queue, row, content, board, _LOG.warning)
 
 
-def _content_of(row: SubmissionRow, taken: TakenDown, board: Path) -> SpokenContent:
+def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenContent:
     """What its runs say, where anything of it is left, and what is known of it already."""
-    content = SpokenContent(set(taken.marks), set(taken.contents))
+    content = SpokenContent(set(decision.marks), set(decision.contents))
     for folder in _boards(board):
         for run in _own_runs(row, folder):
             content.add(run)
@@ -127,12 +131,12 @@ def _boards(board: Path) -> list[Path]:
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
-def _decide(queue: Queue, row: SubmissionRow, taken: TakenDown, content: SpokenContent, board: Path) -> None:
+def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
     """Note the decision, end the submission, silence it."""
-    reason = f"{REASON}: {taken.reason}"
+    reason = f"{REASON}: {decision.reason}"
 
     def also(session: Session) -> None:
-        keep_takedown(session, replace(taken, marks=tuple(sorted(content.marks))))
+        keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
         _silence_battles(session, _places(row, board), content.contents)
 
     if row.state == "published":
@@ -181,9 +185,9 @@ def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
 
 def delete_facts(contents: Iterable[str]) -> None:
     """Delete what this machine's cache holds about recordings, by the SHA-256 of their files: transcripts, copies."""
-    wanted = list(contents)
-    default_cache().delete_about(wanted)
-    Playback.default().delete_copies(wanted)
+    hashes = list(contents)
+    default_cache().delete_about(hashes)
+    Playback.default().delete_copies(hashes)
 
 
 def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
@@ -201,11 +205,11 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
     """
     deleted = 0
     with only_one(board, wait=True):
-        for place in _places(row, board):
-            shutil.rmtree(board / f".incoming-{'-'.join(place.relative_to(board).parts)}", ignore_errors=True)
+        for path in _places(row, board):
+            shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
         for run in _runs(row, board):
-            own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
-            if own or (aside and marks & marks_of_run(run)):
+            is_own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
+            if is_own or (aside and marks & marks_of_run(run)):
                 deleted += run.outputs.exists()
                 _leave_figures(run)
     return deleted
@@ -257,7 +261,11 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
     if not content.records and not content.texts:
         return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
-    files = {path for place in published for path in (place / JUDGE_RECORDS, *place.glob(f"*/{JUDGE_RECORDS}"))}
+    files = {
+        path
+        for folder_of_judges in published
+        for path in (folder_of_judges / JUDGE_RECORDS, *folder_of_judges.glob(f"*/{JUDGE_RECORDS}"))
+    }
     for folder in (default_records(), *(path.parent for path in sorted(files))):
         try:
             Records(folder).remove(content.shown_in)
@@ -275,9 +283,9 @@ def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
 
 def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
     """The runs of a submission's system where it entered, on the board and set aside."""
-    for place in _places(row, board):
-        aside = board / SUPERSEDED / place.relative_to(board)
-        for path in (place, *sorted(aside.glob("*"))):
+    for path_of_run in _places(row, board):
+        aside = board / SUPERSEDED / path_of_run.relative_to(board)
+        for path in (path_of_run, *sorted(aside.glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
@@ -285,13 +293,13 @@ def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
 def _places(row: SubmissionRow, board: Path) -> list[Path]:
     """Where the runs of a submission are, or were, on the board."""
     document = Submission.model_validate(row.document)
-    found = everywhere(document)
-    return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in found]
+    runs = everywhere(document)
+    return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 
 def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
     """No battle plays what was made of these runs any more, wherever it lies; votes on it stay."""
-    folders = {str(place.resolve()) + "/" for place in places}
+    folders = {str(path.resolve()) + "/" for path in places}
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
         inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
         if inside or output.sha256 in contents:

@@ -39,13 +39,13 @@ class TakenDown:
     contents: tuple[str, ...] = ()
 
 
-def keep_takedown(session: Session, taken: TakenDown) -> None:
+def keep_takedown(session: Session, decision: TakenDown) -> None:
     """Note a decision, with the digests; one that is noted as it is changes nothing. The session has to be writing."""
-    now = datetime.fromisoformat(taken.at)
-    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == taken.submission)
+    now = datetime.fromisoformat(decision.at)
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
     if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == now).limit(1)) is None:
-        note(session, TAKEN_DOWN, taken.submission, taken.reason, taken.by, now)
-    keep_marks(session, taken.submission, taken.marks, taken.by, now)
+        note(session, TAKEN_DOWN, decision.submission, decision.reason, decision.by, now)
+    keep_marks(session, decision.submission, decision.marks, decision.by, now)
 
 
 def taken_down_in(database: Database) -> list[TakenDown]:
@@ -53,27 +53,27 @@ def taken_down_in(database: Database) -> list[TakenDown]:
     marks: dict[str, list[str]] = {}
     for mark, submission in taken_down_marks(database).items():
         marks.setdefault(submission, []).append(mark)
-    wanted = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+    query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
     with database.reading() as session:
         return list(
             {
                 row.subject: TakenDown(
                     row.subject, row.reason, row.made_by, row.made_at.isoformat(), tuple(marks.get(row.subject, ()))
                 )
-                for row in session.scalars(wanted)
+                for row in session.scalars(query)
             }.values()
         )
 
 
-def write_beside(backup: Path, taken: TakenDown) -> None:
+def write_beside(backup: Path, decision: TakenDown) -> None:
     """Note a decision beside a backup that was made before it.
 
     Raises:
         BadInput: nothing can be written there.
         DiskFull: there is no space.
     """
-    if taken not in beside(backup):
-        append_line(_file_beside(backup), asdict(taken))
+    if decision not in beside(backup):
+        append_line(_file_beside(backup), asdict(decision))
 
 
 def beside(backup: Path) -> list[TakenDown]:
@@ -95,7 +95,7 @@ def beside(backup: Path) -> list[TakenDown]:
 def together(*parts: Iterable[TakenDown]) -> list[TakenDown]:
     """All decisions, one a submission, with what any of them knows of its content."""
     kept: dict[str, TakenDown] = {}
-    for each in (taken for part in parts for taken in part):
+    for each in (decision for part in parts for decision in part):
         other = kept.get(each.submission, each)
         marks, contents = {*each.marks, *other.marks}, {*each.contents, *other.contents}
         kept[each.submission] = TakenDown(

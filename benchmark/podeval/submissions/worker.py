@@ -173,11 +173,11 @@ class Worker:
                 if (fault := machine_fault(error)) is not None:
                     self._wait(claim, fault)
                     return
-                told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+                reason = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
                 if isinstance(error, OursFailed) or not isinstance(error, PodevalError):
-                    told = f"{OURS}: {told}"
-                state = self.queue.give_back(claim, told, failed=True)
-                self.log(f"{claim.id}: {state}: {told}")
+                    reason = f"{OURS}: {reason}"
+                state = self.queue.give_back(claim, reason, failed=True)
+                self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
         """Give a submission back that this machine cannot do; that counts as no failure."""
@@ -185,10 +185,10 @@ class Worker:
         self.rests.begin(claim.id)
         if fault.everything:
             self.rests.begin(EVERYTHING)
-        told = f"{WAITS}: {fault}"
+        reason = f"{WAITS}: {fault}"
         # Another worker, on a machine without the fault, may take it at once.
-        self.queue.give_back(claim, told, failed=False)
-        self.log(f"{claim.id}: {told}")
+        self.queue.give_back(claim, reason, failed=False)
+        self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
         """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed.
@@ -224,17 +224,17 @@ class Worker:
     def _work(self, claim: Claim, pulse: Heartbeat) -> None:
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
-        place = self.folder / claim.id
+        folder = self.folder / claim.id
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(only_one(place))
+                held.enter_context(only_one(folder))
             except BadInput as error:
                 if machine_fault(error) is not None:
                     raise
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
                 return
-            runs = self._run_all(row, document, place, pulse)
+            runs = self._run_all(row, document, folder, pulse)
             self.queue.beat(claim, done=pulse.done, total=pulse.total)
             self.queue.advance(claim, "running", "measured")
             places = []
@@ -257,21 +257,21 @@ class Worker:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
 
-    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: Heartbeat) -> list[RunFolder]:
-        wanted = entries(document)
-        asked = {entry: self._items(entry) for entry in wanted}
-        for entry in wanted:
+    def _run_all(self, row: SubmissionRow, document: Submission, folder: Path, pulse: Heartbeat) -> list[RunFolder]:
+        runs_asked = entries(document)
+        items = {entry: self._items(entry) for entry in runs_asked}
+        for entry in runs_asked:
             require_weights(entry, row.profile)
-        pulse.total = sum(map(len, asked.values()))
+        pulse.total = sum(map(len, items.values()))
         runs = []
-        for entry in wanted:
-            before = sum(len(asked[earlier]) for earlier in wanted[: wanted.index(entry)])
-            run = RunFolder(place / "runs", entry.benchmark, entry.split, document.system.id)
+        for entry in runs_asked:
+            before = sum(len(items[earlier]) for earlier in runs_asked[: runs_asked.index(entry)])
+            run = RunFolder(folder / "runs", entry.benchmark, entry.split, document.system.id)
             request = RunRequest(
                 benchmarks.get(entry.benchmark),
                 entry.split,
                 entry.track,
-                place / "runs",
+                folder / "runs",
                 row.profile,
                 executor=self.executor,
                 data=self.data,
@@ -282,7 +282,7 @@ class Worker:
                 run_system(registry.get(document.source.runner), document.system.name, request, progress)
             else:
                 self._run(row, document, entry, request, progress, pulse)
-            _require_something(run, asked[entry])
+            _require_something(run, items[entry])
             run.write_document(row.document)
             runs.append(run)
         return runs
@@ -341,22 +341,22 @@ class Worker:
         self, row: SubmissionRow, document: Submission, entry: RunEntry, making: GenerationSettings, pulse: Heartbeat
     ) -> Runner:
         """Where and how what is submitted is started."""
-        place, source = self.folder / row.id, document.source
-        work = place / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
+        folder, source = self.folder / row.id, document.source
+        work = folder / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
         if isinstance(source, Model) and self.hub is not None:
             return HubRounds(
                 hub=self.hub,
                 submission=row.id,
                 entry=entry,
                 work=work,
-                logs=place / LOGS,
+                logs=folder / LOGS,
                 model={"repo": source.repo, "revision": source.revision},
                 base=row.pinned.get("base"),
                 task=source.task,
                 making=making,
                 check=pulse.check,
             )
-        model, base = self.fetch(document, row.pinned, place, row.place)
+        model, base = self.fetch(document, row.pinned, folder, row.place)
         if not isinstance(source, Model):
             model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
         task = source.task if isinstance(source, Model) else OUTPUTS
@@ -413,7 +413,7 @@ def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
     Raises:
         Unusable: with the reason it has on its first item.
     """
-    found = [run.output(item.id) for item in items]
-    if all(output is None or output.failed for output in found):
-        reason = next((output.failed for output in found if output and output.failed), "no reason is known")
+    outputs = [run.output(item.id) for item in items]
+    if all(output is None or output.failed for output in outputs):
+        reason = next((output.failed for output in outputs if output and output.failed), "no reason is known")
         raise Unusable(f"the system made nothing for any of {len(items)} items; on the first: {reason}")

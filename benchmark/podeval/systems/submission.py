@@ -98,9 +98,9 @@ class BenchmarkEntry(DocumentPart):
 
     @model_validator(mode="after")
     def _exists(self) -> Self:
-        known = benchmarks.get(self.name).tracks
-        if wrong := set(self.tracks) - {track.name for track in known}:
-            names = ", ".join(track.name for track in known)
+        tracks = benchmarks.get(self.name).tracks
+        if wrong := set(self.tracks) - {track.name for track in tracks}:
+            names = ", ".join(track.name for track in tracks)
             raise ValueError(f"{self.name} has no track {', '.join(sorted(wrong))}; choose among {names}")
         return self
 

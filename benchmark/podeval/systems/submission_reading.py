@@ -39,18 +39,18 @@ class DocumentProblem:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}"
-        return f"{place}, {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        position = f"{self.file}, line {self.line}"
+        return f"{position}, {self.field}: {self.message}" if self.field else f"{position}: {self.message}"
 
 
 class BadDocument(BadInput):
     """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
-        shown = [str(problem) for problem in problems[:_SHOWN]]
+        lines = [str(problem) for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
-            shown.append(f"and {len(problems) - _SHOWN} more")
-        super().__init__("\n".join(shown))
+            lines.append(f"and {len(problems) - _SHOWN} more")
+        super().__init__("\n".join(lines))
         self.problems = tuple(problems)
 
 
@@ -64,10 +64,10 @@ class _Located:
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
         """A problem at a path; where the path is not there, at the block that should hold it."""
-        known = path
-        while known and known not in self.places:
-            known = known[:-1]
-        file, line = self.places.get(known, (self.file, 1))
+        ancestor = path
+        while ancestor and ancestor not in self.places:
+            ancestor = ancestor[:-1]
+        file, line = self.places.get(ancestor, (self.file, 1))
         return DocumentProblem(file, line, _dotted(path), message)
 
 
@@ -277,14 +277,14 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
     ]
 
 
-def _lies_in(place: Location, whole: Location) -> bool:
-    return len(place) > len(whole) and place[: len(whole)] == whole
+def _lies_in(location: Location, whole: Location) -> bool:
+    return len(location) > len(whole) and location[: len(whole)] == whole
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
     """A validation error in the words of the person who wrote the document."""
     path, block = _path_and_block(document.data, detail["loc"])
-    kind, context, given = detail["type"], detail.get("ctx", {}), detail["input"]
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
             message = f"is missing; add {path[-1]}"
@@ -293,12 +293,12 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
         case "extra_forbidden":
             message = f"is not a field here; {_near(str(path[-1]), list(block.model_fields))}"
         case "string_type":
-            message = f"must be text, not {_shown(given)}; put it in quotes"
+            message = f"must be text, not {_shown(value)}; put it in quotes"
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_shown(given)}, but must be {rule}"
+            message = f"is {_shown(value)}, but must be {rule}"
         case "literal_error":
-            message = f"must be {context['expected']}, not {_shown(given)}"
+            message = f"must be {context['expected']}, not {_shown(value)}"
         case "union_tag_invalid":
             path = (*path, "kind")
             message = f"must be one of {context['expected_tags']}, not {_shown(context['tag'])}"
@@ -308,13 +308,13 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
         case "value_error":
             message = str(context["error"])
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_shown(given)}"
+            message = f"must be a block of fields, not {_shown(value)}"
         case "too_short":
             message = f"needs at least {context['min_length']} entry"
         case "tuple_type":
-            message = f"must be a list, not {_shown(given)}; write it as [one, two]"
+            message = f"must be a list, not {_shown(value)}; write it as [one, two]"
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(given)}"
+            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(value)}"
     return document.problem(path, message)
 
 
@@ -327,9 +327,9 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
     return path, BLOCKS.get(names)
 
 
-def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+def _near(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
 def _shown(value: object) -> str:

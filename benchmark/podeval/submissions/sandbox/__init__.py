@@ -62,8 +62,8 @@ def require() -> None:
 
 def memory_bound() -> str:
     """By what the memory of a box is bounded here, as a clause."""
-    if (place := cgroup.where()) is not None:
-        return f"by a memory cgroup of its own (version {place.interface.version}, below {place.own})"
+    if (tree := cgroup.where()) is not None:
+        return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
 
 

@@ -63,12 +63,12 @@ class Tree:
     Attributes:
         interface: how its files are called.
         top: the highest group that can be seen.
-        own: the group of this process.
+        group: the group of this process.
     """
 
     interface: Interface
     top: Path
-    own: Path
+    group: Path
 
 
 class ControlGroup:
@@ -131,23 +131,23 @@ class ControlGroup:
 
 def opened(limits: SandboxLimits) -> ControlGroup | None:
     """A new group for a box; None where none can be made."""
-    place = where()
+    tree = where()
     with contextlib.suppress(OSError):
-        return None if place is None else _made(place, limits)
+        return None if tree is None else _made(tree, limits)
     return None
 
 
 @cache
 def where() -> Tree | None:
-    """The group below which this process can make groups that bound memory, as `own`; None where it cannot.
+    """The group below which this process can make groups that bound memory, as `group`; None where it cannot.
 
     Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
     """
     if (tree := _here()) is None:
         return None
-    for place in _candidates(tree):
+    for candidate in _candidates(tree):
         with contextlib.suppress(OSError):
-            at = Tree(tree.interface, tree.top, place)
+            at = Tree(tree.interface, tree.top, candidate)
             _made(at, SandboxLimits()).close()
             return at
     return None
@@ -158,7 +158,7 @@ def room() -> tuple[int, int] | None:
     if (tree := _here()) is None:
         return None
     rooms = []
-    for folder in (tree.own, *tree.own.parents):
+    for folder in (tree.group, *tree.group.parents):
         with contextlib.suppress(OSError, ValueError):
             limit = int((folder / tree.interface.limit).read_text(encoding="ascii"))
             usage = int((folder / tree.interface.usage).read_text(encoding="ascii"))
@@ -170,11 +170,11 @@ def room() -> tuple[int, int] | None:
     return min(rooms, key=lambda each: each[1], default=None)
 
 
-def _made(place: Tree, limits: SandboxLimits) -> ControlGroup:
-    _sweep(place.own)
-    folder = place.own / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
+def _made(tree: Tree, limits: SandboxLimits) -> ControlGroup:
+    _sweep(tree.group)
+    folder = tree.group / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
-    group = ControlGroup(folder, place.interface)
+    group = ControlGroup(folder, tree.interface)
     try:
         group.bound(limits)
     except OSError:
@@ -183,9 +183,9 @@ def _made(place: Tree, limits: SandboxLimits) -> ControlGroup:
     return group
 
 
-def _sweep(place: Path) -> None:
+def _sweep(parent: Path) -> None:
     """Remove groups of processes that were killed before they could; a group with anything in it stays."""
-    for folder in place.glob(f"{_NAME}[0-9]*-*"):
+    for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
                 folder.rmdir()
@@ -196,18 +196,18 @@ def _candidates(tree: Tree) -> list[Path]:
 
     With version 2 a group that bounds what is below it holds no processes, the top one excepted.
     """
-    if tree.interface is V1 or "memory" in _words(tree.own / "cgroup.subtree_control"):
-        return [tree.own]
-    above = tree.own.parent
-    if "memory" in _words(above / "cgroup.subtree_control") and (tree.own.name == _OPENER or _delegated(tree, above)):
+    if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
+        return [tree.group]
+    above = tree.group.parent
+    if "memory" in _words(above / "cgroup.subtree_control") and (tree.group.name == _OPENER or _delegated(tree, above)):
         return [above]
-    return [tree.own] if _delegated(tree, tree.own) and _emptied(tree.own) else []
+    return [tree.group] if _delegated(tree, tree.group) and _emptied(tree.group) else []
 
 
 def _delegated(tree: Tree, folder: Path) -> bool:
     """Whether a group is this process's to divide: systemd says so, it is the user's, or all that a container sees."""
     if folder == tree.top:
-        return folder == tree.own
+        return folder == tree.group
     with contextlib.suppress(OSError):
         if os.geteuid() != 0:
             return folder.stat().st_uid == os.geteuid()
@@ -215,22 +215,22 @@ def _delegated(tree: Tree, folder: Path) -> bool:
     return False
 
 
-def _emptied(own: Path) -> bool:
+def _emptied(group: Path) -> bool:
     """Move this process out of a group that is its alone, so that the group can bound what is below it."""
-    inside = own / _OPENER
+    inside = group / _OPENER
     try:
-        if _words(own / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(own / "cgroup.controllers"):
+        if _words(group / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(group / "cgroup.controllers"):
             return False
         inside.mkdir(exist_ok=True)
         (inside / "cgroup.procs").write_text("0")
     except OSError:
         return False
     try:
-        wanted = [f"+{name}" for name in ("memory", "pids") if name in _words(own / "cgroup.controllers")]
-        (own / "cgroup.subtree_control").write_text(" ".join(wanted))
+        controllers = [f"+{name}" for name in ("memory", "pids") if name in _words(group / "cgroup.controllers")]
+        (group / "cgroup.subtree_control").write_text(" ".join(controllers))
     except OSError:
         with contextlib.suppress(OSError):
-            (own / "cgroup.procs").write_text("0")
+            (group / "cgroup.procs").write_text("0")
             inside.rmdir()
         return False
     return True
@@ -256,8 +256,8 @@ def _tree(mounts: str, groups: str) -> Tree | None:
         root, mount = before.split()[3:5]
         kind, *_, options = after.split()  # what was mounted may have no name at all
         if kind == "cgroup" and "memory" in options.split(","):
-            own = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
-            return _placed(V1, Path(mount), root, own)
+            group = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
+            return _placed(V1, Path(mount), root, group)
         if kind == "cgroup2" and "memory" in _words(Path(mount) / "cgroup.controllers"):
             return _placed(V2, Path(mount), root, paths.get(""))
     return None
@@ -268,8 +268,8 @@ def _placed(interface: Interface, mount: Path, root: str, path: str | None) -> T
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
-    own = mount / inside
-    return Tree(interface, mount, own) if own.is_dir() else None
+    group = mount / inside
+    return Tree(interface, mount, group) if group.is_dir() else None
 
 
 def _words(path: Path) -> set[str]:

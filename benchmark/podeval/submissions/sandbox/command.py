@@ -64,7 +64,9 @@ def environment(box: SandboxSpec) -> dict[str, str]:
 def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
     """A bare system: its own processes, no network, no privileges but to become the user it is to run as."""
     scratch = [
-        part for place in SCRATCH for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", place)
+        part
+        for folder in SCRATCH
+        for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", folder)
     ]
     merged = [part for path in _MERGED for part in _as_it_is(Path(path))]
     system = [part for path in _SYSTEM if os.path.exists(path) for part in ("--ro-bind", path, path)]
@@ -106,9 +108,11 @@ def _as_it_is(path: Path) -> list[str]:
 
 def _seen(box: SandboxSpec) -> list[str]:
     """This Python, podeval, and what the box was given; a folder before what lies in it."""
-    own = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
-    paths = {os.path.realpath(path) for path in (*own, *box.readable)} | {os.path.abspath(path) for path in own}
-    inside = [path for path in paths if not path.startswith(("/usr/", *(f"{place}/" for place in _MERGED)))]
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
+    paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
+        os.path.abspath(path) for path in prefixes
+    }
+    inside = [path for path in paths if not path.startswith(("/usr/", *(f"{folder}/" for folder in _MERGED)))]
     return sorted(path for path in inside if os.path.exists(path))
 
 

@@ -92,26 +92,26 @@ class Running:
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
         try:
-            wanted = self._watched(pipe.fileno())
+            reason = self._watched(pipe.fileno())
         except Exception as error:
-            wanted = f"watching it failed ({type(error).__name__}: {error})"
+            reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
         self._read(pipe.fileno())
-        wanted = wanted or self._killed_by_the_kernel() or self._left_too_much()
+        reason = reason or self._killed_by_the_kernel() or self._left_too_much()
         if self._group is not None:
             self._group.close()
         pipe.close()
         log = bytes(self._tail).decode("utf-8", "replace")
-        self._ended = ExitInfo(self._process.returncode, wanted, log, seconds)
+        self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
     def _watched(self, pipe: int) -> str | None:
         """Why it has to be stopped; None once it has ended by itself."""
         with selectors.DefaultSelector() as reading:
             reading.register(pipe, selectors.EVENT_READ)
             while self._process.poll() is None:
-                if wanted := self._stopped or self._overuse():
-                    return wanted
+                if reason := self._stopped or self._overuse():
+                    return reason
                 self._listen(reading, pipe)
         return None
 

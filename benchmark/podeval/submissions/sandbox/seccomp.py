@@ -171,7 +171,7 @@ def count() -> int:
 def _families() -> list[bytes]:
     """Sockets on this machine and of the (empty) network namespace; all other families seem not to exist."""
     families = list(_FAMILIES.values())
-    tests = [_step(_EQUAL, family, then=len(families) - place) for place, family in enumerate(families)]
+    tests = [_step(_EQUAL, family, then=len(families) - index) for index, family in enumerate(families)]
     return [_step(_LOAD, _FIRST_ARGUMENT), *tests, _step(_RETURN, _ERROR | errno.EAFNOSUPPORT), _step(_RETURN, _ALLOW)]
 
 

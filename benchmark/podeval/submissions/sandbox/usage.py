@@ -144,11 +144,11 @@ def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) ->
     for line in lines:
         if not line.endswith(b"(deleted)") and anonymous not in line:
             continue
-        place, _, _, device, inode, *name = line.split(maxsplit=5)
+        addresses, _, _, device, inode, *name = line.split(maxsplit=5)
         if inode == b"0" or (device, inode) in looked_at:
             continue
         looked_at.add((device, inode))
-        start, end = (int(part, 16) for part in place.split(b"-"))
+        start, end = (int(part, 16) for part in addresses.split(b"-"))
         try:
             _count(os.stat(f"{process}/map_files/{start:x}-{end:x}"), disk, holding)
         except OSError:
@@ -184,16 +184,16 @@ def _anonymous_device() -> bytes:
 def _scratch(processes: Sequence[Path]) -> int:
     """Bytes in the file systems of a box that lie in memory, as the first process in it sees them."""
     for process in processes:
-        sizes = [_in_use(process / "root" / place.lstrip("/"), place) for place in SCRATCH]
+        sizes = [_in_use(process / "root" / folder.lstrip("/"), folder) for folder in SCRATCH]
         if all(size is not None for size in sizes):
             return sum(size or 0 for size in sizes)
     return 0
 
 
-def _in_use(place: Path, outside: str) -> int | None:
+def _in_use(folder: Path, outside: str) -> int | None:
     """Bytes in use in a file system; None where it is this process's own, as before the box is made."""
     with contextlib.suppress(OSError):
-        if not os.path.exists(outside) or place.stat().st_dev != os.stat(outside).st_dev:
-            about = os.statvfs(place)
+        if not os.path.exists(outside) or folder.stat().st_dev != os.stat(outside).st_dev:
+            about = os.statvfs(folder)
             return (about.f_blocks - about.f_bfree) * about.f_frsize
     return None
