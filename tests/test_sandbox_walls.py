@@ -47,7 +47,7 @@ def attack(tmp_path: Path) -> Attack:
 def memory_bounded_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "a watch":
         monkeypatch.setattr(cgroup, "where", lambda: None)
-    elif cgroup.where() is None:
+    elif cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
 
 
@@ -71,7 +71,7 @@ def test_memory_counts_whatever_holds_it(attack: Attack, name: str) -> None:
 
 @isolated
 def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    if cgroup.where() is None:
+    if cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
     monkeypatch.setattr(running, "TICK", 5.0)
     ended = attack(told(programs["MEMORY"]["memory that is in nobody's tables"]))
@@ -136,7 +136,7 @@ multiprocessing.get_context('spawn').Lock()
 
 @isolated
 def test_a_group_of_a_worker_that_was_killed_is_removed_by_the_next(attack: Attack, tmp_path: Path) -> None:
-    if (place := cgroup.where()) is None:
+    if (place := cgroup.find_tree()) is None:
         pytest.skip("no memory cgroup can be made here")
     (tmp_path / "other").mkdir()
     program = f"""
@@ -250,7 +250,7 @@ def groups(tmp_path: Path) -> Path:
 def tree_of(groups: Path, path: str = "/service") -> cgroup.Tree:
     others = "30 24 0:26 / /proc rw - proc proc rw\n36 24 0:9 / /run rw - tmpfs  rw\n"
     mounts = f"{others}31 24 0:27 / {groups} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-    tree = cgroup._tree(mounts, f"1:name=systemd:/elsewhere\n0::{path}\n")
+    tree = cgroup._parse_tree(mounts, f"1:name=systemd:/elsewhere\n0::{path}\n")
     assert tree is not None
     return tree
 
@@ -259,7 +259,7 @@ def test_a_group_is_made_only_where_one_may_be(groups: Path, monkeypatch: pytest
     tree = tree_of(groups)
     assert (tree.interface, tree.top, tree.group) == (cgroup.V2, groups, groups / "service")
     mine = set[Path]()
-    monkeypatch.setattr(cgroup, "_delegated", lambda tree, folder: folder in mine)
+    monkeypatch.setattr(cgroup, "_is_delegated", lambda tree, folder: folder in mine)
     assert cgroup._candidates(tree) == [], "the group of a service that is not this process's to divide"
     mine.add(groups / "service")
     (groups / "service/cgroup.procs").write_text(f"{os.getpid()}\n1\n")
@@ -277,10 +277,10 @@ def test_a_group_is_made_only_where_one_may_be(groups: Path, monkeypatch: pytest
 
 def test_no_tree_of_groups_that_cannot_be_seen_is_taken_for_ones_own(groups: Path) -> None:
     mount = f"31 24 0:27 /docker/1 {groups} rw - cgroup2 cgroup2 rw\n"
-    assert cgroup._tree(mount, "0::/docker/2\n") is None
-    assert cgroup._tree(mount, "0::/../2\n") is None
-    assert cgroup._tree("30 24 0:26 / /proc rw - proc proc rw\n", "0::/\n") is None
+    assert cgroup._parse_tree(mount, "0::/docker/2\n") is None
+    assert cgroup._parse_tree(mount, "0::/../2\n") is None
+    assert cgroup._parse_tree("30 24 0:26 / /proc rw - proc proc rw\n", "0::/\n") is None
     first = f"32 24 0:28 /docker/1 {groups} rw - cgroup cgroup rw,memory\n"
-    assert cgroup._tree(first, "4:memory:/docker/1/service\n0::/\n") == cgroup.Tree(
+    assert cgroup._parse_tree(first, "4:memory:/docker/1/service\n0::/\n") == cgroup.Tree(
         cgroup.V1, groups, groups / "service"
     )

@@ -17,7 +17,7 @@ import yaml
 from typer.testing import CliRunner
 
 from podeval.cli import app
-from podeval.cli.worker import _stopped_by_signals
+from podeval.cli.worker import _stop_by_signals
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
@@ -246,7 +246,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
 
     row = tiny.enqueue(queue, "singer")
     usages = iter([Usage(10**9, 0, 10**9)])
-    box = Intake._box
+    box = Intake._transcode_in_box
 
     def without_room(self: Any, files: Any, clean: Path) -> Any:
         monkeypatch.setattr(sandbox, "missing", lambda: None)
@@ -255,7 +255,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     def refuse(*_: Any) -> Transcoded:
         return Transcoded(next(iter(tiny.ITEMS)), refused="item_0.wav cannot be transcoded (No space left on device)")
 
-    monkeypatch.setattr(Intake, "_box", without_room)
+    monkeypatch.setattr(Intake, "_transcode_in_box", without_room)
     monkeypatch.setattr("podeval.submissions.collect_outputs.Transcoded", refuse)
     monkeypatch.setattr(
         "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
@@ -377,7 +377,7 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
 ) -> None:
     worker = tiny.worker(queue, tmp_path)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with _stopped_by_signals(worker) as stopped:
+    with _stop_by_signals(worker) as stopped:
         assert not stopped()
         worker.at_work = "s0123456789ab"
         os.kill(os.getpid(), signal.SIGTERM)

@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
-from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
+from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
 from podeval.submissions.quotas import OPEN, Policy
 from podeval.submissions.rules import SubmissionRefused
 
@@ -282,14 +282,14 @@ def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
 
 def test_one_owners_hundred_do_not_keep_another_waiting() -> None:
     crowd = [QueuedSubmission(f"a{n}", "alice", 0, n) for n in range(100)]
-    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
+    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
     assert order[:3] == ["a0", "b", "a1"]
-    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
+    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
     assert order[:3] == ["a0", "a1", "b"]
 
 
 def test_priority_comes_before_everything() -> None:
-    order = in_order([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
+    order = sort_by_turn([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
     assert [each.id for each in order] == ["b", "a"]
 
 

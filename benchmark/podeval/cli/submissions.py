@@ -66,21 +66,21 @@ def submit(
         _estimate(submission, place_of(database, runs), image, flavor, timeout)
         return
     if check:
-        pinned = _checked(submission, gate, file.parent, place_of(database, runs), profile, as_me)
+        pinned = _check(submission, gate, file.parent, place_of(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
         print(f"{submission.system.name} passes the gate{size}")
         return
-    with opened(place_to_make(database, runs)) as queue:
+    with open_queue(place_to_make(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
             submission, submitter, document_folder=file.parent, profile=profile, priority=priority
         )
-        print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
+        print(f"{row.id}: {row.state}{_describe_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _checked(
+def _check(
     document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
 ) -> "PinnedSource":
     """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
@@ -88,7 +88,7 @@ def _checked(
 
     if not is_there(folder):
         return gate.check(document, beside)
-    with opened(folder) as queue:
+    with open_queue(folder) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
 
@@ -109,7 +109,7 @@ def _estimate(document: "Submission", document_path: str, image: str, flavor: st
     print("A job that falls is followed by another for what is missing, while the budget lasts.")
     spent = 0.0
     if is_there(document_path):
-        with opened(document_path) as queue:
+        with open_queue(document_path) as queue:
             spent = Ledger(queue.database, 0.0).committed()
     print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
@@ -130,7 +130,7 @@ def list_(
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
 
@@ -143,26 +143,27 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
     from podeval.submissions.job_budget import Ledger
     from podeval.submissions.pull_requests import Proposals
 
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         row, history = queue.get(id), queue.history(id)
         if as_json:
-            steps = [_plain(step) for step in history]
-            print(json.dumps({**_plain(row), "history": steps}, ensure_ascii=False))
+            steps = [_to_plain(step) for step in history]
+            print(json.dumps({**_to_plain(row), "history": steps}, ensure_ascii=False))
             return
-        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{_standing(row, queue.standings())}")
+        standing = _describe_standing(row, queue.standings())
+        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{standing}")
         for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
             if row.pinned.get(name):
                 print(f"  {name}: {row.pinned[name]}")
         for job in Ledger(queue.database, 0.0).of(row.id):
-            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_cost(job)}")
+            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_format_cost(job)}")
         for proposal in Proposals(queue, Path()).of(row.id):
-            came = f"{proposal.state}{_told(proposal.url or proposal.reason)}"
+            came = f"{proposal.state}{_append(proposal.url or proposal.reason)}"
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
             # The reason of a withdrawal says so too, as it stands alone elsewhere.
             reason = step.reason.removeprefix(what).removeprefix(": ")
-            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_told(reason)}")
+            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 
 
 @submissions.command()
@@ -171,8 +172,8 @@ def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "opera
 
     Example: podeval submissions cancel s0123456789ab
     """
-    with opened(existing_place(database, runs)) as queue:
-        print(f"{id}: {queue.cancel(id, by, also=_noted('submission cancelled', id, by)).state}")
+    with open_queue(existing_place(database, runs)) as queue:
+        print(f"{id}: {queue.cancel(id, by, also=_note_action('submission cancelled', id, by)).state}")
 
 
 @submissions.command()
@@ -181,9 +182,9 @@ def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operat
 
     Example: podeval submissions retry s0123456789ab
     """
-    with opened(existing_place(database, runs)) as queue:
-        row = queue.retry(id, by, also=_noted("submission requeued", id, by))
-        print(f"{id}: {row.state}{_standing(row, queue.standings())}")
+    with open_queue(existing_place(database, runs)) as queue:
+        row = queue.retry(id, by, also=_note_action("submission requeued", id, by))
+        print(f"{id}: {row.state}{_describe_standing(row, queue.standings())}")
 
 
 @submissions.command()
@@ -195,8 +196,8 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
     from podeval.leaderboard.build import build
     from podeval.submissions import service
 
-    with opened(existing_place(database, runs)) as queue:
-        moved = service.withdraw(queue, id, by, runs, also=_noted("submission withdrawn", id, by))
+    with open_queue(existing_place(database, runs)) as queue:
+        moved = service.withdraw(queue, id, by, runs, also=_note_action("submission withdrawn", id, by))
         if moved:
             build(runs)
         print(f"{id}: withdrawn, {len(moved)} runs taken off the board")
@@ -221,12 +222,12 @@ def publish(
     from podeval.submissions.pull_requests import Proposals, forms_of
     from podeval.systems.submission import Submission
 
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         options = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
         forms = [form for form, chosen in options.items() if chosen] or list(forms_of(document))
-        for proposal in Proposals(queue, runs).again(id, forms):
-            print(f"{proposal.form}: {proposal.state}{_told(proposal.url or proposal.reason)}")
+        for proposal in Proposals(queue, runs).propose_again(id, forms):
+            print(f"{proposal.form}: {proposal.state}{_append(proposal.url or proposal.reason)}")
 
 
 @submissions.command("spot-check")
@@ -259,7 +260,7 @@ def spot_check(
     if not trust_models:
         sandbox.require()
     making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
         reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
@@ -295,13 +296,13 @@ def jobs(
     """
     from podeval.submissions.job_budget import Ledger
 
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
-                print(json.dumps(_plain(row), ensure_ascii=False))
+                print(json.dumps(_to_plain(row), ensure_ascii=False))
                 continue
-            line = f"{_cost(row)}{_told(row.message)}"
+            line = f"{_format_cost(row)}{_append(row.message)}"
             print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
         if not as_json:
             print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
@@ -326,7 +327,7 @@ def mirror(
     from podeval.leaderboard.build import build
     from podeval.submissions.hub_record import HubRecord
 
-    with opened(place_to_make(database, runs)) as queue:
+    with open_queue(place_to_make(database, runs)) as queue:
         record = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
             count, files = record.read_back(), record.read_back_results(runs)
@@ -341,7 +342,7 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval queue
     """
-    with opened(existing_place(database, runs)) as database_queue:
+    with open_queue(existing_place(database, runs)) as database_queue:
         order = database_queue.standings()
         working = database_queue.all(states=("running", "measured"))
         waiting = {row.id: row for row in database_queue.all(states=("queued",))}
@@ -357,7 +358,7 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
 
 @contextmanager
-def opened(url: str) -> Iterator["Queue"]:
+def open_queue(url: str) -> Iterator["Queue"]:
     """The queue in a database."""
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
@@ -371,17 +372,18 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
 
     if as_json:
         for row in rows:
-            print(json.dumps(_plain(row), ensure_ascii=False))
+            print(json.dumps(_to_plain(row), ensure_ascii=False))
         return
     if not rows:
         print("there are no submissions here")
     for row in rows:
         quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
         reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
-        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{reason}")
+        standing = _describe_standing(row, standings)
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{reason}")
 
 
-def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
+def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
     """What an operator did here, for the trail that `podeval admin trail` shows."""
     from datetime import UTC
 
@@ -391,29 +393,29 @@ def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
     return lambda session: note(session, action, id, "on the command line", by, now)
 
 
-def _standing(row: "SubmissionRow", standings: "Standings") -> str:
+def _describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
     """Position and estimate, or how far it is."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
     if row.state != "queued" or (position := standings.get(row.id)) is None:
         return ""
-    left = f", done in about {_time(position.seconds)}" if position.seconds is not None else ""
+    left = f", done in about {_format_time(position.seconds)}" if position.seconds is not None else ""
     return f", number {position.position} in the queue{left}"
 
 
-def _told(text: str) -> str:
+def _append(text: str) -> str:
     return f": {text}" if text else ""
 
 
-def _cost(job: "HubJob") -> str:
+def _format_cost(job: "HubJob") -> str:
     return f"at most {job.reserved:.2f} USD" if job.spent is None else f"{job.spent:.2f} USD"
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{max(1, round(seconds / 60))} minutes"
 
 
-def _plain(row: Any) -> dict[str, Any]:
+def _to_plain(row: Any) -> dict[str, Any]:
     values = {column.key: getattr(row, column.key) for column in row.__table__.columns}
     return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}
 

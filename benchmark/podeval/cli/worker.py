@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, place_to_make
-from podeval.cli.submissions import Data, Flavor, Image, Timeout, opened, say
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def worker(
     making = GenerationSettings(
         limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
-    with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with open_queue(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
             jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asks)
@@ -124,10 +124,10 @@ def worker(
         if not trust_models and (why := sandbox.missing()) is not None:
             say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
-            _dispatched(queue, this_worker, desk, board, pause)
+            _work_dispatched(queue, this_worker, desk, board, pause)
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with ticking(housekeeping(queue.database, board, say), say), _stopped_by_signals(this_worker) as stopped:
+        with ticking(housekeeping(queue.database, board, say), say), _stop_by_signals(this_worker) as stopped:
             this_worker.watch(pause, stopped)
 
 
@@ -154,7 +154,7 @@ def _work_once(worker: "Worker") -> bool:
 
 
 @contextmanager
-def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
+def _stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
     """Whether a signal came to stop. The first lets the worker finish what it is at, the second ends it at once."""
     stops: list[int] = []
 
@@ -196,7 +196,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
     return OnTheHub(jobs, ledger, log=say)
 
 
-def _dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
+def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
     """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
     from podeval.operations.retention import housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
@@ -214,12 +214,12 @@ def _dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", boa
     with ticking(works, say):
         dispatch.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        with _telling_of_stops(worker):
+        with _report_stops(worker):
             dispatch.work(worker)
 
 
 @contextmanager
-def _telling_of_stops(worker: "Worker") -> Iterator[None]:
+def _report_stops(worker: "Worker") -> Iterator[None]:
     """Say what a worker finishes when procrastinate, which has the signals, was told to stop."""
     logger = logging.getLogger("procrastinate.worker")
 

@@ -59,7 +59,7 @@ def entries(document: Submission) -> tuple[RunEntry, ...]:
     return tuple(runs)
 
 
-def everywhere(document: Submission) -> tuple[RunEntry, ...]:
+def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
     """Every run that there may be of a submission, also in splits that were entered once and are not any more."""
     return tuple(
         RunEntry(entered.name, split.name, track)
@@ -70,7 +70,7 @@ def everywhere(document: Submission) -> tuple[RunEntry, ...]:
     )
 
 
-def expected(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
     """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
     names = [
@@ -81,7 +81,7 @@ def expected(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...
     return {name: tuple(f"{name}.{ending}" for ending in endings) for name in names}
 
 
-def place_of(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
+def outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
     """The folder that an entry's outputs lie in: `<benchmark>/<split>`; for an only entry, the root will do."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

@@ -43,14 +43,14 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
         work: folder of submissions at work, on this machine.
         now: the time.
     """
-    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _inside(path, _LOCK)]
+    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _list_folder(path, _LOCK)]
     cleared: list[str] = []
     if not folders:
         return cleared
-    for path in _over(queue, folders, now):
+    for path in _find_finished(queue, folders, now):
         with suppress(BadInput), only_one(path):
             # Looked at again under the lock: it may have been queued meanwhile.
-            for unneeded, taken_down in _over(queue, [path], now).items():
+            for unneeded, taken_down in _find_finished(queue, [path], now).items():
                 if taken_down:
                     _keep_marks(queue, unneeded, now)
                 if _remove(unneeded, (_LOCK,) if taken_down else (_LOCK, LOGS)):
@@ -67,7 +67,7 @@ def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
         queue.database.write(lambda session: keep_marks(session, id, marks, "worker", now))
 
 
-def _over(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
+def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
     """The folders of which nothing but logs is needed, and whether what is in them was taken down."""
     ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
     with queue.database.reading() as session:
@@ -93,7 +93,7 @@ def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
 
 def _remove(folder: Path, kept: Iterable[str]) -> bool:
     """Remove what is in a folder but for some names; whether there was anything."""
-    if not _inside(folder, *kept):
+    if not _list_folder(folder, *kept):
         return False
     aside = folder / _REMOVED
     with writing(folder):
@@ -101,11 +101,11 @@ def _remove(folder: Path, kept: Iterable[str]) -> bool:
         aside.mkdir(exist_ok=True)
         # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
         # model was fetched must not outlive it.
-        for path in sorted(_inside(folder, *kept, _REMOVED), key=Path.is_dir):
+        for path in sorted(_list_folder(folder, *kept, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)
     return True
 
 
-def _inside(folder: Path, *kept: str) -> list[Path]:
+def _list_folder(folder: Path, *kept: str) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.name not in kept]

@@ -80,24 +80,24 @@ def clear_file(path: Path, content: SpokenContent) -> str:
     """
     kind = path.suffix.lower()
     if kind[1:] in AUDIO_ENDINGS:
-        return _deleted(path) if content.heard_in(path) else ""
+        return _delete(path) if content.is_heard_in(path) else ""
 
     def words(text: str) -> str:
-        return "" if content.quoted_in(text) else text
+        return "" if content.is_quoted_in(text) else text
 
     if kind == ".parquet":
-        return _emptied(path, _parquet_without(path, words))
+        return _write_emptied(path, _replace_words_in_parquet(path, words))
     text = path.read_bytes().decode("utf-8", "replace")
     match kind:
         case ".jsonl":
-            changed = "".join(_line_without(line, words) for line in text.splitlines(True))
+            changed = "".join(_replace_words_in_line(line, words) for line in text.splitlines(True))
         case ".json":
             data = json.loads(text)
-            cleared = _without(data, words)
+            cleared = _replace_words(data, words)
             changed = text if cleared == data else json.dumps(cleared, ensure_ascii=False, indent=1) + "\n"
         case _:
-            return _deleted(path) if content.quoted_in(html.unescape(_TAG.sub("", text))) else ""
-    return _emptied(path, changed.encode() if changed != text else None)
+            return _delete(path) if content.is_quoted_in(html.unescape(_TAG.sub("", text))) else ""
+    return _write_emptied(path, changed.encode() if changed != text else None)
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Iterator[str]:
@@ -108,7 +108,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
     with database.reading() as session:
         designs = list(session.scalars(select(ListeningTest.design)))
     recordings = {board / name for design in designs for name in _recordings_in(design)}
-    same = {path for path in recordings if _heard_in(path, content)}
+    same = {path for path in recordings if _holds_recording(path, content)}
     played: list[tuple[Path, str]] = []
 
     def work(session: Session) -> None:
@@ -116,14 +116,14 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
         if database.is_sqlite:
             session.execute(sql("PRAGMA secure_delete = ON"))
         for test in session.scalars(select(ListeningTest)):
-            design = _design_without(test.design, content, board, same)
+            design = _clear_design(test.design, content, board, same)
             if design != test.design:
                 played.extend((board / name, test.id) for name in _recordings_in(test.design) if board / name in same)
                 test.design = design
         for vote in session.scalars(select(Vote).where(Vote.comment != "")):
-            vote.comment = "" if content.quoted_in(vote.comment) else vote.comment
+            vote.comment = "" if content.is_quoted_in(vote.comment) else vote.comment
         for answer in session.scalars(select(ListeningAnswer).where(ListeningAnswer.reason != "")):
-            answer.reason = "" if content.quoted_in(answer.reason) else answer.reason
+            answer.reason = "" if content.is_quoted_in(answer.reason) else answer.reason
 
     if content.texts or content.marks:
         database.write(work)
@@ -133,7 +133,11 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
                 connection.exec_driver_sql("ROLLBACK")
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
                 connection.exec_driver_sql("BEGIN")
-    yield from (_left(path, f"the test {test}") for path, test in dict.fromkeys(played) if not _inside(path, board))
+    yield from (
+        _describe_copy_left(path, f"the test {test}")
+        for path, test in dict.fromkeys(played)
+        if not _is_inside(path, board)
+    )
 
 
 def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
@@ -141,7 +145,7 @@ def played_in_battles(database: Database, content: SpokenContent, board: Path) -
     query = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
         paths = [Path(audio) for audio in session.scalars(query)]
-    return [_left(path, "the arena") for path in paths if not _inside(path, board)]
+    return [_describe_copy_left(path, "the arena") for path in paths if not _is_inside(path, board)]
 
 
 def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
@@ -152,43 +156,43 @@ def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "outputs"]
         for path in (Path(root) / name for name in names):
-            if path.suffix[1:].lower() in AUDIO_ENDINGS and _heard_in(path, content):
+            if path.suffix[1:].lower() in AUDIO_ENDINGS and _holds_recording(path, content):
                 content.contents.add(content_hash(path))
                 path.unlink()
 
 
-def _inside(path: Path, board: Path) -> bool:
+def _is_inside(path: Path, board: Path) -> bool:
     return path.resolve().is_relative_to(board.resolve())
 
 
-def _left(path: Path, where: str) -> str:
+def _describe_copy_left(path: Path, where: str) -> str:
     return f"{path}, which {where} played, is a copy that podeval did not make: delete it"
 
 
 def _clear(copy: Copy, path: Path, content: SpokenContent, places: Collection[str]) -> str:
     if copy.kind == "records":
-        removed = Records(path).remove(content.shown_in)
+        removed = Records(path).remove(content.is_shown_in)
         return f"{path}: {removed} exchanges with a judge are removed" if removed else ""
     if copy.about and not set(copy.about).isdisjoint(places):
-        return _deleted(path)
+        return _delete(path)
     return clear_file(path, content)
 
 
-def _design_without(
+def _clear_design(
     design: dict[str, Any], content: SpokenContent, board: Path, same: Collection[Path]
 ) -> dict[str, Any]:
-    def changed(value: Any, name: str = "") -> Any:
+    def change(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: changed(part, key) for key, part in value.items()}
+            return {key: change(part, key) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [changed(part, name) for part in value]
+            return [change(part, name) for part in value]
         if not isinstance(value, str):
             return value
         if name == "audio":
             return SILENT if board / value in same else value
-        return EMPTIED if name in _SHOWN and content.quoted_in(value) else value
+        return EMPTIED if name in _SHOWN and content.is_quoted_in(value) else value
 
-    return {key: changed(value, key) for key, value in design.items()}
+    return {key: change(value, key) for key, value in design.items()}
 
 
 def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
@@ -203,32 +207,32 @@ def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
         yield value
 
 
-def _heard_in(path: Path, content: SpokenContent) -> bool:
+def _holds_recording(path: Path, content: SpokenContent) -> bool:
     try:
-        return content.heard_in(path)
+        return content.is_heard_in(path)
     except (PodevalError, OSError):
         return False
 
 
-def _without(value: Any, words: Words) -> Any:
+def _replace_words(value: Any, words: Words) -> Any:
     if isinstance(value, str):
         return words(value)
     if isinstance(value, dict):
-        return {key: _without(part, words) for key, part in value.items()}
-    return [_without(part, words) for part in value] if isinstance(value, list) else value
+        return {key: _replace_words(part, words) for key, part in value.items()}
+    return [_replace_words(part, words) for part in value] if isinstance(value, list) else value
 
 
-def _line_without(line: str, words: Words) -> str:
+def _replace_words_in_line(line: str, words: Words) -> str:
     """A line of JSON with its words; what is none is left out where it quotes."""
     try:
         data = json.loads(line)
     except ValueError:
         return words(line)
-    changed = _without(data, words)
+    changed = _replace_words(data, words)
     return line if changed == data else json.dumps(changed, ensure_ascii=False) + "\n"
 
 
-def _parquet_without(path: Path, words: Words) -> bytes | None:
+def _replace_words_in_parquet(path: Path, words: Words) -> bytes | None:
     """A table with its words; None where they all stay."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -245,13 +249,13 @@ def _parquet_without(path: Path, words: Words) -> bytes | None:
     return buffer.getvalue() if some else None
 
 
-def _emptied(path: Path, data: bytes | None) -> str:
+def _write_emptied(path: Path, data: bytes | None) -> str:
     if data is None:
         return ""
     write_whole(path, data)
     return f"{path}: the words are emptied"
 
 
-def _deleted(path: Path) -> str:
+def _delete(path: Path) -> str:
     path.unlink()
     return f"{path} is deleted"

@@ -59,7 +59,7 @@ class Intake:
         Raises:
             BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
         """
-        content, size = _content(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
+        content, size = _read_file(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
             raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
         pieces = content.split(b"\n")
@@ -68,7 +68,7 @@ class Intake:
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
         # A line an item is what there should be; who writes millions is not read to the end at once.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
-        return list(_parsed(whole)), start + len(whole)
+        return list(_parse_lines(whole)), start + len(whole)
 
     def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
         """Keep what was made of these items, or why there is nothing.
@@ -78,30 +78,32 @@ class Intake:
             out: where the process wrote.
             clean: a new folder for the decoded copies.
         """
-        audio = {name: file for item, line in lines for name, file in _audio_of(item, line).items()}
-        sound = {name: file for name, file in audio.items() if _plain(out, file)}
-        copies = self._transcoded({name: out / file for name, file in sound.items()}, clean)
+        audio = {name: file for item, line in lines for name, file in _audio_files(item, line).items()}
+        sound = {name: file for name, file in audio.items() if _is_plain_file(out, file)}
+        copies = self._transcode({name: out / file for name, file in sound.items()}, clean)
         for item, line in lines:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
         """Keep that there is nothing, by the system's fault."""
-        self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_asked(item)))
+        self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
         if line.error is not None:
             self.fail(item, line.error)
             return
-        refused = [f"{file!r} is no plain file of its output" for file in _files(line) if not _plain(out, file)]
-        audio_files = _audio_of(item, line)
+        refused = [
+            f"{file!r} is no plain file of its output" for file in _file_names(line) if not _is_plain_file(out, file)
+        ]
+        audio_files = _audio_files(item, line)
         refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]
         if refused:
             self.fail(item, refused[0])
             return
-        script: tuple[dict[str, str], ...] = _asked(item)
+        script: tuple[dict[str, str], ...] = _script_asked_for(item)
         if line.script is not None:
             try:
-                script = tuple(any_script(_script(out / line.script)).to_json())
+                script = tuple(any_script(_read_script(out / line.script)).to_json())
             except (BadInput, UnicodeDecodeError, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
@@ -120,28 +122,28 @@ class Intake:
                 item=item.id,
                 audio=audio,
                 duration=seconds,
-                wall_seconds=_seconds(line.wall_seconds),
-                load_seconds=_seconds(line.load_seconds),
-                turns=_turns(line, seconds),
+                wall_seconds=_require_possible_seconds(line.wall_seconds),
+                load_seconds=_require_possible_seconds(line.load_seconds),
+                turns=_possible_turns(line, seconds),
                 script=script,
                 answers=answers if line.answers else (),
-                details=_details(line),
+                details=_proportionate_details(line),
             )
         )
 
-    def _transcoded(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
+    def _transcode(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
         """Every file by its name; together first, and one by one where that did not end well."""
         if not files:
             return {}
-        copies, failure = self._box(files, clean)
+        copies, failure = self._transcode_in_box(files, clean)
         missing = {name: file for name, file in files.items() if name not in copies}
         if len(files) == 1:
             return copies | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
         for name, file in missing.items():
-            copies |= self._transcoded({name: file}, clean)
+            copies |= self._transcode({name: file}, clean)
         return copies
 
-    def _box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
+    def _transcode_in_box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
         clean.mkdir(parents=True, exist_ok=True)
         job = clean / "job.json"
         transcode.write_job(job, files, clean, self.bounds)
@@ -156,10 +158,10 @@ class Intake:
             ended = running.wait()
         require_no_fault(ended, clean, kills)
         reports = {}
-        for line in _content(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
+        for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
-                if one.item in files and (one.refused or _right(one, clean)):
+                if one.item in files and (one.refused or _is_right(one, clean)):
                     reports[one.item] = one
         if any(one.refused for one in reports.values()):
             # A file may be refused for nothing but want of room for its copy.
@@ -170,14 +172,14 @@ class Intake:
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _parsed(content: bytes) -> Iterator[Generated]:
+def _parse_lines(content: bytes) -> Iterator[Generated]:
     """Lines that are well-formed; others count as not written."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))
 
 
-def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
+def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
     """What a plain file holds from a place on, at most so much, and its size; nothing where it is not there."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -193,13 +195,13 @@ def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
         return file.read(max(0, most - start)), about.st_size
 
 
-def _script(path: Path) -> str:
+def _read_script(path: Path) -> str:
     """The text of a script.
 
     Raises:
         BadInput: it is larger than any script that is read.
     """
-    content, size = _content(path, 0, MOST_BYTES)
+    content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
         raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
     return content.decode("utf-8")
@@ -210,7 +212,7 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def _plain(out: Path, name: str) -> bool:
+def _is_plain_file(out: Path, name: str) -> bool:
     """Whether a name is that of a plain file in a folder."""
     if not is_name(name):
         return False
@@ -221,20 +223,20 @@ def _plain(out: Path, name: str) -> bool:
     return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
 
 
-def _files(line: Generated) -> list[str]:
+def _file_names(line: Generated) -> list[str]:
     return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
-def _audio_of(item: Item, line: Generated) -> dict[str, str]:
+def _audio_files(item: Item, line: Generated) -> dict[str, str]:
     """Files of audio by the name that the copy gets."""
     turns = {turn.id for turn in item.user}
     answers = {f"{item.id}.{answer.turn}": answer.audio for answer in line.answers if answer.turn in turns}
     return ({item.id: line.audio} if line.audio else {}) | answers
 
 
-def _right(one: Transcoded, clean: Path) -> bool:
+def _is_right(one: Transcoded, clean: Path) -> bool:
     """Whether a report is of a file that is there, in figures that can be."""
-    plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _plain(clean, str(one.file))
+    plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
 
@@ -252,15 +254,15 @@ def _adopt(copy: Path, outputs: Path) -> str:
     return copy.name
 
 
-def _asked(item: Item) -> tuple[dict[str, str], ...]:
+def _script_asked_for(item: Item) -> tuple[dict[str, str], ...]:
     return tuple(item.script.to_json()) if item.script is not None else ()
 
 
-def _seconds(value: float) -> float | None:
+def _require_possible_seconds(value: float) -> float | None:
     return value if math.isfinite(value) and 0 < value < 10**7 else None
 
 
-def _turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
+def _possible_turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
     """Times of turns; none where one of them cannot be."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
@@ -269,7 +271,7 @@ def _turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
     return tuple(OutputTurn(speaker=t.speaker, start=t.start, end=t.end, text=t.text) for t in line.turns)
 
 
-def _details(line: Generated) -> dict[str, Any]:
+def _proportionate_details(line: Generated) -> dict[str, Any]:
     """Provenance, where it is not out of proportion."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:

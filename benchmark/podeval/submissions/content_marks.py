@@ -107,7 +107,7 @@ def sound_mark(path: Path) -> str:
     import soundfile
 
     digest = hashlib.sha256(b"sound")
-    stated = _stated_by_flac(path)
+    stated = _read_flac_statement(path)
     try:
         with soundfile.SoundFile(path) as file:
             digest.update(stated or f"{file.samplerate} {file.channels} {file.frames}".encode())
@@ -123,7 +123,7 @@ def sound_mark(path: Path) -> str:
     return digest.hexdigest() if sounding else ""
 
 
-def _stated_by_flac(path: Path) -> bytes:
+def _read_flac_statement(path: Path) -> bytes:
     """Rate, channels, bits, length and MD5 of the samples, as a FLAC file's first block states them; empty elsewhere.
 
     What is kept as an output was encoded by us, so the statement is true and the file need not be decoded to its end.

@@ -38,20 +38,20 @@ def fetch(
     source = document.source
     match source:
         case Model():
-            model = _once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
+            model = _fetch_once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
             base = pinned.get("base")
             if not base:
                 return model, None
-            return model, _once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
+            return model, _fetch_once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
         case Outputs() | Human() if source.repo is not None:
-            return _once(folder / "model", lambda to: _fetch_outputs(source, to)), None
+            return _fetch_once(folder / "model", lambda to: _fetch_outputs(source, to)), None
         case Outputs() | Human():
             beside = Path(document_folder) / str(source.folder)
-            return _once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
+            return _fetch_once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
     raise BadInput(f"a source of kind {source.kind} has no files")
 
 
-def _once(folder: Path, get: Any) -> Path:
+def _fetch_once(folder: Path, get: Any) -> Path:
     """The folder, made whole or not at all."""
     mark = folder.with_name(f"{folder.name}-{_DONE}")
     if not mark.exists():
@@ -60,7 +60,7 @@ def _once(folder: Path, get: Any) -> Path:
             shutil.rmtree(leftover, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         get(partial)
-        _readable(partial)
+        _make_readable(partial)
         partial.replace(folder)
         write_json(mark, {"schema": 1})
     return folder
@@ -83,7 +83,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
             f"the Hub did not hand out {source.repo} ({error.__cause__ or error}); try again later"
         ) from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)
-    supplied_outputs.listed(folder)
+    supplied_outputs.list_files(folder)
 
 
 def _copy(source: Path, folder: Path, content: str) -> None:
@@ -91,7 +91,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
-    for name in supplied_outputs.listed(source):
+    for name in supplied_outputs.list_files(source):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
@@ -104,7 +104,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
         )
 
 
-def _readable(folder: Path) -> None:
+def _make_readable(folder: Path) -> None:
     """A sandbox runs as somebody else."""
     for root, _, names in os.walk(folder):
         os.chmod(root, 0o755)  # noqa: S103 - holds only what is public

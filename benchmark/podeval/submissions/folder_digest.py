@@ -14,7 +14,7 @@ def folder_digest(folder: Path) -> str:
     Raises:
         Refused: there is no such folder, or something in it is a link or no plain file.
     """
-    files = {name: _file_digest(folder / name) for name in supplied_outputs.listed(folder)}
+    files = {name: _file_digest(folder / name) for name in supplied_outputs.list_files(folder)}
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 

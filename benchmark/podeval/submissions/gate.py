@@ -111,22 +111,22 @@ class Gate:
         source = document.source
         match source:
             case Model():
-                return self._model(document, source)
+                return self._check_model(document, source)
             case Outputs() | Human():
-                return self._outputs(document, source, document_folder)
+                return self._check_outputs(document, source, document_folder)
             case BuiltIn():
                 return PinnedSource(licence=document.system.licence)
         message = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
         raise SubmissionRefused(Refusal("document", f"{message}; put the folder under submissions/"))
 
-    def _model(self, document: Submission, source: Model) -> PinnedSource:
-        repo = self._facts(source.repo, source.revision)
-        refusals = [*_of_any_repo(repo, document.system.licence, self.limits), *_of_weights(repo)]
-        refusals += _of_task(document, source.task)
+    def _check_model(self, document: Submission, source: Model) -> PinnedSource:
+        repo = self._read_facts(source.repo, source.revision)
+        refusals = [*_check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
+        refusals += _check_task(document, source.task)
         base = None
         parts = [repo]
         if "adapter_config.json" in repo.files:
-            base, under = self._base(repo, source.base, refusals)
+            base, under = self._check_base(repo, source.base, refusals)
             parts += [under] if under else []
         else:
             if source.base is not None:
@@ -135,8 +135,8 @@ class Gate:
                 refusals.append(Refusal("task", f"{source.repo} has no config.json; save it with save_pretrained"))
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
-        refusals += _of_size(size, count, self.limits)
-        if (beside := sum(map(_beside_the_weights, parts))) > self.limits.other_bytes:
+        refusals += _check_size(size, count, self.limits)
+        if (beside := sum(map(_count_other_bytes, parts))) > self.limits.other_bytes:
             message = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
             refusals.append(
                 Refusal("volume", f"{message}, more than {self.limits.other_bytes / 10**9:g} GB; remove some")
@@ -152,7 +152,7 @@ class Gate:
             weight_bytes=size,
         )
 
-    def _base(
+    def _check_base(
         self, repo: RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
     ) -> tuple[PinnedRepo | None, RepoFacts | None]:
         """What an adapter adapts, held to the same rules; the repo's own word for it must be the document's."""
@@ -168,21 +168,23 @@ class Gate:
             return None, None
         try:
             pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
-            under = self._facts(pinned.repo, pinned.revision)
+            under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
-            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_short(error)}"))
+            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_shorten(error)}"))
             return None, None
-        problems = [*_of_any_repo(under, None, self.limits), *_of_weights(under)]
+        problems = [*_check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
             problems.append(Refusal("base", "it is an adapter itself; merge it first"))
         refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
         return pinned, under
 
-    def _outputs(self, document: Submission, source: Outputs | Human, document_folder: Path | None) -> PinnedSource:
+    def _check_outputs(
+        self, document: Submission, source: Outputs | Human, document_folder: Path | None
+    ) -> PinnedSource:
         refusals: list[Refusal] = []
         if source.repo is not None and source.revision is not None:
-            dataset = self._facts(source.repo, source.revision, "dataset")
-            refusals += [each for each in _of_any_repo(dataset, None, self.limits) if each.rule != "code"]
+            dataset = self._read_facts(source.repo, source.revision, "dataset")
+            refusals += [each for each in _check_repo(dataset, None, self.limits) if each.rule != "code"]
             files: Mapping[str, int] = dataset.files
             repo, revision = source.repo, source.revision
 
@@ -193,7 +195,7 @@ class Gate:
             raise SubmissionRefused(Refusal("exists", message))
         else:
             folder = document_folder / str(source.folder)
-            files, read = supplied_outputs.listed(folder), lambda name: (folder / name).read_bytes()
+            files, read = supplied_outputs.list_files(folder), lambda name: (folder / name).read_bytes()
         refusals += supplied_outputs.refusals(files, entries(document), self.limits, data=self.data, read=read)
         if refusals:
             raise SubmissionRefused(*refusals)
@@ -207,7 +209,7 @@ class Gate:
             else folder_digest(document_folder / str(source.folder)),
         )
 
-    def _facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
+    def _read_facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
         try:
             return hub.facts(repo, revision, api=self.api, kind=kind)
         except NotThere as error:
@@ -220,7 +222,7 @@ class Gate:
 Rule = Callable[..., Iterable[Refusal]]
 
 
-def _beside_the_weights(repo: RepoFacts) -> int:
+def _count_other_bytes(repo: RepoFacts) -> int:
     """Bytes that are fetched of a model's repo, without its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
@@ -229,7 +231,7 @@ def _beside_the_weights(repo: RepoFacts) -> int:
     return sum(repo.files[name] for name in fetched)
 
 
-def _of_any_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
+def _check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
     """Rules for models and for outputs."""
     if repo.private:
         yield Refusal("readable", f"{repo.repo} is private; make it public")
@@ -238,16 +240,18 @@ def _of_any_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> It
     if not repo.on_main:
         message = f"{repo.revision[:12]} is not in the history of main (a pull request's commit is its author's)"
         yield Refusal("pinned", f"{message}; name a commit of the main branch of {repo.repo}")
-    yield from _of_card(repo, licence)
+    yield from _check_card(repo, licence)
     if len(repo.files) > limits.files:
         yield Refusal("volume", f"{repo.repo} holds {len(repo.files)} files, more than {limits.files}; remove some")
     if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
         yield Refusal("volume", f"{repo.repo} holds {count} configs, more than {hub.CONFIGS_MOST}; remove some")
     if code := [name for name in repo.files if name.lower().endswith(CODE)]:
-        yield Refusal("code", f"{repo.repo} holds {_some(code)}; remove it, or publish the model without it elsewhere")
+        yield Refusal(
+            "code", f"{repo.repo} holds {_list_some(code)}; remove it, or publish the model without it elsewhere"
+        )
 
 
-def _of_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
+def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
     if len(repo.card_text.strip()) < _CARD_LEAST:
         message = f"{repo.repo} has no card worth the name (README.md with at least {_CARD_LEAST} characters)"
         yield Refusal("card", f"{message}; say what it is, what it was trained on and how it is used")
@@ -268,11 +272,11 @@ def _of_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
         yield Refusal("licence", f"{message}; make them the same")
 
 
-def _of_weights(repo: RepoFacts) -> Iterator[Refusal]:
+def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
     """Safetensors, whole, and nothing that can hold code."""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS)]
     if unsafe:
-        message = f"{repo.repo} holds {_some(unsafe)}, which can run code when it is read"
+        message = f"{repo.repo} holds {_list_some(unsafe)}, which can run code when it is read"
         yield Refusal(
             "safetensors", f"{message}; save with save_pretrained(safe_serialization=True) and remove the rest"
         )
@@ -295,7 +299,7 @@ def _of_weights(repo: RepoFacts) -> Iterator[Refusal]:
             yield Refusal("remote_code", f"{message}; only classes of transformers are run, remove it")
 
 
-def _of_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
+def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
     if size > limits.weight_bytes:
         message = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
         yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
@@ -304,7 +308,7 @@ def _of_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
         yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
 
 
-def _of_task(document: Submission, task: str) -> Iterator[Refusal]:
+def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
     """Whether an adapter does the task, and the task is what the tracks ask for."""
     from podeval.systems.adapters.adapter import adapter_for
 
@@ -320,10 +324,10 @@ def _of_task(document: Submission, task: str) -> Iterator[Refusal]:
             yield Refusal("task", f"{message}, {fitting} does; change source.task or the tracks")
 
 
-def _some(names: list[str]) -> str:
+def _list_some(names: list[str]) -> str:
     listing = ", ".join(PurePosixPath(name).as_posix()[:80] for name in sorted(names)[:3])
     return listing + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _short(error: BaseException) -> str:
+def _shorten(error: BaseException) -> str:
     return error.reason if isinstance(error, SubmissionRefused) else str(error)

@@ -92,10 +92,10 @@ class GenerationSettings:
 class Runner(Protocol):
     """Starts a model; what it makes is in the run's folder."""
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """Take in what earlier starts made and nobody took in; each item whose output is then in the folder."""
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """One start of the model, until it ends; each item as soon as its output is in the folder, then the end.
 
         Raises:
@@ -128,15 +128,15 @@ class Generation:
             MachineFault: this machine cannot run any.
         """
         yield from (item for item in items if self.folder.output(item.id) is not None)
-        yield from self.rounds.recovered(self._missing(items), self.intake)
+        yield from self.rounds.recover(self._list_missing(items), self.intake)
         falls = 0
-        while missing := self._missing(items):
-            ended = yield from self.rounds.round(missing, self.intake)
-            if left := self._missing(missing):
+        while missing := self._list_missing(items):
+            ended = yield from self.rounds.run_round(missing, self.intake)
+            if left := self._list_missing(missing):
                 falls += 1
                 yield from self._blame(left, ended, final=falls >= FALLS)
 
-    def _missing(self, items: Sequence[Item]) -> list[Item]:
+    def _list_missing(self, items: Sequence[Item]) -> list[Item]:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
@@ -175,23 +175,23 @@ class SandboxRunner:
     base: Path | None = None
     seed: int = 0
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """See `Runner`: what a sandbox makes is taken in at once."""
         return iter(())
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """See `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
         folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
-            return (yield from self._watched(missing, intake, folder))
+            return (yield from self._watch(missing, intake, folder))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _watched(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
+    def _watch(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
         """One start of the model in a folder, until it ends."""
-        out, job = self._prepared(missing, folder)
+        out, job = self._prepare(missing, folder)
         outstanding = {item.id: item for item in missing}
         start = batches = 0
         unread = False
@@ -208,7 +208,7 @@ class SandboxRunner:
                 except BadInput as error:
                     running.stop(str(error))
                     break
-                new = [(outstanding.pop(line.item), line) for line in lines if self._wanted(line, outstanding)]
+                new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
                 # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
                 unread = bool(new)
                 if new:
@@ -222,7 +222,7 @@ class SandboxRunner:
         self._raise_if_unusable(out, ended)
         return ended
 
-    def _wanted(self, line: Generated, outstanding: dict[str, Item]) -> bool:
+    def _is_wanted(self, line: Generated, outstanding: dict[str, Item]) -> bool:
         if line.item not in outstanding or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
@@ -230,7 +230,7 @@ class SandboxRunner:
         # A line may be there twice in one reading; the first counts.
         return True
 
-    def _prepared(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
+    def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
         out, asks = folder / "out", folder / "asked"
         shutil.rmtree(folder, ignore_errors=True)
         out.mkdir(parents=True)

@@ -23,7 +23,7 @@ from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import UNUSABLE, GenerationSettings, Unusable
-from podeval.submissions.hub_results import Taken, TooMuch
+from podeval.submissions.hub_results import FetchedResults, TooMuch
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
@@ -73,13 +73,13 @@ class OnTheHub:
             try:
                 job = self._job_of(row)
             except JobGone:
-                self.ledger.gone(row)
+                self.ledger.settle_lost(row)
                 continue
             if job is not None and stage(job) in RUNNING:
                 self.jobs.stop(job.id)
                 job = self.jobs.look(job.id)
                 stopped.append(job.id)
-            self.ledger.ended(row, job)
+            self.ledger.settle(row, job)
         return stopped
 
     def delete_taken_down(self) -> list[str]:
@@ -90,10 +90,10 @@ class OnTheHub:
             BadInput: the token may not.
         """
         deleted = []
-        for id in self.ledger.taken_down(self.jobs.namespace):
+        for id in self.ledger.list_taken_down(self.jobs.namespace):
             BucketFolder(self.jobs.bucket, id, api=self.jobs.client).delete()
             AppendOnly(self.jobs.asked, api=self.jobs.client, private=True).delete({id})
-            self.ledger.emptied(id)
+            self.ledger.keep_emptied(id)
             deleted.append(id)
         return deleted
 
@@ -137,21 +137,23 @@ class HubRounds:
         """Which of the submission's runs it is."""
         return self.entry.folder
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
         """See `generation.Rounds`: what earlier jobs of this submission handed over."""
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
-            folder = self._place(row)
+            folder = self._make_folder(row)
             outstanding = {item.id: item for item in missing if intake.folder.output(item.id) is None}
-            results = Taken(self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
+            results = FetchedResults(
+                self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
+            )
             try:
-                yield from self._took(results, intake, folder, final=True)
+                yield from self._take_in(results, intake, folder, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
             shutil.rmtree(folder, ignore_errors=True)
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """See `generation.Rounds`: one job, until it ends.
 
         Raises:
@@ -162,15 +164,17 @@ class HubRounds:
         jobs, ledger = self.hub.jobs, self.hub.ledger
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
-            ledger.ended(row, None)
+            ledger.settle(row, None)
             raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
         try:
-            folder, job = self._place(row), self._started(row, missing)
+            folder, job = self._make_folder(row), self._find_or_start(row, missing)
         except JobGone:
-            ledger.gone(row)
+            ledger.settle_lost(row)
             raise
         outstanding = {item.id: item for item in missing}
-        results = Taken(self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes)
+        results = FetchedResults(
+            self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
+        )
         self._hand_on_log(row, job.id)
         answered, alive = time.monotonic(), True
         while alive:
@@ -179,19 +183,19 @@ class HubRounds:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
                 alive = stage(job) in RUNNING
-                yield from self._took(results, intake, folder, final=not alive)
+                yield from self._take_in(results, intake, folder, final=not alive)
                 answered = time.monotonic()
             except HubUnavailable:
                 if time.monotonic() - answered > SILENCE_SECONDS:
                     raise
             except TooMuch:
                 jobs.stop(job.id)
-                ledger.ended(row, jobs.look(job.id))
+                ledger.settle(row, jobs.look(job.id))
                 raise
             if alive:
                 self._wait()
-        ended = _ended(job, results.end)
-        ledger.ended(row, job)
+        ended = _describe_end(job, results.end)
+        ledger.settle(row, job)
         shutil.rmtree(folder, ignore_errors=True)
         if results.refused:
             raise Unusable(f"{UNUSABLE}: {redact(results.refused)[:1_000]}")
@@ -201,8 +205,8 @@ class HubRounds:
             raise OursFailed(f"nothing was begun: {ended.failure}")
         return ended
 
-    def _took(self, results: Taken, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
-        new = results.new(final=final)
+    def _take_in(self, results: FetchedResults, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
+        new = results.fetch_new(final=final)
         if new:
             intake.take(new, results.out, folder / f"clean-{len(results.done)}")
             yield from (item for item, _ in new)
@@ -214,13 +218,13 @@ class HubRounds:
             time.sleep(min(left, 1.0))
             self.check()
 
-    def _started(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
+    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
         """The job of a round: found again, or started."""
         jobs = self.hub.jobs
         job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
         if job is None:
             BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
-            revision, folder = self._ask(missing)
+            revision, folder = self._push_asks(missing)
             self.check()
             job = jobs.start(
                 JobPlan(
@@ -241,10 +245,10 @@ class HubRounds:
             message = f"job {job.id} on {row.flavour}, at most {row.reserved:.2f} USD"
             self.hub.log(f"{self.submission}: {message}")
         if not row.job:
-            self.hub.ledger.started(row, job.id)
+            self.hub.ledger.keep_job(row, job.id)
         return job
 
-    def _ask(self, missing: Sequence[Item]) -> tuple[str, str]:
+    def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
         """Put what is asked into the dataset of asks; its commit, and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
@@ -278,7 +282,7 @@ class HubRounds:
         jobs = self.hub.jobs
         return BucketFolder(jobs.bucket, self._results_folder(row), api=jobs.client)
 
-    def _place(self, row: HubJob) -> Path:
+    def _make_folder(self, row: HubJob) -> Path:
         folder = self.work / f"job-{row.round}"
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "out").mkdir(parents=True)
@@ -312,7 +316,7 @@ def stage(job: "JobInfo") -> str:
     return str(getattr(value, "value", value))
 
 
-def _ended(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
+def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
     """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])

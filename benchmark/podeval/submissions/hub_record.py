@@ -131,7 +131,7 @@ class HubRecord:
         written = 0
         for parts in files:
             where, name = tuple(parts[1:4]), parts[5:]
-            if len(parts) < 6 or newest.get(where) != parts[4] or not all(map(_plain, (*where, *name))):
+            if len(parts) < 6 or newest.get(where) != parts[4] or not all(map(_is_plain, (*where, *name))):
                 continue
             target = board.joinpath(*where, *name)
             if not target.exists():
@@ -140,7 +140,7 @@ class HubRecord:
         return written
 
 
-def _plain(name: str) -> bool:
+def _is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and not name.startswith(".") and "\\" not in name and "\x00" not in name
 
 
@@ -150,8 +150,8 @@ def _path(step: SubmissionHistory) -> str:
 
 def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
     """A change as JSON; the same whenever it is made."""
-    change = {name: _text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
-    kept = {name: _text(getattr(row, name)) for name in _ALWAYS}
+    change = {name: _to_text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
+    kept = {name: _to_text(getattr(row, name)) for name in _ALWAYS}
     kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
     if step.after in ("published", "refused"):
         kept |= {name: getattr(row, name) for name in _AT_THE_END}
@@ -159,7 +159,7 @@ def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
     return (json.dumps(record, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _text(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 

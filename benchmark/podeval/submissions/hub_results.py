@@ -22,7 +22,7 @@ class TooMuch(Unusable):
     """A job handed over more than outputs can be; it was stopped."""
 
 
-class Taken:
+class FetchedResults:
     """What of a folder of results was fetched; a line once, its files with it."""
 
     def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
@@ -37,7 +37,7 @@ class Taken:
         self._results, self._asked, self._seed, self._left = results, items, seed, most
         out.mkdir(parents=True, exist_ok=True)
 
-    def new(self, *, final: bool) -> list[tuple[Item, Generated]]:
+    def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
         """Items with a line since the last look, their files in `out`.
 
         Args:
@@ -53,7 +53,7 @@ class Taken:
             name = line_name(item.id, self._seed)
             if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
                 continue
-            line = self._line(name, sizes[name])
+            line = self._fetch_line(name, sizes[name])
             if line is None or line.item != item.id or line.seed != self._seed:
                 self.done.add(item.id)
                 continue
@@ -70,7 +70,7 @@ class Taken:
             self._read_end(sizes)
         return new
 
-    def _line(self, name: str, size: int) -> Generated | None:
+    def _fetch_line(self, name: str, size: int) -> Generated | None:
         """A line that is one; None for anything else."""
         file = self.out.parent / "line.json"
         try:

@@ -85,11 +85,11 @@ class Ledger:
 
         return self.database.write(take)
 
-    def started(self, row: HubJob, job: str) -> None:
+    def keep_job(self, row: HubJob, job: str) -> None:
         """Keep which job it became."""
         self._change(row, job=job, stage="RUNNING")
 
-    def ended(self, row: HubJob, info: "JobInfo | None") -> None:
+    def settle(self, row: HubJob, info: "JobInfo | None") -> None:
         """Settle a round: what it cost by the time the Hub says it ran; None where it was never started."""
         spent = 0.0 if info is None else cost_of(row, info)
         stage, message = (
@@ -99,7 +99,7 @@ class Ledger:
         )
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
 
-    def gone(self, row: HubJob) -> None:
+    def settle_lost(self, row: HubJob) -> None:
         """Settle a round whose job nobody knows any more: at what was set aside for it."""
         self._change(row, stage="GONE", spent=row.reserved, ended_at=self.clock())
 
@@ -119,14 +119,14 @@ class Ledger:
         """Jobs that have not been settled."""
         return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
 
-    def taken_down(self, namespace: str) -> list[str]:
+    def list_taken_down(self, namespace: str) -> list[str]:
         """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         conditions = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
         return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
 
-    def emptied(self, submission: str) -> None:
+    def keep_emptied(self, submission: str) -> None:
         """Keep that nothing is left of what its jobs made, nor of what they printed last."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")

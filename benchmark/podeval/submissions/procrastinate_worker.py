@@ -82,7 +82,7 @@ class Dispatch:
     def _receiver(self, worker: "Worker") -> "App":
         import procrastinate
 
-        app = procrastinate.App(connector=_listening_again(self._conninfo))
+        app = procrastinate.App(connector=_listen_again(self._conninfo))
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
@@ -96,7 +96,7 @@ class Dispatch:
                 self._sender.schema_manager.apply_schema()
 
 
-def _listening_again(conninfo: str) -> "PsycopgConnector":
+def _listen_again(conninfo: str) -> "PsycopgConnector":
     """A connector that listens again after the server was restarted, and says so in one line as it happens.
 
     Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then

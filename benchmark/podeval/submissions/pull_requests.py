@@ -23,7 +23,7 @@ from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder, RunSummary
 from podeval.store.submission_tables import HubProposal, SubmissionRow
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Model, Submission
 
@@ -49,7 +49,7 @@ def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
     """The main value of every dimension that a published submission is complete on."""
     document = Submission.model_validate(row.document)
     figures: list[HubFigure] = []
-    for entry in everywhere(document):
+    for entry in possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
             continue
@@ -127,7 +127,7 @@ class Proposals:
         assert isinstance(document.source, Model), "nothing else has a repo to propose to"
         repo, address = document.source.repo, os.environ.get("PODEVAL_BOARD_URL") or ADDRESS
         if row.state not in ("published", "measured"):
-            self._done(waiting, "refused", reason=f"the submission is {row.state}")
+            self._record(waiting, "refused", reason=f"the submission is {row.state}")
             return
         figures = figures_of(row, self.board)
         digest = hashlib.sha256(repr(figures).encode()).hexdigest()
@@ -138,13 +138,13 @@ class Proposals:
                 name = repo.partition("/")[2]
                 url = eval_results.propose_model_index(repo, name, figures, address, api=self.api)
         except HubUnavailable as error:
-            self._done(waiting, "waiting", reason=str(error))
+            self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:
-            self._done(waiting, "refused", reason=str(error), digest=digest)
+            self._record(waiting, "refused", reason=str(error), digest=digest)
         else:
-            self._done(waiting, "open" if url else "there", url=url or "", digest=digest)
+            self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
 
-    def again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
+    def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
         """Propose now, also what was refused or not asked for at first; what came of it.
 
         Raises:
@@ -171,7 +171,7 @@ class Proposals:
 
     def _take(self, waiting: HubProposal) -> bool:
         now = self.clock()
-        free = [*_same(waiting), HubProposal.state == "waiting", HubProposal.at <= now - _APART]
+        free = [*_match_proposal(waiting), HubProposal.state == "waiting", HubProposal.at <= now - _APART]
 
         def take(session: Session) -> bool:
             done = session.execute(update(HubProposal).where(*free).values(at=now))
@@ -179,9 +179,11 @@ class Proposals:
 
         return self.queue.database.write(take)
 
-    def _done(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
+    def _record(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
         values = {"state": state, "url": url, "reason": reason[:2_000], "digest": digest, "at": self.clock()}
-        self.queue.database.write(lambda s: s.execute(update(HubProposal).where(*_same(waiting)).values(values)))
+        self.queue.database.write(
+            lambda s: s.execute(update(HubProposal).where(*_match_proposal(waiting)).values(values))
+        )
 
     def _read(self, condition: "ColumnElement[bool]") -> list[HubProposal]:
         with self.queue.database.reading() as session:
@@ -191,5 +193,5 @@ class Proposals:
         return proposals
 
 
-def _same(waiting: HubProposal) -> "list[ColumnElement[bool]]":
+def _match_proposal(waiting: HubProposal) -> "list[ColumnElement[bool]]":
     return [HubProposal.submission == waiting.submission, HubProposal.form == waiting.form]

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
+from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
 
 Clock = Callable[[], datetime]
@@ -170,7 +170,7 @@ class Queue:
             self._take_back(session, now)
             queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
             ready = {row.id: row for row in session.scalars(queued) if row.id not in without}
-            order = in_order(map(_waiting, ready.values()), self._running(session))
+            order = sort_by_turn(map(_to_queued, ready.values()), self._running(session))
             if not order:
                 return None
             row = ready[order[0].id]
@@ -193,7 +193,7 @@ class Queue:
         now = self._clock()
 
         def renew(session: Session) -> None:
-            lease, row = self._held(session, claim)
+            lease, row = self._require_claim(session, claim)
             since = (now - lease.beat_at).total_seconds()
             row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
             lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
@@ -212,7 +212,7 @@ class Queue:
         """
 
         def change(session: Session) -> None:
-            lease, _ = self._held(session, claim)
+            lease, _ = self._require_claim(session, claim)
             self._move(session, claim.id, before, after, claim.attempt, by=claim.worker, reason=reason, rule=rule)
             if after not in LEASED:
                 session.delete(lease)
@@ -234,7 +234,7 @@ class Queue:
         now = self._clock()
 
         def back(session: Session) -> str:
-            lease, row = self._held(session, claim)
+            lease, row = self._require_claim(session, claim)
             session.delete(lease)
             return self._return(session, row, claim.worker, reason, now, failed=failed, pause=pause)
 
@@ -328,8 +328,8 @@ class Queue:
         """Position and estimate of everything in the queue, in its order."""
         with self.database.reading() as session:
             queued = session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued"))
-            order = in_order(map(_waiting, queued), self._running(session))
-            durations, workers = _pace(session)
+            order = sort_by_turn(map(_to_queued, queued), self._running(session))
+            durations, workers = _measure_pace(session)
         return {
             each.id: QueuePosition(position, estimate(position, durations, workers))
             for position, each in enumerate(order, start=1)
@@ -340,7 +340,7 @@ class Queue:
         with self.database.reading() as session:
             under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
             position = (session.scalar(under_way) or 0) + 1
-            return QueuePosition(position, estimate(position, *_pace(session)))
+            return QueuePosition(position, estimate(position, *_measure_pace(session)))
 
     def admit(
         self,
@@ -398,7 +398,7 @@ class Queue:
         _note(session, id, before, after, row.attempt, by, reason, now)
         return row
 
-    def _held(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
+    def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
         lease, row = session.get(Lease, claim.id), self._get(session, claim.id)
         held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
         if not held or row.attempt != claim.attempt or row.state not in LEASED:
@@ -464,11 +464,11 @@ def waits_for_operator(row: SubmissionRow) -> bool:
     return row.state == "queued" and row.reason.startswith(WAITS)
 
 
-def _waiting(row: SubmissionRow) -> QueuedSubmission:
+def _to_queued(row: SubmissionRow) -> QueuedSubmission:
     return QueuedSubmission(row.id, row.owner, row.priority, row.number)
 
 
-def _pace(session: Session) -> tuple[list[float], int]:
+def _measure_pace(session: Session) -> tuple[list[float], int]:
     """Seconds of work that the latest published submissions took, and how many workers there are."""
     done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
     durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(20)))

@@ -15,7 +15,7 @@ class QueuedSubmission:
     number: int
 
 
-def in_order(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
+def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
     """The submissions in the order in which they will be claimed.
 
     An owner's second submission waits for everybody's first: who has more running or ahead comes later.

@@ -14,7 +14,7 @@ from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.store.database import Database, address
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
-from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, together
+from podeval.submissions.taken_down import TakenDown, list_takedowns, merge_takedowns, read_beside
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -31,13 +31,13 @@ class RestoredTakedowns:
     """
 
     def __init__(self, folder: Path, database: str | Path) -> None:
-        self._decisions = [beside(folder), _replaced(database)]
+        self._decisions = [read_beside(folder), _read_replaced(database)]
         self._done: set[str] = set()
 
     def repeat(self, copy: Path, runs: Path) -> None:
         """Delete what was taken down from an unpacked database and the unpacked runs."""
         with Database(copy) as opened:
-            takedowns = together(taken_down_in(opened), *self._decisions)
+            takedowns = merge_takedowns(list_takedowns(opened), *self._decisions)
             for takedown in takedowns:
                 take_down_again(Queue(opened), takedown, runs)
         self._done |= {takedown.submission for takedown in takedowns}
@@ -50,14 +50,14 @@ class RestoredTakedowns:
         return sorted(self._done)
 
 
-def _replaced(database: str | Path) -> list[TakenDown]:
+def _read_replaced(database: str | Path) -> list[TakenDown]:
     """What is known from the database that is replaced, as far as it can still be read."""
     url = address(database)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
         return []
     try:
         with Database(database) as opened:
-            return taken_down_in(opened)
+            return list_takedowns(opened)
     except (PodevalError, DBAPIError) as error:
         _LOG.warning("what was taken down is not known from the database that is replaced: %s", error)
         return []

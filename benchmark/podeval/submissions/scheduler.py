@@ -23,7 +23,7 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
 
     Args:
         works: seconds and work by name.
-        log: is told what went wrong; the work is tried again at its next time.
+        log: is told what went wrong; the work is try_work again at its next time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -39,7 +39,7 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
-        scheduler.add_job(_safely(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
+        scheduler.add_job(_keep_going(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
     scheduler.start()
     try:
         yield
@@ -47,12 +47,12 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
         scheduler.shutdown(wait=True)
 
 
-def _safely(name: str, work: Work, log: Callable[[str], None]) -> Work:
-    def tried() -> None:
+def _keep_going(name: str, work: Work, log: Callable[[str], None]) -> Work:
+    def try_work() -> None:
         try:
             work()
         except Exception as error:
             message = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
             log(f"{name}: {message}")
 
-    return tried
+    return try_work

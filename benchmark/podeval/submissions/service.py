@@ -15,7 +15,7 @@ from podeval.runs.run_folder import RunFolder
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
@@ -151,7 +151,7 @@ class SubmissionService:
         try:
             return self.look_over(row)
         except HubUnavailable:
-            return self._as_it_is(row.id)
+            return self._read_row(row.id)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
         """Have the gate look at a submission that was received, and queue it.
@@ -166,14 +166,14 @@ class SubmissionService:
             document = Submission.model_validate(row.document)
             pinned = self.gate.check(document, Path(row.place) if row.place else None)
         except SubmissionRefused as refused:
-            if self._moved(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
+            if self._try_to_move(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
         else:
-            if self._moved(row.id, "received", "checked", pinned=pinned.to_json()):
-                self._moved(row.id, "checked", "queued")
-        return self._as_it_is(row.id)
+            if self._try_to_move(row.id, "received", "checked", pinned=pinned.to_json()):
+                self._try_to_move(row.id, "checked", "queued")
+        return self._read_row(row.id)
 
-    def _moved(self, id: str, before: str, after: str, **changes: Any) -> bool:
+    def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
         """Change a state on behalf of the gate; False where somebody else changed it before."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
@@ -181,7 +181,7 @@ class SubmissionService:
             return False
         return True
 
-    def _as_it_is(self, id: str) -> SubmissionRow:
+    def _read_row(self, id: str) -> SubmissionRow:
         """A submission as whoever was first left it.
 
         Raises:
@@ -217,7 +217,7 @@ class SubmissionService:
     def look_over_all(self) -> list[SubmissionRow]:
         """Have the gate look at what was received while the Hub was down, or when a server was killed."""
         for row in self.queue.all(states=("checked",)):
-            self._moved(row.id, "checked", "queued")
+            self._try_to_move(row.id, "checked", "queued")
         done = []
         for row in reversed(self.queue.all(states=("received",))):
             try:
@@ -253,7 +253,7 @@ def withdraw(
     """
     why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    runs = _off_the_board(row, board)
+    runs = _take_off_board(row, board)
     _silence(queue, [row], board)
     return runs
 
@@ -261,7 +261,7 @@ def withdraw(
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
     """Take every run off the board whose submission is withdrawn; those that were still there."""
     rows = queue.all(states=("withdrawn",))
-    runs = [run for row in rows for run in _off_the_board(row, board)]
+    runs = [run for row in rows for run in _take_off_board(row, board)]
     _silence(queue, rows, board)
     return runs
 
@@ -271,17 +271,17 @@ def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
     places = {
         RunFolder(board, entry.benchmark, entry.split, document.system.id).path
         for document in (Submission.model_validate(row.document) for row in rows)
-        for entry in everywhere(document)
+        for entry in possible_runs(document)
     }
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
 
 
-def _off_the_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return list(_taken_down(Submission.model_validate(row.document), row.id, board))
+def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
+    return list(_take_down_runs(Submission.model_validate(row.document), row.id, board))
 
 
-def _taken_down(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
-    for entry in everywhere(document):
+def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
+    for entry in possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         # A later submission of the same system stays.
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):

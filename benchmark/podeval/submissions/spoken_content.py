@@ -66,7 +66,7 @@ class SpokenContent:
         self.__dict__.pop("_openings", None)
         self.__dict__.pop("_stretches", None)
 
-    def quoted_in(self, text: str) -> bool:
+    def is_quoted_in(self, text: str) -> bool:
         """Whether a text holds a whole passage, or a stretch of the system's own words."""
         letters = _letters(text)
         for start in range(len(letters) - LEAST_QUOTED + 1):
@@ -77,13 +77,13 @@ class SpokenContent:
                 return True
         return False
 
-    def shown_in(self, line: Mapping[str, Any]) -> bool:
+    def is_shown_in(self, line: Mapping[str, Any]) -> bool:
         """Whether a line of judges' records is about it."""
         if line["key"][:16] in self.records:
             return True
-        return self.quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
+        return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
 
-    def heard_in(self, path: Path) -> bool:
+    def is_heard_in(self, path: Path) -> bool:
         """Whether a file is one of the recordings, or has its samples."""
         if not self.contents and not self.marks:
             return False

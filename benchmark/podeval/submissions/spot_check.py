@@ -79,7 +79,7 @@ class SpotCheck:
         if items < 1 or len(self.seeds) < 2:
             raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")
         document = Submission.model_validate(row.document)
-        model = _stated(row, document)
+        model = _read_stated_model(row, document)
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
         folder = self.work / f"{SPOT_CHECK}{row.id}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class SpotCheck:
                 run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
                 if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
                     continue
-                report = self._of_run(row, entry, run, model, (files, base), items, seed)
+                report = self._check_run(row, entry, run, model, (files, base), items, seed)
                 with only_one(self.board, wait=True):
                     write_json(run.path / FILE, report.model_dump(mode="json"))
                 reports.append(report)
@@ -100,7 +100,7 @@ class SpotCheck:
             raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --board")
         return reports
 
-    def _of_run(
+    def _check_run(
         self,
         row: SubmissionRow,
         entry: RunEntry,
@@ -119,15 +119,15 @@ class SpotCheck:
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
         chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
-        supplied = _measured(benchmark, entry, run, chosen, row.profile)
+        supplied = _measure(benchmark, entry, run, chosen, row.profile)
         generated, failed = [], {}
         for number in self.seeds:
-            again = self._generated(row, entry, model, files, chosen, number)
+            again = self._generate(row, entry, model, files, chosen, number)
             for item in chosen:
                 output = again.output(item.id)
                 if output is not None and output.failed:
                     failed[f"{item.id}/{number}"] = output.failed[:500]
-            generated.append(_measured(benchmark, entry, again, chosen, row.profile))
+            generated.append(_measure(benchmark, entry, again, chosen, row.profile))
         return SpotCheckReport(
             submission=row.id,
             repo=model.repo,
@@ -137,10 +137,10 @@ class SpotCheck:
             drawn_with=seed,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             failed=failed,
-            comparisons=tuple(compared(supplied, generated)),
+            comparisons=tuple(compare_figures(supplied, generated)),
         )
 
-    def _generated(
+    def _generate(
         self,
         row: SubmissionRow,
         entry: RunEntry,
@@ -172,7 +172,7 @@ Figures = Mapping[tuple[str, str, str], float]
 """Values by item, metric and key."""
 
 
-def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
+def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
     """Each key that all have, by metric and key; p-values adjusted over all of them.
 
     Args:
@@ -187,7 +187,7 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
         ours = [[one[item, metric, key] for one in generated] for item in items]
         theirs = [supplied[item, metric, key] for item in items]
         means = [math.fsum(values) / len(values) for values in ours]
-        spread = _pooled(ours, means)
+        spread = _pool_spread(ours, means)
         difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
         comparisons.append(
             KeyComparison(
@@ -205,7 +205,7 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
     return [each.model_copy(update={"p": p}) for each, p in zip(comparisons, adjusted, strict=True)]
 
 
-def _pooled(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
+def _pool_spread(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
     """The standard deviation between seeds, over all items."""
     squares = math.fsum((x - mean) ** 2 for group, mean in zip(values, means, strict=True) for x in group)
     return math.sqrt(squares / sum(len(group) - 1 for group in values))
@@ -230,7 +230,7 @@ def _holm(values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _measured(
+def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
     """What measures without a judge say of items, as far as they are scored."""
@@ -253,7 +253,7 @@ _OF_THE_MACHINE = ("rtf",)
 """Figures that say how fast a machine was, and nothing of what was said."""
 
 
-def _stated(row: SubmissionRow, document: Submission) -> Model:
+def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
     """The model that is said to have made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from podeval.errors import BadInput
-from podeval.submissions.benchmark_entries import RunEntry, expected, place_of
+from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
-__all__ = ["MANIFEST", "listed", "refusals"]
+__all__ = ["MANIFEST", "list_files", "refusals"]
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000
@@ -32,7 +32,7 @@ class Sizes(Protocol):
         """Of one file."""
 
 
-def listed(folder: Path) -> dict[str, int]:
+def list_files(folder: Path) -> dict[str, int]:
     """Sizes of the files below a local folder, by path.
 
     Raises:
@@ -83,21 +83,21 @@ def refusals(
         yield Refusal("volume", f"{message} for one file; send it as FLAC")
     for entry in entered:
         try:
-            choices = expected(entry, entry.items(data))
+            choices = expected_names(entry, entry.items(data))
         except BadInput as error:
             yield Refusal("manifest", f"the items of {entry.folder} are not known here ({error})")
             continue
-        folder = place_of(entry, files, alone=len(entered) == 1)
+        folder = outputs_folder(entry, files, alone=len(entered) == 1)
         present = {name.removeprefix(folder): size for name, size in files.items() if name.startswith(folder)}
         if present.get(MANIFEST, 0) > _MANIFEST_MOST:
             yield Refusal("manifest", f"{folder}{MANIFEST} is larger than {_MANIFEST_MOST // 2**20} MiB; shorten it")
         elif MANIFEST in present:
-            yield from _of_manifest(read(folder + MANIFEST), choices, present)
+            yield from _check_manifest(read(folder + MANIFEST), choices, present)
         else:
-            yield from _of_names(entry.folder, folder, choices, present)
+            yield from _check_names(entry.folder, folder, choices, present)
 
 
-def _of_names(
+def _check_names(
     title: str, folder: str, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
 ) -> Iterator[Refusal]:
     """Files that are named by item."""
@@ -109,12 +109,14 @@ def _of_names(
         yield Refusal("manifest", f"{message}; name each file by its item, as docs/submitting.md says")
     if twice := [name for name, names in choices.items() if len(sizes.keys() & set(names)) > 1]:
         yield Refusal("manifest", f"{folder}{twice[0]} is there in more than one format; keep one")
-    expected_names = {name for names in choices.values() for name in names}
-    if empty := sorted(name for name in expected_names & sizes.keys() if sizes[name] == 0):
+    all_names = {name for names in choices.values() for name in names}
+    if empty := sorted(name for name in all_names & sizes.keys() if sizes[name] == 0):
         yield Refusal("audio", f"{folder}{empty[0]} is empty; upload it again")
 
 
-def _of_manifest(content: bytes, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> Iterator[Refusal]:
+def _check_manifest(
+    content: bytes, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
+) -> Iterator[Refusal]:
     """Files that a manifest names."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, MANIFEST).write_bytes(content)

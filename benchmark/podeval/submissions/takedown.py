@@ -33,7 +33,7 @@ from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.clearing_copies import (
     clear_copies,
     delete_other_recordings,
@@ -86,7 +86,7 @@ def take_down(
     battles = played_in_battles(queue.database, content, board)
     _decide(queue, row, decision, content, board)
     decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
-    places = {path.relative_to(board).as_posix() for path in _places(row, board)}
+    places = {path.relative_to(board).as_posix() for path in _run_paths(row, board)}
     listed_copies = copies([_folder_of_list(queue, board), board])
     for sentence in (
         *clear_copies(listed_copies, content, decision, places),
@@ -137,7 +137,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
     def also(session: Session) -> None:
         keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
-        _silence_battles(session, _places(row, board), content.contents)
+        _silence_battles(session, _run_paths(row, board), content.contents)
 
     if row.state == "published":
         withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
@@ -205,7 +205,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
     """
     deleted = 0
     with only_one(board, wait=True):
-        for path in _places(row, board):
+        for path in _run_paths(row, board):
             shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
         for run in _runs(row, board):
             is_own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
@@ -268,7 +268,7 @@ def _delete_judged(content: SpokenContent, board: Path) -> None:
     }
     for folder in (default_records(), *(path.parent for path in sorted(files))):
         try:
-            Records(folder).remove(content.shown_in)
+            Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
             _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
 
@@ -283,17 +283,17 @@ def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
 
 def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
     """The runs of a submission's system where it entered, on the board and set aside."""
-    for path_of_run in _places(row, board):
+    for path_of_run in _run_paths(row, board):
         aside = board / SUPERSEDED / path_of_run.relative_to(board)
         for path in (path_of_run, *sorted(aside.glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
-def _places(row: SubmissionRow, board: Path) -> list[Path]:
+def _run_paths(row: SubmissionRow, board: Path) -> list[Path]:
     """Where the runs of a submission are, or were, on the board."""
     document = Submission.model_validate(row.document)
-    runs = everywhere(document)
+    runs = possible_runs(document)
     return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 

@@ -48,7 +48,7 @@ def keep_takedown(session: Session, decision: TakenDown) -> None:
     keep_marks(session, decision.submission, decision.marks, decision.by, now)
 
 
-def taken_down_in(database: Database) -> list[TakenDown]:
+def list_takedowns(database: Database) -> list[TakenDown]:
     """Every decision of a database, the newest of each submission."""
     marks: dict[str, list[str]] = {}
     for mark, submission in taken_down_marks(database).items():
@@ -72,11 +72,11 @@ def write_beside(backup: Path, decision: TakenDown) -> None:
         BadInput: nothing can be written there.
         DiskFull: there is no space.
     """
-    if decision not in beside(backup):
+    if decision not in read_beside(backup):
         append_line(_file_beside(backup), asdict(decision))
 
 
-def beside(backup: Path) -> list[TakenDown]:
+def read_beside(backup: Path) -> list[TakenDown]:
     """The decisions that were noted beside a backup.
 
     Raises:
@@ -92,7 +92,7 @@ def beside(backup: Path) -> list[TakenDown]:
         raise BadInput(f"{file} is damaged ({error}); it says what was taken down since {backup} was made") from None
 
 
-def together(*parts: Iterable[TakenDown]) -> list[TakenDown]:
+def merge_takedowns(*parts: Iterable[TakenDown]) -> list[TakenDown]:
     """All decisions, one a submission, with what any of them knows of its content."""
     kept: dict[str, TakenDown] = {}
     for each in (decision for part in parts for decision in part):

@@ -259,7 +259,7 @@ class Worker:
 
     def _run_all(self, row: SubmissionRow, document: Submission, folder: Path, pulse: Heartbeat) -> list[RunFolder]:
         runs_asked = entries(document)
-        items = {entry: self._items(entry) for entry in runs_asked}
+        items = {entry: self._read_items(entry) for entry in runs_asked}
         for entry in runs_asked:
             require_weights(entry, row.profile)
         pulse.total = sum(map(len, items.values()))
@@ -287,7 +287,7 @@ class Worker:
             runs.append(run)
         return runs
 
-    def _items(self, entry: RunEntry) -> tuple[Item, ...]:
+    def _read_items(self, entry: RunEntry) -> tuple[Item, ...]:
         """The items of a run.
 
         Raises:
@@ -308,16 +308,18 @@ class Worker:
         progress: "_Counting",
         pulse: Heartbeat,
     ) -> None:
-        making = self._making(document)
+        making = self._choose_settings(document)
 
-        def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
+        def make_outputs(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
             intake = Intake(folder, making.bounds, making.trusted)
-            outputs = Generation(folder, intake, self._rounds(row, document, entry, making, pulse)).outputs(items)
+            outputs = Generation(folder, intake, self._choose_runner(row, document, entry, making, pulse)).outputs(
+                items
+            )
             return refuse_taken_down(self.queue.database, folder, outputs)
 
-        measure_run(_plan(row, document, entry), request, progress, made)
+        measure_run(_plan(row, document, entry), request, progress, make_outputs)
 
-    def _making(self, document: Submission) -> GenerationSettings:
+    def _choose_settings(self, document: Submission) -> GenerationSettings:
         """With which walls a submission is worked on.
 
         A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
@@ -337,7 +339,7 @@ class Worker:
             require_isolation("recordings from the Hub are not opened")
         return making
 
-    def _rounds(
+    def _choose_runner(
         self, row: SubmissionRow, document: Submission, entry: RunEntry, making: GenerationSettings, pulse: Heartbeat
     ) -> Runner:
         """Where and how what is submitted is started."""
@@ -358,7 +360,7 @@ class Worker:
             )
         model, base = self.fetch(document, row.pinned, folder, row.place)
         if not isinstance(source, Model):
-            model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
+            model = _find_outputs(entry, model, alone=len(entries(document)) == 1)
         task = source.task if isinstance(source, Model) else OUTPUTS
         return SandboxRunner(entry, work, model, task, making, pulse.check, base)
 
@@ -402,7 +404,7 @@ def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
         time.sleep(min(left, _TICK))
 
 
-def _outputs_of(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
+def _find_outputs(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
     inside = folder / entry.folder
     return folder if alone and not inside.is_dir() else inside
 

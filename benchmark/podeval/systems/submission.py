@@ -40,7 +40,7 @@ PATTERNS_IN_WORDS = {
 }
 
 
-def _known_benchmark(name: str) -> str:
+def _require_benchmark(name: str) -> str:
     """The name itself; its absence as an error that pydantic can place."""
     try:
         return benchmarks.get(name).name
@@ -49,7 +49,7 @@ def _known_benchmark(name: str) -> str:
 
 
 Slug = Annotated[str, Field(pattern=SLUG)]
-BenchmarkName = Annotated[Slug, AfterValidator(_known_benchmark)]
+BenchmarkName = Annotated[Slug, AfterValidator(_require_benchmark)]
 Repo = Annotated[str, Field(pattern=REPO)]
 Revision = Annotated[str, Field(pattern=REVISION)]
 Link = Annotated[str, Field(pattern=HTTPS)]

@@ -68,7 +68,7 @@ class _Located:
         while ancestor and ancestor not in self.places:
             ancestor = ancestor[:-1]
         file, line = self.places.get(ancestor, (self.file, 1))
-        return DocumentProblem(file, line, _dotted(path), message)
+        return DocumentProblem(file, line, _write_path(path), message)
 
 
 def load(path: Path) -> Submission:
@@ -113,7 +113,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    return _valid(_read_yaml(text, name), folder)
+    return _validate(_read_yaml(text, name), folder)
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
@@ -122,15 +122,15 @@ def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
     Raises:
         BadDocument: it is not valid; every mistake has its field.
     """
-    return _valid(_Located(name, data), None)
+    return _validate(_Located(name, data), None)
 
 
-def _valid(document: _Located, folder: Path | None) -> Submission:
+def _validate(document: _Located, folder: Path | None) -> Submission:
     _put_results_in_place(document, folder)
     try:
         return Submission.model_validate(document.data)
     except ValidationError as error:
-        causes = _causes(error)
+        causes = _drop_consequences(error)
         problems = [_explain(document, detail) for detail in causes[:MOST_PROBLEMS]]
         if len(causes) > MOST_PROBLEMS:
             problems.append(document.problem((), f"there are {len(causes) - MOST_PROBLEMS} more mistakes"))
@@ -176,7 +176,7 @@ def _read_yaml(text: str, name: str) -> _Located:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template")])
-        document.data = _plain(loader, node, (), document)
+        document.data = _read_plain(loader, node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = f"is not valid YAML: {error.problem or error.context}"
@@ -191,7 +191,7 @@ def _read_yaml(text: str, name: str) -> _Located:
     return document
 
 
-def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
+def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
     """A node as plain data, noting where each value stands."""
     document.places[path] = (document.file, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
@@ -201,15 +201,15 @@ def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located
             line = key_node.start_mark.line + 1
             if key is None or not _NAME.fullmatch(key):
                 message = "has a key that is no field name (letters, digits and underscores)"
-                raise BadDocument([DocumentProblem(document.file, line, _dotted(path), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message)])
             if key in block:
                 message = "is there twice; keep one"
-                raise BadDocument([DocumentProblem(document.file, line, _dotted((*path, key)), message)])
-            block[key] = _plain(loader, value_node, (*path, key), document)
+                raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message)])
+            block[key] = _read_plain(loader, value_node, (*path, key), document)
             document.places[(*path, key)] = (document.file, line)
         return block
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
+        return [_read_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
     if not isinstance(node, yaml.ScalarNode) or node.tag not in _PLAIN:
         raise BadDocument([document.problem(path, f"has the tag {node.tag}; write a plain value")])
     try:
@@ -233,14 +233,14 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
     file = folder / name
     if file.is_symlink() or not file.is_file():
         raise BadDocument([document.problem(path, f"names {name}, which is no file beside the document")])
-    source["results"] = list(_rows(document, path, file))
+    source["results"] = list(_read_rows(document, path, file))
 
 
-def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
+def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
     """Rows of a results file without their empty cells."""
     reader = csv.DictReader(io.StringIO(_read(file), newline=""), strict=True)
     try:
-        columns = _columns(reader, file)
+        columns = _read_columns(reader, file)
         for index, row in enumerate(reader):
             line = reader.line_num
             if None in row:
@@ -254,19 +254,19 @@ def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, 
         raise BadDocument([DocumentProblem(str(file), line, "", f"is not valid CSV: {error}")]) from None
 
 
-def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
+def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
     """The header of a results file."""
     columns = list(reader.fieldnames or [])
     for name in columns:
         if name not in ReportedFigure.model_fields:
-            hint = _near(name, list(ReportedFigure.model_fields))
+            hint = _suggest(name, list(ReportedFigure.model_fields))
             raise BadDocument([DocumentProblem(str(file), 1, name, f"is no column of a results file; {hint}")])
     if len(set(columns)) < len(columns):
         raise BadDocument([DocumentProblem(str(file), 1, "", "names a column twice; keep one")])
     return columns
 
 
-def _causes(error: ValidationError) -> list[ErrorDetails]:
+def _drop_consequences(error: ValidationError) -> list[ErrorDetails]:
     """The errors without those that only follow: a list counts as empty where all its entries are wrong, anywhere."""
     details = error.errors()
     return [
@@ -291,30 +291,30 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
             description = block.model_fields[str(path[-1])].description
             message += f" ({description})" if description else ""
         case "extra_forbidden":
-            message = f"is not a field here; {_near(str(path[-1]), list(block.model_fields))}"
+            message = f"is not a field here; {_suggest(str(path[-1]), list(block.model_fields))}"
         case "string_type":
-            message = f"must be text, not {_shown(value)}; put it in quotes"
+            message = f"must be text, not {_render_value(value)}; put it in quotes"
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_shown(value)}, but must be {rule}"
+            message = f"is {_render_value(value)}, but must be {rule}"
         case "literal_error":
-            message = f"must be {context['expected']}, not {_shown(value)}"
+            message = f"must be {context['expected']}, not {_render_value(value)}"
         case "union_tag_invalid":
             path = (*path, "kind")
-            message = f"must be one of {context['expected_tags']}, not {_shown(context['tag'])}"
+            message = f"must be one of {context['expected_tags']}, not {_render_value(context['tag'])}"
         case "union_tag_not_found":
             path = (*path, "kind")
             message = "is missing; say outputs, model, human, builtin or reported"
         case "value_error":
             message = str(context["error"])
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_shown(value)}"
+            message = f"must be a block of fields, not {_render_value(value)}"
         case "too_short":
             message = f"needs at least {context['min_length']} entry"
         case "tuple_type":
-            message = f"must be a list, not {_shown(value)}; write it as [one, two]"
+            message = f"must be a list, not {_render_value(value)}; write it as [one, two]"
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(value)}"
+            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_render_value(value)}"
     return document.problem(path, message)
 
 
@@ -327,18 +327,18 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
     return path, BLOCKS.get(names)
 
 
-def _near(name: str, names: list[str]) -> str:
+def _suggest(name: str, names: list[str]) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _dotted(path: Location) -> str:
+def _write_path(path: Location) -> str:
     """A path as a reader counts it: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:

@@ -44,7 +44,7 @@ def missing() -> str | None:
         return f"{', '.join(absent)} not found; {ADVICE}"
     if unknown := seccomp.missing():
         return unknown
-    failure = command.trial()
+    failure = command.open_trial()
     return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
 
 
@@ -62,7 +62,7 @@ def require() -> None:
 
 def memory_bound() -> str:
     """By what the memory of a box is bounded here, as a clause."""
-    if (tree := cgroup.where()) is not None:
+    if (tree := cgroup.find_tree()) is not None:
         return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
 

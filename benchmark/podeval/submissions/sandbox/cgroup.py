@@ -129,33 +129,33 @@ class ControlGroup:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def opened(limits: SandboxLimits) -> ControlGroup | None:
+def open_group(limits: SandboxLimits) -> ControlGroup | None:
     """A new group for a box; None where none can be made."""
-    tree = where()
+    tree = find_tree()
     with contextlib.suppress(OSError):
-        return None if tree is None else _made(tree, limits)
+        return None if tree is None else _make_group(tree, limits)
     return None
 
 
 @cache
-def where() -> Tree | None:
+def find_tree() -> Tree | None:
     """The group below which this process can make groups that bound memory, as `group`; None where it cannot.
 
     Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
     """
-    if (tree := _here()) is None:
+    if (tree := _read_own_tree()) is None:
         return None
     for candidate in _candidates(tree):
         with contextlib.suppress(OSError):
             at = Tree(tree.interface, tree.top, candidate)
-            _made(at, SandboxLimits()).close()
+            _make_group(at, SandboxLimits()).close()
             return at
     return None
 
 
 def room() -> tuple[int, int] | None:
     """Bytes of memory that the groups above this process allow, and how many of them are left; None where all."""
-    if (tree := _here()) is None:
+    if (tree := _read_own_tree()) is None:
         return None
     rooms = []
     for folder in (tree.group, *tree.group.parents):
@@ -170,7 +170,7 @@ def room() -> tuple[int, int] | None:
     return min(rooms, key=lambda each: each[1], default=None)
 
 
-def _made(tree: Tree, limits: SandboxLimits) -> ControlGroup:
+def _make_group(tree: Tree, limits: SandboxLimits) -> ControlGroup:
     _sweep(tree.group)
     folder = tree.group / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
@@ -199,12 +199,14 @@ def _candidates(tree: Tree) -> list[Path]:
     if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
         return [tree.group]
     above = tree.group.parent
-    if "memory" in _words(above / "cgroup.subtree_control") and (tree.group.name == _OPENER or _delegated(tree, above)):
+    if "memory" in _words(above / "cgroup.subtree_control") and (
+        tree.group.name == _OPENER or _is_delegated(tree, above)
+    ):
         return [above]
-    return [tree.group] if _delegated(tree, tree.group) and _emptied(tree.group) else []
+    return [tree.group] if _is_delegated(tree, tree.group) and _move_out(tree.group) else []
 
 
-def _delegated(tree: Tree, folder: Path) -> bool:
+def _is_delegated(tree: Tree, folder: Path) -> bool:
     """Whether a group is this process's to divide: systemd says so, it is the user's, or all that a container sees."""
     if folder == tree.top:
         return folder == tree.group
@@ -215,7 +217,7 @@ def _delegated(tree: Tree, folder: Path) -> bool:
     return False
 
 
-def _emptied(group: Path) -> bool:
+def _move_out(group: Path) -> bool:
     """Move this process out of a group that is its alone, so that the group can bound what is below it."""
     inside = group / _OPENER
     try:
@@ -237,15 +239,15 @@ def _emptied(group: Path) -> bool:
 
 
 @cache
-def _here() -> Tree | None:
+def _read_own_tree() -> Tree | None:
     try:
         mounts, groups = (Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("mountinfo", "cgroup"))
     except OSError:
         return None
-    return _tree(mounts, groups)
+    return _parse_tree(mounts, groups)
 
 
-def _tree(mounts: str, groups: str) -> Tree | None:
+def _parse_tree(mounts: str, groups: str) -> Tree | None:
     """Where this process is, from what /proc says of its mounts and of its groups."""
     paths = {}
     for line in groups.splitlines():
@@ -257,13 +259,13 @@ def _tree(mounts: str, groups: str) -> Tree | None:
         kind, *_, options = after.split()  # what was mounted may have no name at all
         if kind == "cgroup" and "memory" in options.split(","):
             group = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
-            return _placed(V1, Path(mount), root, group)
+            return _place_in_mount(V1, Path(mount), root, group)
         if kind == "cgroup2" and "memory" in _words(Path(mount) / "cgroup.controllers"):
-            return _placed(V2, Path(mount), root, paths.get(""))
+            return _place_in_mount(V2, Path(mount), root, paths.get(""))
     return None
 
 
-def _placed(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
+def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
     """A mount may show a part of the tree only; a path that leads out of it is not to be seen."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):

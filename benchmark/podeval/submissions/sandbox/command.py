@@ -22,19 +22,19 @@ _OWN_USERS = 2_000_000_000
 """Where the numbers of the users begin that boxes opened by root have; nobody else's files are theirs."""
 
 
-def trial() -> str | None:
+def open_trial() -> str | None:
     """Open a box that does nothing; what bubblewrap says where it cannot."""
     with seccomp.descriptor() as system_calls:
         failure = _refusal(
-            [*namespaces(SandboxLimits(), system_calls), *_sealed(), "--", "/usr/bin/env", "true"], system_calls
+            [*namespaces(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"], system_calls
         )
     return failure
 
 
-def isolated(box: SandboxSpec, system_calls: int) -> list[str]:
+def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
     """The command that runs a program in a box; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
-    seen = _seen(box)
+    seen = _visible_paths(box)
     # Folders that bubblewrap makes on the way to a place would be its own alone.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
@@ -44,10 +44,10 @@ def isolated(box: SandboxSpec, system_calls: int) -> list[str]:
     enclosed = [*namespaces(box.limits, system_calls), *devices, *places, "--bind", folder, folder, *settings]
     # bubblewrap itself may not enter a folder that belongs to the box's user alone.
     entered = ["env", f"--chdir={folder}"]
-    return [*enclosed, *_sealed(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
+    return [*enclosed, *_seal(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 
 
-def trusted(box: SandboxSpec) -> list[str]:
+def trusted_command(box: SandboxSpec) -> list[str]:
     """The command that runs a program without isolation; it dies with the thread that starts it."""
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     return [*tied, *_process_limits(box), *box.command]
@@ -68,7 +68,7 @@ def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
         for folder in SCRATCH
         for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", folder)
     ]
-    merged = [part for path in _MERGED for part in _as_it_is(Path(path))]
+    merged = [part for path in _MERGED for part in _mount_as_it_is(Path(path))]
     system = [part for path in _SYSTEM if os.path.exists(path) for part in ("--ro-bind", path, path)]
     apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     life = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(system_calls)]
@@ -95,18 +95,18 @@ def _refusal(command: list[str], *descriptors: int) -> str | None:
     return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
 
 
-def _sealed() -> list[str]:
+def _seal() -> list[str]:
     """What bubblewrap had to write to while it made the box is in memory, and of no fixed size."""
     return ["--remount-ro", "/dev", "--remount-ro", "/"]
 
 
-def _as_it_is(path: Path) -> list[str]:
+def _mount_as_it_is(path: Path) -> list[str]:
     if path.is_symlink():
         return ["--symlink", os.readlink(path), str(path)]
     return ["--ro-bind", str(path), str(path)] if path.is_dir() else []
 
 
-def _seen(box: SandboxSpec) -> list[str]:
+def _visible_paths(box: SandboxSpec) -> list[str]:
     """This Python, podeval, and what the box was given; a folder before what lies in it."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {

@@ -35,9 +35,9 @@ class Running:
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
         self._held, self._next_held = usage.Held(), 0.0
-        self._group = None if box.trusted else cgroup.opened(box.limits)
+        self._group = None if box.trusted else cgroup.open_group(box.limits)
         try:
-            self._process = self._started(box)
+            self._process = self._start(box)
         except BaseException:
             if self._group is not None:
                 self._group.close()
@@ -66,14 +66,14 @@ class Running:
             raise TimeoutError
         return self._ended
 
-    def _started(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
+    def _start(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
         with contextlib.ExitStack() as open_files:
             if box.trusted:
-                line, settings, inherited = command.trusted(box), command.environment(box), []
+                line, settings, inherited = command.trusted_command(box), command.environment(box), []
             else:
                 inherited = [open_files.enter_context(seccomp.descriptor())]
                 enter = [] if self._group is None else self._group.enter
-                line = [*enter, *command.isolated(box, inherited[0])]
+                line = [*enter, *command.isolated_command(box, inherited[0])]
                 settings = {"PATH": os.environ.get("PATH", "/usr/bin")}
             return subprocess.Popen(
                 line,
@@ -92,7 +92,7 @@ class Running:
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
         try:
-            reason = self._watched(pipe.fileno())
+            reason = self._watch_until_end(pipe.fileno())
         except Exception as error:
             reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
@@ -105,7 +105,7 @@ class Running:
         log = bytes(self._tail).decode("utf-8", "replace")
         self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
-    def _watched(self, pipe: int) -> str | None:
+    def _watch_until_end(self, pipe: int) -> str | None:
         """Why it has to be stopped; None once it has ended by itself."""
         with selectors.DefaultSelector() as reading:
             reading.register(pipe, selectors.EVENT_READ)
@@ -147,7 +147,7 @@ class Running:
         """Whether it uses more than it may, as its group counts it, or as it adds up where there is no group."""
         machine, began = usage.machine(), time.monotonic()
         if began >= self._next_held:
-            self._held = usage.held(processes.views(self._process.pid), self._folder)
+            self._held = usage.find_held(processes.views(self._process.pid), self._folder)
             self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
         if self._group is not None:
             used = self._group.used

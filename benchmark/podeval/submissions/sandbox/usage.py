@@ -85,7 +85,7 @@ def weight(folder: Path, most_files: int) -> tuple[int, int]:
     return size, count
 
 
-def held(processes: Sequence[Path], folder: Path) -> Held:
+def find_held(processes: Sequence[Path], folder: Path) -> Held:
     """What processes, by their folders of /proc, hold of the disk of a folder and of memory without a name."""
     holding, disk = Held(), folder.stat().st_dev
     for number, process in enumerate(processes):
