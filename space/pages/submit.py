@@ -94,7 +94,7 @@ def router(site: Site) -> APIRouter:
         except (BadDocument, SubmissionRefused) as error:
             return JSONResponse({"passed": False, "refusals": refusals(error)})
         except HubUnavailable as error:
-            return JSONResponse({"error": str(error), "reason": "hub"}, 503)
+            return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
         return JSONResponse({"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())})
 
     @routes.post("/submit")
@@ -107,7 +107,9 @@ def router(site: Site) -> APIRouter:
         except (BadDocument, SubmissionRefused) as error:
             told = refusals(error)
             status = _STATUS.get(told[0]["rule"], 422)
-            return JSONResponse({"error": str(error), "reason": "refused", "refusals": told}, status)
+            return JSONResponse(
+                {"error": str(error), "reason": "refused", "code": error.code, "refusals": told}, status
+            )
         return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
 
     @routes.get("/submissions/{id}", include_in_schema=False)
@@ -202,7 +204,8 @@ def router(site: Site) -> APIRouter:
         try:
             return queue.get(id)
         except BadInput:
-            raise arena.ArenaRefused(refusal.UNKNOWN, "there is no such submission; the queue shows all") from None
+            sentence = "there is no such submission; the queue shows all"
+            raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
 
     def owner(request: Request, id: str) -> Person:
         person = site.require_person(request)

@@ -63,7 +63,7 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
         with pytest.raises(
             SubmissionRefused, match=f"the same is published already as {row.id}; change what is in the folder"
         ):
-            attempt(document, place=beside)
+            attempt(document, document_folder=beside)
     change(beside)
     assert desk.check(document, document_folder=beside).content
     assert desk.submit(document, document_folder=beside).state == "queued"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable, patiently
 from podeval.models import registry
 from podeval.runs.run_folder import RunFolder
@@ -212,7 +212,10 @@ class SubmissionService:
         """Why nothing is taken at the moment, as an operator said it; None where it is."""
         with self.queue.database.reading() as session:
             sentence = operator_settings.frozen(session).get(operator_settings.SUBMISSIONS)
-        return f"no submissions are taken at the moment: {sentence}" if sentence else None
+        if not sentence:
+            return None
+        message = f"no submissions are taken at the moment: {sentence}"
+        return CodedSentence(message, code="submissions-frozen", why=sentence)
 
     def look_over_all(self) -> list[SubmissionRow]:
         """Have the gate look at what was received while the Hub was down, or when a server was killed."""
