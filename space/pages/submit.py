@@ -24,10 +24,10 @@ from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.public_view import on_the_hub, public, steps
 from podeval.submissions.pull_requests import Proposals
-from podeval.submissions.queue import LEASED
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
+from podeval.submissions.states import LEASED
 from podeval.systems.submission import json_schema
 
 RATE = "60/minute"

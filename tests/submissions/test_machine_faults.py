@@ -26,10 +26,11 @@ from podeval.submissions import machine_faults, public_view, sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import GenerationSettings, generate_command
-from podeval.submissions.queue import OURS, WAITS, Queue, waits_for_operator
+from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.states import OURS, WAITS, waits_for_operator
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"

@@ -12,10 +12,11 @@ import pytest
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
+from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
 from podeval.submissions.quotas import OPEN, Policy
 from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.states import LEASED
 
 
 class Clock:

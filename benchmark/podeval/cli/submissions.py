@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
     from podeval.submissions.gate import Gate, PinnedSource
-    from podeval.submissions.queue import Queue, QueuePosition
+    from podeval.submissions.queue import Queue
+    from podeval.submissions.queue_order import QueuePosition
     from podeval.systems.submission import Submission
 
     Standings = Mapping[str, QueuePosition]
@@ -368,7 +369,7 @@ def open_queue(url: str) -> Iterator["Queue"]:
 
 
 def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
-    from podeval.submissions.queue import waits_for_operator
+    from podeval.submissions.states import waits_for_operator
 
     if as_json:
         for row in rows:

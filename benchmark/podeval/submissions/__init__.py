@@ -22,6 +22,7 @@ __all__ = [
     "public_view",
     "pull_requests",
     "queue",
+    "queue_order",
     "quotas",
     "restoring",
     "rules",
@@ -29,6 +30,7 @@ __all__ = [
     "scheduler",
     "service",
     "spot_check",
+    "states",
     "takedown",
     "worker",
 ]

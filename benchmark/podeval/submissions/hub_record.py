@@ -22,7 +22,8 @@ from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.store.files import write_whole
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import LEASED, Queue
+from podeval.submissions.queue import Queue
+from podeval.submissions.states import LEASED
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import QueuePosition, waits_for_operator
+from podeval.submissions.queue_order import QueuePosition
+from podeval.submissions.states import waits_for_operator
 from podeval.text.redaction import redact
 
 _WORKER = re.compile(r"[^\s:]+:\d+")

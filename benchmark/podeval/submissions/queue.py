@@ -5,50 +5,25 @@ lease: kept alive by its worker, taken back when it lapses. One code for SQLite 
 """
 
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
+from podeval.submissions.queue_order import QueuePosition, last_position, list_positions, order_submissions
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
+from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
 """What else happens in the transaction of a change."""
 Row = TypeVar("Row")
-
-NEXT: dict[str, tuple[str, ...]] = {
-    "": ("received",),
-    "received": ("checked", "refused", "cancelled"),
-    "checked": ("queued", "refused", "cancelled"),
-    "queued": ("running", "refused", "cancelled"),
-    "running": ("measured", "queued", "refused", "failed", "cancelled"),
-    "measured": ("published", "queued", "failed", "cancelled"),
-    "published": ("withdrawn",),
-    "refused": (),
-    "failed": ("queued",),
-    "cancelled": ("queued",),
-    "withdrawn": (),
-}
-"""Which state may follow which."""
-
-WAITS = "waits for the board's machine, by no fault of its own"
-"""How the history of a submission begins to say that its operator has something to mend."""
-
-OURS = "the board's machine could not do it, by no fault of the submission"
-"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
-
-LEASED = ("running", "measured")
-"""States in which a worker holds it."""
-
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """How far the clocks of workers may be apart."""
@@ -65,14 +40,6 @@ class Claim:
     id: str
     attempt: int
     worker: str
-
-
-@dataclass(frozen=True)
-class QueuePosition:
-    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
-
-    position: int
-    seconds: float | None
 
 
 class Queue:
@@ -136,7 +103,7 @@ class Queue:
             )
             session.add(row)
             session.flush()
-            _note(session, row.id, "", "received", 0, owner, "", now)
+            note_step(session, row.id, "", "received", 0, owner, "", now)
             return row
 
         return self.database.write(take)
@@ -153,7 +120,7 @@ class Queue:
         def change(session: Session) -> SubmissionRow:
             if also is not None:
                 also(session)
-            return self._move(session, id, before, after, None, by=by, reason=reason, **changes)
+            return change_state(session, id, before, after, self._clock(), by=by, reason=reason, **changes)
 
         return self.database.write(change)
 
@@ -170,12 +137,12 @@ class Queue:
             self._take_back(session, now)
             queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
             ready = {row.id: row for row in session.scalars(queued) if row.id not in without}
-            order = sort_by_turn(map(_to_queued, ready.values()), self._running(session))
+            order = order_submissions(session, ready.values())
             if not order:
                 return None
             row = ready[order[0].id]
             attempt = row.attempt + 1
-            self._move(session, row.id, "queued", "running", None, by=worker, attempt=attempt, reason="")
+            change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
             lease = Lease(submission=row.id, attempt=attempt, worker=worker)
             lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
@@ -213,7 +180,17 @@ class Queue:
 
         def change(session: Session) -> None:
             lease, _ = self._require_claim(session, claim)
-            self._move(session, claim.id, before, after, claim.attempt, by=claim.worker, reason=reason, rule=rule)
+            change_state(
+                session,
+                claim.id,
+                before,
+                after,
+                self._clock(),
+                attempt_held=claim.attempt,
+                by=claim.worker,
+                reason=reason,
+                rule=rule,
+            )
             if after not in LEASED:
                 session.delete(lease)
 
@@ -259,7 +236,7 @@ class Queue:
         """
 
         def stop(session: Session) -> SubmissionRow:
-            row = self._get(session, id)
+            row = get_row(session, id)
             if row.state not in OPEN:
                 raise BadInput(f"{id} is {row.state}, so there is nothing to cancel")
             if (lease := session.get(Lease, id)) is not None:
@@ -267,7 +244,7 @@ class Queue:
             if also is not None:
                 also(session)
             why = f"cancelled by {by}" + (f": {reason}" if reason else "")
-            return self._move(session, id, row.state, "cancelled", None, by=by, reason=why)
+            return change_state(session, id, row.state, "cancelled", self._clock(), by=by, reason=why)
 
         return self.database.write(stop)
 
@@ -286,7 +263,7 @@ class Queue:
         now = self._clock()
 
         def again(session: Session) -> SubmissionRow:
-            row = self._get(session, id)
+            row = get_row(session, id)
             if row.state not in ("failed", "cancelled"):
                 raise BadInput(f"{id} is {row.state}; only failed and cancelled submissions are tried again")
             if not row.pinned:
@@ -294,8 +271,8 @@ class Queue:
             refuse_duplicate(session, row.digest, row.system, row.owner)
             if also is not None:
                 also(session)
-            anew = {"failures": 0, "not_before": now}
-            return self._move(session, id, row.state, "queued", None, by=by, reason=reason, **anew)
+            anew: dict[str, Any] = {"failures": 0, "not_before": now}
+            return change_state(session, id, row.state, "queued", self._clock(), by=by, reason=reason, **anew)
 
         return self.database.write(again)
 
@@ -305,7 +282,7 @@ class Queue:
         Raises:
             BadInput: there is none.
         """
-        return self._read(lambda session: [self._get(session, id)])[0]
+        return self._read(lambda session: [get_row(session, id)])[0]
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
         """Submissions, newest first."""
@@ -327,20 +304,12 @@ class Queue:
     def standings(self) -> dict[str, QueuePosition]:
         """Position and estimate of everything in the queue, in its order."""
         with self.database.reading() as session:
-            queued = session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued"))
-            order = sort_by_turn(map(_to_queued, queued), self._running(session))
-            durations, workers = _measure_pace(session)
-        return {
-            each.id: QueuePosition(position, estimate(position, durations, workers))
-            for position, each in enumerate(order, start=1)
-        }
+            return list_positions(session)
 
     def end(self) -> QueuePosition:
         """Where a submission that came now would stand at the latest."""
         with self.database.reading() as session:
-            under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
-            position = (session.scalar(under_way) or 0) + 1
-            return QueuePosition(position, estimate(position, *_measure_pace(session)))
+            return last_position(session)
 
     def admit(
         self,
@@ -369,37 +338,8 @@ class Queue:
             session.expunge_all()
         return result
 
-    def _move(
-        self,
-        session: Session,
-        id: str,
-        before: str,
-        after: str,
-        guarded: int | None,
-        *,
-        by: str,
-        reason: str = "",
-        **changes: Any,
-    ) -> SubmissionRow:
-        """The one place where a state changes: a guarded update and its line of history."""
-        if after not in NEXT[before]:
-            raise BadInput(f"a submission that is {before} cannot become {after}")
-        now = self._clock()
-        guard = [SubmissionRow.id == id, SubmissionRow.state == before]
-        guard += [SubmissionRow.attempt == guarded] if guarded is not None else []
-        values = {"state": after, "state_at": now, "reason": reason, "rule": "", **changes}
-        done = session.execute(
-            update(SubmissionRow).where(*guard).values(values).execution_options(synchronize_session="fetch")
-        )
-        row = self._get(session, id)
-        if done.rowcount != 1:  # type: ignore[attr-defined]
-            raise BadInput(f"{id} is {row.state}, not {before} any more; look at it again")
-        session.refresh(row)
-        _note(session, id, before, after, row.attempt, by, reason, now)
-        return row
-
     def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
-        lease, row = session.get(Lease, claim.id), self._get(session, claim.id)
+        lease, row = session.get(Lease, claim.id), get_row(session, claim.id)
         held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
         if not held or row.attempt != claim.attempt or row.state not in LEASED:
             raise LeaseLost(
@@ -412,7 +352,7 @@ class Queue:
         self._set_back(session, now)
         lapsed = list(session.scalars(select(Lease).where(Lease.expires_at < now)))
         for lease in lapsed:
-            row = self._get(session, lease.submission)
+            row = get_row(session, lease.submission)
             session.delete(lease)
             reason = f"the worker {lease.worker} fell silent"
             self._return(session, row, "queue", reason, now, failed=True)
@@ -442,45 +382,21 @@ class Queue:
         failures = row.failures + failed
         if failures >= self.policy.failures_allowed:
             message = f"given up after {failures} attempts without a finished item; the last: {reason}"
-            self._move(session, row.id, row.state, "failed", row.attempt, by=by, reason=message, failures=failures)
+            change_state(
+                session,
+                row.id,
+                row.state,
+                "failed",
+                self._clock(),
+                attempt_held=row.attempt,
+                by=by,
+                reason=message,
+                failures=failures,
+            )
             return "failed"
         pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
-        again = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
-        self._move(session, row.id, row.state, "queued", row.attempt, by=by, reason=reason, **again)
+        again: dict[str, Any] = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
+        change_state(
+            session, row.id, row.state, "queued", self._clock(), attempt_held=row.attempt, by=by, reason=reason, **again
+        )
         return "queued"
-
-    def _running(self, session: Session) -> Counter[str]:
-        return Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
-
-    def _get(self, session: Session, id: str) -> SubmissionRow:
-        row = session.get(SubmissionRow, id)
-        if row is None:
-            raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
-        return row
-
-
-def waits_for_operator(row: SubmissionRow) -> bool:
-    """Whether a submission is in the queue again because a worker's machine was at fault."""
-    return row.state == "queued" and row.reason.startswith(WAITS)
-
-
-def _to_queued(row: SubmissionRow) -> QueuedSubmission:
-    return QueuedSubmission(row.id, row.owner, row.priority, row.number)
-
-
-def _measure_pace(session: Session) -> tuple[list[float], int]:
-    """Seconds of work that the latest published submissions took, and how many workers there are."""
-    done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
-    durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(20)))
-    return durations, session.scalar(select(func.count()).select_from(Lease)) or 1
-
-
-def _note(
-    session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
-) -> None:
-    count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
-    step = (session.scalar(count) or 0) + 1
-    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
-    entry.reason, entry.at = reason, now
-    session.add(entry)
-    session.flush()

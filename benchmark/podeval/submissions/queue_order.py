@@ -1,8 +1,18 @@
-"""In which order submissions are worked on: priority first, then every owner in turn, then first come."""
+"""In which order submissions are worked on: priority, then every owner in turn, then first come; and how soon."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.store.submission_tables import Lease, SubmissionRow
+from podeval.submissions.quotas import OPEN
+from podeval.submissions.states import LEASED
+
+_LATEST = 20
+"""Published submissions whose work tells how long others will take."""
 
 
 @dataclass(frozen=True)
@@ -13,6 +23,14 @@ class QueuedSubmission:
     owner: str
     priority: int
     number: int
+
+
+@dataclass(frozen=True)
+class QueuePosition:
+    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
+
+    position: int
+    seconds: float | None
 
 
 def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
@@ -45,3 +63,33 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
         return None
     rounds = -(-position // max(1, workers))
     return rounds * sum(durations) / len(durations)
+
+
+def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[QueuedSubmission]:
+    """Queued submissions in the order in which they will be claimed, with regard to what is being worked on."""
+    running = Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
+    return sort_by_turn((QueuedSubmission(row.id, row.owner, row.priority, row.number) for row in rows), running)
+
+
+def list_positions(session: Session) -> dict[str, QueuePosition]:
+    """Position and estimate of everything in the queue, in its order."""
+    order = order_submissions(session, session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued")))
+    durations, workers = _measure_pace(session)
+    return {
+        each.id: QueuePosition(position, estimate(position, durations, workers))
+        for position, each in enumerate(order, start=1)
+    }
+
+
+def last_position(session: Session) -> QueuePosition:
+    """Where a submission that came now would stand at the latest."""
+    under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
+    position = (session.scalar(under_way) or 0) + 1
+    return QueuePosition(position, estimate(position, *_measure_pace(session)))
+
+
+def _measure_pace(session: Session) -> tuple[list[float], int]:
+    """Seconds of work that the latest published submissions took, and how many workers there are."""
+    done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
+    durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(_LATEST)))
+    return durations, session.scalar(select(func.count()).select_from(Lease)) or 1

@@ -9,51 +9,33 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podeval import benchmarks
-from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
-from podeval.runs.run import RunRequest, measure_run, run_system
-from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import only_one
 from podeval.store.retire_outputs import retire_changed
-from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import RunEntry, entries
-from podeval.submissions.cleanup import LOGS, clear
-from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.content_marks import refuse_taken_down
+from podeval.submissions.cleanup import clear
 from podeval.submissions.fetch_model import fetch
-from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
+from podeval.submissions.generation import GenerationSettings, Unusable
 from podeval.submissions.heartbeat import Heartbeat, beating
-from podeval.submissions.hub_generation import HubRounds, OnTheHub
+from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.job_items import preset_of
-from podeval.submissions.machine_faults import (
-    MachineFault,
-    OursFailed,
-    Rests,
-    machine_fault,
-    require_isolation,
-    require_weights,
-)
+from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, machine_fault
 from podeval.submissions.publishing import publish
 from podeval.submissions.pull_requests import Proposals, forms_of
-from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
+from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR
-from podeval.systems import registry
-from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
-
-Fetch = Callable[..., tuple[Path, Path | None]]
+from podeval.submissions.states import OURS, WAITS
+from podeval.submissions.submission_runs import Fetch, SubmissionRuns
+from podeval.systems.submission import Submission
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -234,7 +216,19 @@ class Worker:
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
                 return
-            runs = self._run_all(row, document, folder, pulse)
+            runs = SubmissionRuns(
+                row=row,
+                document=document,
+                folder=folder,
+                pulse=pulse,
+                database=self.queue.database,
+                making=self.making,
+                executor=self.executor,
+                data=self.data,
+                bench=self.bench,
+                fetch=self.fetch,
+                hub=self.hub,
+            ).make()
             self.queue.beat(claim, done=pulse.done, total=pulse.total)
             self.queue.advance(claim, "running", "measured")
             places = []
@@ -257,165 +251,9 @@ class Worker:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
 
-    def _run_all(self, row: SubmissionRow, document: Submission, folder: Path, pulse: Heartbeat) -> list[RunFolder]:
-        runs_asked = entries(document)
-        items = {entry: self._read_items(entry) for entry in runs_asked}
-        for entry in runs_asked:
-            require_weights(entry, row.profile)
-        pulse.total = sum(map(len, items.values()))
-        runs = []
-        for entry in runs_asked:
-            before = sum(len(items[earlier]) for earlier in runs_asked[: runs_asked.index(entry)])
-            run = RunFolder(folder / "runs", entry.benchmark, entry.split, document.system.id)
-            request = RunRequest(
-                benchmarks.get(entry.benchmark),
-                entry.split,
-                entry.track,
-                folder / "runs",
-                row.profile,
-                executor=self.executor,
-                data=self.data,
-                bench=self.bench,
-            )
-            progress = _Counting(pulse, before)
-            if isinstance(document.source, BuiltIn):
-                run_system(registry.get(document.source.runner), document.system.name, request, progress)
-            else:
-                self._run(row, document, entry, request, progress, pulse)
-            _require_something(run, items[entry])
-            run.write_document(row.document)
-            runs.append(run)
-        return runs
-
-    def _read_items(self, entry: RunEntry) -> tuple[Item, ...]:
-        """The items of a run.
-
-        Raises:
-            MachineFault: their dataset is not on this machine.
-        """
-        try:
-            return entry.items(self.data)
-        except BadInput as error:
-            # Which run it is was checked when it was queued.
-            raise MachineFault(str(error)) from error
-
-    def _run(
-        self,
-        row: SubmissionRow,
-        document: Submission,
-        entry: RunEntry,
-        request: RunRequest,
-        progress: "_Counting",
-        pulse: Heartbeat,
-    ) -> None:
-        making = self._choose_settings(document)
-
-        def make_outputs(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
-            intake = Intake(folder, making.bounds, making.trusted)
-            outputs = Generation(folder, intake, self._choose_runner(row, document, entry, making, pulse)).outputs(
-                items
-            )
-            return refuse_taken_down(self.queue.database, folder, outputs)
-
-        measure_run(_plan(row, document, entry), request, progress, make_outputs)
-
-    def _choose_settings(self, document: Submission) -> GenerationSettings:
-        """With which walls a submission is worked on.
-
-        A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
-        stranger's, as only the command line takes it: where there is no box, a process with limits of its own reads it.
-
-        Raises:
-            MachineFault: it needs a box, and there is none here.
-        """
-        source, making = document.source, self.making
-        if making.trusted:
-            return making
-        if isinstance(source, Outputs | Human) and source.repo is None:
-            return replace(making, trusted=sandbox.missing() is not None)
-        if isinstance(source, Model):
-            sandbox.require()
-        else:
-            require_isolation("recordings from the Hub are not opened")
-        return making
-
-    def _choose_runner(
-        self, row: SubmissionRow, document: Submission, entry: RunEntry, making: GenerationSettings, pulse: Heartbeat
-    ) -> Runner:
-        """Where and how what is submitted is started."""
-        folder, source = self.folder / row.id, document.source
-        work = folder / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
-        if isinstance(source, Model) and self.hub is not None:
-            return HubRounds(
-                hub=self.hub,
-                submission=row.id,
-                entry=entry,
-                work=work,
-                logs=folder / LOGS,
-                model={"repo": source.repo, "revision": source.revision},
-                base=row.pinned.get("base"),
-                task=source.task,
-                making=making,
-                check=pulse.check,
-            )
-        model, base = self.fetch(document, row.pinned, folder, row.place)
-        if not isinstance(source, Model):
-            model = _find_outputs(entry, model, alone=len(entries(document)) == 1)
-        task = source.task if isinstance(source, Model) else OUTPUTS
-        return SandboxRunner(entry, work, model, task, making, pulse.check, base)
-
-
-class _Counting:
-    """Hands progress of a run on to the claim."""
-
-    def __init__(self, pulse: Heartbeat, before: int) -> None:
-        self._pulse, self._before = pulse, before
-
-    def step(self, title: str, done: int, total: int) -> None:
-        """`done` of `total` items are measured."""
-        self._pulse.check()
-        if title == "measure":
-            self._pulse.done = self._before + done
-
-
-def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
-    source = document.source
-    assert isinstance(source, Model | Outputs | Human)
-    pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
-    how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
-    return RunPlan(
-        benchmark=entry.benchmark,
-        split=entry.split,
-        dataset="",
-        track=entry.track,
-        system=document.system.id,
-        system_title=document.system.name,
-        system_kind="human" if isinstance(source, Human) else "model",
-        generation={"submission": row.id, "kind": source.kind, **pinned, **how},
-        seed=0,
-        provenance="run by us" if isinstance(source, Model) else "outputs supplied",
-    )
-
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
     """Wait, but no longer than until it is to stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))
-
-
-def _find_outputs(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
-    inside = folder / entry.folder
-    return folder if alone and not inside.is_dir() else inside
-
-
-def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
-    """Refuse to publish a system that made nothing at all.
-
-    Raises:
-        Unusable: with the reason it has on its first item.
-    """
-    outputs = [run.output(item.id) for item in items]
-    if all(output is None or output.failed for output in outputs):
-        reason = next((output.failed for output in outputs if output and output.failed), "no reason is known")
-        raise Unusable(f"the system made nothing for any of {len(items)} items; on the first: {reason}")
