@@ -18,7 +18,7 @@ from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.store.submission_tables import STATES, SubmissionRow
-from podeval.submissions import BadDocument, Submission, parse_form, service
+from podeval.submissions import service
 from podeval.submissions.benchmark_entries import entries
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of
@@ -28,7 +28,8 @@ from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
 from podeval.submissions.states import LEASED
-from podeval.systems.submission import json_schema
+from podeval.systems.submission import Submission, json_schema
+from podeval.systems.submission_reading import BadDocument, parse_form
 
 RATE = "60/minute"
 MOST_ROWS = 5_000

@@ -123,7 +123,7 @@ def document(data: bytes) -> None:
     import yaml
 
     from podeval.errors import BadInput
-    from podeval.submissions import parse
+    from podeval.systems.submission_reading import parse
 
     text = data.decode("utf-8", "replace")
     try:

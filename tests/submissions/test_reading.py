@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput
-from podeval.submissions import BadDocument, load, load_all, parse
 from podeval.systems.submission import (
     BLOCKS,
     PATTERNS_IN_WORDS,
@@ -21,7 +20,7 @@ from podeval.systems.submission import (
     Submission,
     json_schema,
 )
-from podeval.systems.submission_reading import MAX_BYTES
+from podeval.systems.submission_reading import MAX_BYTES, BadDocument, load, load_all, parse
 
 GOOD = """\
 schema_version: 1

@@ -17,8 +17,8 @@ from podeval.leaderboard.columns import UNDECLARED, column
 from podeval.leaderboard.table import build as table_of
 from podeval.leaderboard.view import BoardView, settle
 from podeval.metrics import catalogue
-from podeval.submissions import load_all
 from podeval.systems.submission import Reported
+from podeval.systems.submission_reading import load_all
 
 REPOSITORY = Path(__file__).parents[2]
 TREE = REPOSITORY / "submissions"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from podeval import benchmarks
-from podeval.submissions import load, load_all
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Reported, ReportedFigure, schema_text
+from podeval.systems.submission_reading import load, load_all
 
 TREE = Path(__file__).parents[2] / "submissions"
 TABLES = Path(__file__).parents[2] / "../shared/tables"

@@ -4,7 +4,7 @@ Every rule that is not kept is told at once, by its name and with what to change
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -217,9 +217,6 @@ class Gate:
         except NotReadable as error:
             message = f"{error}; open it, or grant podeval access and submit again"
             raise SubmissionRefused(Refusal("readable", message)) from None
-
-
-Rule = Callable[..., Iterable[Refusal]]
 
 
 def _count_other_bytes(repo: RepoFacts) -> int:
