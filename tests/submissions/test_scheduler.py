@@ -2,7 +2,7 @@ import threading
 import time
 
 from podeval.errors import BadInput
-from podeval.submissions.scheduler import ticking
+from podeval.submissions.scheduler import run_periodically
 
 
 def test_work_is_done_again_and_again_never_twice_at_once_and_errors_do_not_stop_it() -> None:
@@ -20,7 +20,7 @@ def test_work_is_done_again_and_again_never_twice_at_once_and_errors_do_not_stop
             done.set()
         raise BadInput("the Hub is down")
 
-    with ticking({"slow": (0.05, slow), "sync": (0.05, broken)}, told.append):
+    with run_periodically({"slow": (0.05, slow), "sync": (0.05, broken)}, told.append):
         assert done.wait(10)
         time.sleep(0.5)
     count = most[0]

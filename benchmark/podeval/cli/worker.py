@@ -89,7 +89,7 @@ def worker(
     from podeval.submissions.generation import GenerationSettings
     from podeval.submissions.pull_requests import Proposals
     from podeval.submissions.sandbox import SandboxLimits
-    from podeval.submissions.scheduler import ticking
+    from podeval.submissions.scheduler import run_periodically
     from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
@@ -127,7 +127,7 @@ def worker(
             _work_dispatched(queue, this_worker, desk, board, pause)
             return
         say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with ticking(housekeeping(queue.database, board, say), say), _stop_by_signals(this_worker) as stopped:
+        with run_periodically(housekeeping(queue.database, board, say), say), _stop_by_signals(this_worker) as stopped:
             this_worker.watch(pause, stopped)
 
 
@@ -200,7 +200,7 @@ def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService"
     """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
     from podeval.operations.retention import housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
-    from podeval.submissions.scheduler import ticking
+    from podeval.submissions.scheduler import run_periodically
 
     dispatch = Dispatch(queue)
     works = {
@@ -211,7 +211,7 @@ def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService"
         "leftovers": (60.0, worker.clear),
         **housekeeping(queue.database, board, say),
     }
-    with ticking(works, say):
+    with run_periodically(works, say):
         dispatch.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
         with _report_stops(worker):

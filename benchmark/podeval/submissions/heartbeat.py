@@ -38,7 +38,7 @@ class Heartbeat:
 
 
 @contextlib.contextmanager
-def beating(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
+def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
     """Keep a claim alive from another thread while its work is done."""
     pulse, over = Heartbeat(claim, queue.policy.lease_seconds), threading.Event()
     pause = queue.policy.lease_seconds / 4

@@ -144,7 +144,7 @@ def open_box(box: SandboxSpec) -> Iterator[Running]:
     """
     with contextlib.ExitStack() as held:
         try:
-            running = held.enter_context(sandbox.opened(box))
+            running = held.enter_context(sandbox.open_sandbox(box))
         except OSError as error:
             raise MachineFault(f"no box can be opened on this machine ({error})", everything=True) from error
         yield running

@@ -18,7 +18,7 @@ Work = Callable[[], Any]
 
 
 @contextmanager
-def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
+def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
     """Do each piece of work every so many seconds while the block runs, never two of the same at once.
 
     Args:

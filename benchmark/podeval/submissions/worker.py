@@ -23,7 +23,7 @@ from podeval.store.retire_outputs import retire_changed
 from podeval.submissions.cleanup import clear
 from podeval.submissions.fetch_model import fetch
 from podeval.submissions.generation import GenerationSettings, Unusable
-from podeval.submissions.heartbeat import Heartbeat, beating
+from podeval.submissions.heartbeat import Heartbeat, keep_alive
 from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
 from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, machine_fault
@@ -136,7 +136,7 @@ class Worker:
 
     def _attempt(self, claim: Claim) -> None:
         """Work on what was claimed, and say how that ended."""
-        with beating(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
+        with keep_alive(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
                 self.rests.end(claim.id)

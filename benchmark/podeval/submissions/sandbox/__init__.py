@@ -26,7 +26,7 @@ __all__ = [
     "SandboxSpec",
     "memory_bound",
     "missing",
-    "opened",
+    "open_sandbox",
     "python",
     "require",
     "run",
@@ -79,12 +79,12 @@ def python(module: str, *arguments: str) -> list[str]:
 
 def run(box: SandboxSpec) -> ExitInfo:
     """Run to the end."""
-    with opened(box) as running:
+    with open_sandbox(box) as running:
         return running.wait()
 
 
 @contextlib.contextmanager
-def opened(box: SandboxSpec) -> Iterator[Running]:
+def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
     """Start it; when the block ends, everything in it is dead.
 
     Raises:
