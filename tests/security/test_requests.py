@@ -258,7 +258,7 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr("server.HEAD_SECONDS", 0.3)
-    patch.setattr("guard.BODY_SECONDS", 0.3)
+    patch.setattr("request_guard.BODY_SECONDS", 0.3)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     running = uvicorn.Server(server.configuration(Guard(echo, ("/",)), "127.0.0.1", 0))

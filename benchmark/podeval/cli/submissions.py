@@ -84,7 +84,7 @@ def submit(
 def _check(
     document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
 ) -> "PinnedSource":
-    """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
+    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
     from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
 
     if not is_there(folder):
@@ -95,7 +95,7 @@ def _check(
 
 
 def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
-    """What a submission costs at most, and what is spent so far."""
+    """Print the highest cost of a submission, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.job_budget import Ledger, estimate
 
@@ -360,7 +360,7 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
 @contextmanager
 def open_queue(url: str) -> Iterator["Queue"]:
-    """The queue in a database."""
+    """Open the queue in a database."""
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
@@ -385,7 +385,7 @@ def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -
 
 
 def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
-    """What an operator did here, for the trail that `podeval admin trail` shows."""
+    """Return the work that notes an operator's action in the trail that `podeval admin trail` shows."""
     from datetime import UTC
 
     from podeval.store.operator_settings import note
@@ -395,7 +395,7 @@ def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
 
 
 def _describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
-    """Position and estimate, or how far it is."""
+    """Describe a submission's position and estimate, or its progress."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
     if row.state != "queued" or (position := standings.get(row.id)) is None:
@@ -422,5 +422,5 @@ def _to_plain(row: Any) -> dict[str, Any]:
 
 
 def say(text: str) -> None:
-    """Tell whoever is there, beside what is printed as a result."""
+    """Print a message beside the results, on stderr."""
     print(text, file=sys.stderr, flush=True)

@@ -132,7 +132,7 @@ def worker(
 
 
 def _work_once(worker: "Worker") -> bool:
-    """Work on one submission; False where there were some, and this machine could do none of them."""
+    """Work on one submission; returns False if there were some and this machine could run none of them."""
     faults = []
     # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -155,7 +155,7 @@ def _work_once(worker: "Worker") -> bool:
 
 @contextmanager
 def _stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Whether a signal came to stop. The first lets the worker finish what it is at, the second ends it at once."""
+    """Yield whether a signal to stop came. The first lets the worker finish, the second ends it at once."""
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:
@@ -176,7 +176,7 @@ def _stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
-    """How models run on the Hub; says what is spent, and what a job costs at most.
+    """Return how models run on the Hub; prints what is spent, and the highest cost of a job.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
@@ -197,7 +197,7 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
 
 
 def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
-    """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
+    """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
     from podeval.operations.retention import housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
     from podeval.submissions.scheduler import run_periodically
@@ -220,7 +220,7 @@ def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService"
 
 @contextmanager
 def _report_stops(worker: "Worker") -> Iterator[None]:
-    """Say what a worker finishes when procrastinate, which has the signals, was told to stop."""
+    """Print what a worker finishes when procrastinate, which handles the signals, was told to stop."""
     logger = logging.getLogger("procrastinate.worker")
 
     class Telling(logging.Handler):

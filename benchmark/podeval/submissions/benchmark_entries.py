@@ -1,4 +1,4 @@
-"""What a submission enters: the runs it asks for, and which files of supplied outputs belong to which item."""
+"""The runs that a submission asks for, and which files of supplied outputs belong to which item."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class RunEntry:
         return f"{self.benchmark}/{self.split}"
 
     def items(self, data: Path | None = None) -> tuple[Item, ...]:
-        """The items, in order.
+        """Return the items, in order.
 
         Raises:
             BadInput: they are rows of a dataset that is built first; says the command.
@@ -45,7 +45,7 @@ class RunEntry:
 
 
 def entries(document: Submission) -> tuple[RunEntry, ...]:
-    """Every split that serves a track which is entered; what is there to try things on, where there is nothing else.
+    """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
     Splits for listening tests are spoken on request, and not entered.
     """
@@ -60,7 +60,7 @@ def entries(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
-    """Every run that there may be of a submission, also in splits that were entered once and are not any more."""
+    """List every run that a submission may have, also in splits that are not entered any more."""
     return tuple(
         RunEntry(entered.name, split.name, track)
         for entered in document.benchmarks
@@ -71,7 +71,7 @@ def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
 
 
 def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
-    """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
+    """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
     names = [
         name
@@ -82,6 +82,6 @@ def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[st
 
 
 def outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
-    """The folder that an entry's outputs lie in: `<benchmark>/<split>`; for an only entry, the root will do."""
+    """Return the folder of an entry's outputs: `<benchmark>/<split>`; an only entry may use the root."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

@@ -1,7 +1,8 @@
-"""What submissions leave on a worker's disk, and when it goes.
+"""Removal of the files that submissions leave on a worker's disk.
 
-`<id>` holds the files of a model, what it made and the logs of its jobs, `spot-<id>` those of a spot check. Of what is
-over the logs stay; of what may be tried again everything does, for a week; of what was taken down nothing.
+The folder `<id>` holds the files of a model, its outputs and the logs of its jobs; `spot-<id>` holds those of a spot
+check. The logs of a finished submission stay. A submission that can be retried keeps everything for a week. Nothing
+stays of a submission that was taken down.
 """
 
 import shutil
@@ -33,7 +34,7 @@ _LOCK, _REMOVED = ".lock", ".removed"
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove what is not needed any more; the names of the folders that lost something.
+    """Remove files that are not needed any more; returns the names of the folders that lost some.
 
     A folder that somebody works in is left, and so is what belongs to no submission of the queue. Killed in between,
     the next call ends it.
@@ -59,7 +60,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
-    """Know again what was taken down and never reached the board, and delete what this machine's cache holds of it."""
+    """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
     contents, marks = contents_and_marks(run_folders(folder / "runs"))
     delete_facts(contents)
     if marks:
@@ -68,7 +69,7 @@ def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
 
 
 def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
-    """The folders of which nothing but logs is needed, and whether what is in them was taken down."""
+    """Find the folders of which only the logs are needed, and whether their submission was taken down."""
     ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
     with queue.database.reading() as session:
         columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
@@ -92,7 +93,7 @@ def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
 
 
 def _remove(folder: Path, kept: Iterable[str]) -> bool:
-    """Remove what is in a folder but for some names; whether there was anything."""
+    """Remove the contents of a folder except some names; returns whether there was anything to remove."""
     if not _list_folder(folder, *kept):
         return False
     aside = folder / _REMOVED

@@ -1,6 +1,6 @@
-"""Taking what was taken down out of copies: files that commands of ours wrote elsewhere, and words in the tables.
+"""Removal of taken-down content from copies: files that podeval's commands wrote elsewhere, and texts in the tables.
 
-Each copy is a step of its own: one that fails is told with what is left to do, and the others go on.
+Each copy is a separate step: if one fails, a message says what is left to do, and the others go on.
 """
 
 import html
@@ -44,7 +44,7 @@ _TAG = re.compile(r"<[^<>]*>")
 def clear_copies(
     copies: Iterable[Copy], content: SpokenContent, takedown: TakenDown, places: Collection[str]
 ) -> Iterator[str]:
-    """Clear every copy that lies here; a sentence for each that held something, or that a person has to look after.
+    """Clear every copy on this machine; yields a message for each that held content or that a person has to look after.
 
     Args:
         copies: what is listed.
@@ -101,7 +101,7 @@ def clear_file(path: Path, content: SpokenContent) -> str:
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Iterator[str]:
-    """Empty what listening tests show and what people wrote that quote what was said; sentences on what is left.
+    """Empty texts of listening tests, votes and answers that quote the content; yields messages on what is left.
 
     Answers and figures stay, and with them the digest of the design under which they were given.
     """
@@ -141,7 +141,7 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
 
 
 def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
-    """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
+    """Describe the arena's recordings of the same content that lie outside the folder of runs."""
     query = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
         paths = [Path(audio) for audio in session.scalars(query)]
@@ -196,7 +196,7 @@ def _clear_design(
 
 
 def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
-    """Every recording that a design names."""
+    """List every recording that a design names."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _recordings_in(part, key)
@@ -223,7 +223,7 @@ def _replace_words(value: Any, words: Words) -> Any:
 
 
 def _replace_words_in_line(line: str, words: Words) -> str:
-    """A line of JSON with its words; what is none is left out where it quotes."""
+    """Return a line of JSON with replaced texts; a line that is not JSON is dropped if it quotes."""
     try:
         data = json.loads(line)
     except ValueError:
@@ -233,7 +233,7 @@ def _replace_words_in_line(line: str, words: Words) -> str:
 
 
 def _replace_words_in_parquet(path: Path, words: Words) -> bytes | None:
-    """A table with its words; None where they all stay."""
+    """Return a table with replaced texts; None if nothing changes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,7 +1,7 @@
-"""From what an untrusted process left behind to outputs of a run: files are looked at by name and kind only.
+"""Collection of a run's outputs from the files of an untrusted process, which are judged by name and kind only.
 
-Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. Of the process's own log,
-lines are taken that are well-formed, of an item that was asked for, and name plain files beside it.
+Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
+is used if it is well-formed, belongs to a requested item, and names plain files beside the log.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Intake:
     trusted: bool = False
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """New whole lines of the log in a folder, and where the next begin; there may be more at once than are read.
+        """Read new whole lines of a folder's log; returns them and the position of the next. More may be left to read.
 
         Raises:
             BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
@@ -71,7 +71,7 @@ class Intake:
         return list(_parse_lines(whole)), start + len(whole)
 
     def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
-        """Keep what was made of these items, or why there is nothing.
+        """Store the outputs of these items, or the reason why there are none.
 
         Args:
             lines: items with the line of each.
@@ -85,7 +85,7 @@ class Intake:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
-        """Keep that there is nothing, by the system's fault."""
+        """Store that an item has no output, by the system's fault."""
         self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
@@ -132,7 +132,7 @@ class Intake:
         )
 
     def _transcode(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
-        """Every file by its name; together first, and one by one where that did not end well."""
+        """Transcode files, by name: all together first, then one by one if that fails."""
         if not files:
             return {}
         copies, failure = self._transcode_in_box(files, clean)
@@ -173,14 +173,14 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _parse_lines(content: bytes) -> Iterator[Generated]:
-    """Lines that are well-formed; others count as not written."""
+    """Parse the well-formed lines; others count as not written."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))
 
 
 def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
-    """What a plain file holds from a place on, at most so much, and its size; nothing where it is not there."""
+    """Read a plain file from a position up to a limit; returns the content and the file's size."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
 
 
 def _read_script(path: Path) -> str:
-    """The text of a script.
+    """Read the text of a script.
 
     Raises:
         BadInput: it is larger than any script that is read.
@@ -228,14 +228,14 @@ def _file_names(line: Generated) -> list[str]:
 
 
 def _audio_files(item: Item, line: Generated) -> dict[str, str]:
-    """Files of audio by the name that the copy gets."""
+    """Return the audio files of a line, by the name that each copy gets."""
     turns = {turn.id for turn in item.user}
     answers = {f"{item.id}.{answer.turn}": answer.audio for answer in line.answers if answer.turn in turns}
     return ({item.id: line.audio} if line.audio else {}) | answers
 
 
 def _is_right(one: Transcoded, clean: Path) -> bool:
-    """Whether a report is of a file that is there, in figures that can be."""
+    """Whether a report names an existing file and has possible figures."""
     plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
@@ -263,7 +263,7 @@ def _require_possible_seconds(value: float) -> float | None:
 
 
 def _possible_turns(line: Generated, seconds: float | None) -> tuple[OutputTurn, ...]:
-    """Times of turns; none where one of them cannot be."""
+    """Return the times of turns; none if one of them is impossible."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
     if not all(0 <= start <= end <= longest for start, end in times):
@@ -272,7 +272,7 @@ def _possible_turns(line: Generated, seconds: float | None) -> tuple[OutputTurn,
 
 
 def _proportionate_details(line: Generated) -> dict[str, Any]:
-    """Provenance, where it is not out of proportion."""
+    """Return the details of provenance, unless they are too large."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:
         text = json.dumps(details, allow_nan=False)

@@ -1,4 +1,4 @@
-"""What was taken down, known again by its content: digests of sound and of words, kept when the rest is deleted.
+"""Digests of sound and of words, by which taken-down content is recognised after it was deleted.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
 same content; one sample that differs makes another one. A script's or an answer's is of its words, whatever their case
@@ -29,7 +29,7 @@ _FRAMES = 2**18
 
 
 def marks_of(run: RunFolder, output: Output) -> set[str]:
-    """Digests of what a system made for one item."""
+    """Compute the digests of what a system made for one item."""
     files = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in files if name]
     marks = {sound_mark(path) for path in paths if path.is_file()}
@@ -41,12 +41,12 @@ def marks_of(run: RunFolder, output: Output) -> set[str]:
 
 
 def marks_of_run(run: RunFolder) -> set[str]:
-    """Digests of everything that a system made in a run."""
+    """Compute the digests of everything that a system made in a run."""
     return {mark for output in outputs_of(run) for mark in marks_of(run, output)}
 
 
 def outputs_of(run: RunFolder) -> Iterator[Output]:
-    """The outputs that can be read of a run, also those whose audio is not there."""
+    """List the readable outputs of a run, also those whose audio is missing."""
     for path in sorted(run.outputs.glob("*.json")):
         try:
             yield Output.model_validate_json(path.read_bytes())
@@ -63,7 +63,7 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 
 def taken_down_marks(database: Database) -> dict[str, str]:
-    """The submission that each digest was taken down with."""
+    """Return the submission that each digest was taken down with."""
     query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     with database.reading() as session:
         rows = list(session.scalars(query))
@@ -71,7 +71,7 @@ def taken_down_marks(database: Database) -> dict[str, str]:
 
 
 def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
-    """Hand items on as their outputs come, as long as none of those was taken down before.
+    """Pass items on as their outputs come, unless one of them was taken down before.
 
     Args:
         database: of the submissions.
@@ -79,7 +79,7 @@ def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item])
         items: items whose outputs are there.
 
     Raises:
-        Refused: by the rule `taken_down`; what was made is not measured.
+        SubmissionRefused: by the rule `taken_down`; what was made is not measured.
     """
     marks = taken_down_marks(database)
     for item in items:
@@ -103,7 +103,7 @@ def _reason(database: Database, submission: str) -> str:
 
 
 def sound_mark(path: Path) -> str:
-    """The digest of decoded samples with their rate and channels; empty for silence and for what cannot be decoded."""
+    """Compute the digest of decoded samples, rate and channels; empty for silence and for unreadable files."""
     import soundfile
 
     digest = hashlib.sha256(b"sound")
@@ -135,7 +135,7 @@ def _read_flac_statement(path: Path) -> bytes:
 
 
 def _text_mark(text: str) -> str:
-    """The digest of a text's words; empty for a short one."""
+    """Compute the digest of a text's words; empty for a short text."""
     letters = "".join(letter if letter.isalnum() else " " for letter in unicodedata.normalize("NFKC", text).casefold())
     words = letters.split()
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in letters)

@@ -1,4 +1,4 @@
-"""The files of a submission on this machine: fetched once at the pinned commit, whole, readable for its sandbox."""
+"""Fetching of a submission's files: once, at the pinned commit, completely, and readable for the sandbox."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ _DONE = "fetched.json"
 def fetch(
     document: Submission, pinned: Mapping[str, Any], folder: Path, document_folder: str = ""
 ) -> tuple[Path, Path | None]:
-    """Files of what is submitted, and of what it adapts; nothing is done where they are there.
+    """Fetch the files of a submission and of the model that it adapts; files that are there are not fetched again.
 
     Args:
         document: of the submission.
@@ -32,7 +32,7 @@ def fetch(
 
     Raises:
         BadInput: they cannot be had; says why.
-        Refused: they are not what the gate saw.
+        SubmissionRefused: they are not what the gate saw.
         MachineFault: a folder that the gate saw is not on this machine.
     """
     source = document.source
@@ -52,7 +52,7 @@ def fetch(
 
 
 def _fetch_once(folder: Path, get: Any) -> Path:
-    """The folder, made whole or not at all."""
+    """Fetch into a folder, completely or not at all."""
     mark = folder.with_name(f"{folder.name}-{_DONE}")
     if not mark.exists():
         partial = folder.with_name(f"{folder.name}.partial")
@@ -87,7 +87,7 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
 
 
 def _copy(source: Path, folder: Path, content: str) -> None:
-    """The plain files of a folder as the gate saw them; a link that came after it looked is not followed."""
+    """Copy the plain files of a folder as the gate saw them; links that were added later are not followed."""
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
@@ -105,7 +105,7 @@ def _copy(source: Path, folder: Path, content: str) -> None:
 
 
 def _make_readable(folder: Path) -> None:
-    """A sandbox runs as somebody else."""
+    """Make a folder readable for the sandbox, which runs as another user."""
     for root, _, names in os.walk(folder):
         os.chmod(root, 0o755)  # noqa: S103 - holds only what is public
         for name in names:

@@ -1,6 +1,6 @@
-"""The gate: what is looked at before anything is queued. Nothing of a repo is run, and no weights are downloaded.
+"""The gate: the checks before a submission is queued. No code of a repo is run, and no weights are downloaded.
 
-Every rule that is not kept is told at once, by its name and with what to change (`refusal.RULES`).
+Every broken rule is reported at once, by its name and with what to change (`rules.RULES`).
 """
 
 import re
@@ -38,7 +38,7 @@ _OPEN_LICENCES = ("other", "unknown")
 
 @dataclass(frozen=True)
 class GateLimits:
-    """What this board can run and keep.
+    """The limits of what this board can run and store.
 
     Attributes:
         weight_bytes: of a model and its base together.
@@ -59,7 +59,7 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """What the gate let through, and at which commits; kept with the submission, and what is run is this.
+    """The repos and commits that passed the gate; they are stored with the submission, and exactly they are run.
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
@@ -77,13 +77,13 @@ class PinnedSource:
     content: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {**asdict(self), "passed": True}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Looks submissions over.
+    """Checks submissions before they are queued.
 
     Attributes:
         limits: of this board.
@@ -98,14 +98,14 @@ class Gate:
     data: Path | None = None
 
     def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
-        """Look a submission over.
+        """Check a submission by every rule.
 
         Args:
             document: valid.
             document_folder: its folder, where it names files beside it.
 
         Raises:
-            Refused: with every rule that is not kept.
+            SubmissionRefused: with every rule that is not kept.
             HubUnavailable: the Hub does not answer.
         """
         source = document.source
@@ -155,7 +155,7 @@ class Gate:
     def _check_base(
         self, repo: RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
     ) -> tuple[PinnedRepo | None, RepoFacts | None]:
-        """What an adapter adapts, held to the same rules; the repo's own word for it must be the document's."""
+        """Check the base model of an adapter by the same rules; the repo and the document must name the same base."""
         config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
         if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
@@ -220,7 +220,7 @@ class Gate:
 
 
 def _count_other_bytes(repo: RepoFacts) -> int:
-    """Bytes that are fetched of a model's repo, without its weights."""
+    """Count the bytes that are fetched of a model's repo beside its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     others = (name for name in repo.files if name not in repo.weights)
@@ -229,7 +229,7 @@ def _count_other_bytes(repo: RepoFacts) -> int:
 
 
 def _check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
-    """Rules for models and for outputs."""
+    """Check the rules that hold for models and for outputs."""
     if repo.private:
         yield Refusal("readable", f"{repo.repo} is private; make it public")
     if repo.gated:
@@ -270,7 +270,7 @@ def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
 
 
 def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
-    """Safetensors, whole, and nothing that can hold code."""
+    """Check that the weights are complete safetensors and that no file can hold code."""
     unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS)]
     if unsafe:
         message = f"{repo.repo} holds {_list_some(unsafe)}, which can run code when it is read"
@@ -306,7 +306,7 @@ def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
 
 
 def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
-    """Whether an adapter does the task, and the task is what the tracks ask for."""
+    """Check that an adapter does the task, and that the task fits the tracks."""
     from podeval.systems.adapters.adapter import adapter_for
 
     try:

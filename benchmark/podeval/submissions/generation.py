@@ -1,4 +1,4 @@
-"""An untrusted model at work: boxed in, its outputs taken in as they come, itself started again where it fell."""
+"""Generation with an untrusted model: in a sandbox, with outputs collected as they come, and restarts after a crash."""
 
 import contextlib
 import json
@@ -49,12 +49,12 @@ _START_SECONDS = 900.0
 
 
 def generate_command(job: Path) -> list[str]:
-    """The program that makes a model speak, with its job."""
+    """Return the command that runs a model on a job."""
     return sandbox.python("podeval.systems.adapters.generate", str(job))
 
 
 class Unusable(PodevalError):
-    """The model cannot be run at all; says why, for who submitted it."""
+    """The model cannot be run at all; the message tells the submitter why."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Put the reference voices beside what is asked, where the benchmark's settings want some; their folder."""
+        """Copy the reference voices beside the items if the benchmark's settings want some; returns their folder."""
         if self.voices is None or not preset(preset_of(entry)).reference_voices:
             return None
         copy_voices(self.voices, asks / VOICES)
@@ -90,13 +90,13 @@ class GenerationSettings:
 
 
 class Runner(Protocol):
-    """Starts a model; what it makes is in the run's folder."""
+    """Starts a model, whose outputs are put into the run's folder."""
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Take in what earlier starts made and nobody took in; each item whose output is then in the folder."""
+        """Collect outputs that earlier starts left behind; yields each item whose output is then in the folder."""
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """One start of the model, until it ends; each item as soon as its output is in the folder, then the end.
+        """Start the model once, until it ends; yields each item whose output is in the folder, returns how it ended.
 
         Raises:
             Unusable: the model cannot be run.
@@ -120,7 +120,7 @@ class Generation:
     rounds: Runner
 
     def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Make what is missing; each item as soon as its output is in the folder.
+        """Make the missing outputs; yields each item as soon as its output is in the folder.
 
         Raises:
             Unusable: the model cannot be run.
@@ -140,7 +140,7 @@ class Generation:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
-        """Items that count as failed after a fall: the one it fell on; all, where it handed back nothing more."""
+        """Mark items as failed after a crash: the one it crashed on, or all if no more outputs came; yields them."""
         if ended.failure is None:
             reason, failed = "the system ended without handing back anything for it", left
         else:
@@ -176,7 +176,7 @@ class SandboxRunner:
     seed: int = 0
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `Runner`: what a sandbox makes is taken in at once."""
+        """See `Runner`: outputs of a sandbox are collected at once, so nothing is left behind."""
         return iter(())
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
@@ -190,7 +190,7 @@ class SandboxRunner:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _watch(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
-        """One start of the model in a folder, until it ends."""
+        """Run the model once in a folder, until it ends."""
         out, job = self._prepare(missing, folder)
         outstanding = {item.id: item for item in missing}
         start = batches = 0

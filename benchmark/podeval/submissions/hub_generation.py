@@ -1,4 +1,4 @@
-"""An untrusted model at work on the Hub: a job in a container of its own, its outputs fetched as they come.
+"""Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
 
 A job belongs to a round of a submission's run, which the ledger keeps: a worker that is started again finds the round
 that is open, and follows its job. What the bucket holds is as untrusted as what a sandbox leaves behind, and goes
@@ -46,7 +46,7 @@ _LOG_MOST = 2**20
 
 @dataclass(frozen=True)
 class OnTheHub:
-    """How a worker runs models on the Hub.
+    """The settings and the ledger by which a worker runs models on the Hub.
 
     Attributes:
         jobs: where, on what, for how long.
@@ -61,7 +61,7 @@ class OnTheHub:
     log: Callable[[str], None] = field(default=lambda line: None)
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that nobody works on any more, and settle what they cost; their ids.
+        """Stop jobs of submissions that nobody works on any more, and settle their cost; returns the jobs' ids.
 
         Args:
             under_way: whether a submission is queued or being worked on.
@@ -83,7 +83,7 @@ class OnTheHub:
         return stopped
 
     def delete_taken_down(self) -> list[str]:
-        """Delete what jobs made of what was taken down, and what they were asked; ids of the submissions.
+        """Delete the results and items of jobs whose submissions were taken down; returns the submissions' ids.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next call ends it.
@@ -105,7 +105,7 @@ class OnTheHub:
 
 @dataclass(frozen=True)
 class HubRounds:
-    """Starts a model as a job; see `generation.Rounds`.
+    """Starts a model as a job; see `generation.Runner`.
 
     Attributes:
         hub: how jobs are run.
@@ -134,11 +134,11 @@ class HubRounds:
 
     @property
     def run(self) -> str:
-        """Which of the submission's runs it is."""
+        """Return the name of the run within the submission."""
         return self.entry.folder
 
     def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `generation.Rounds`: what earlier jobs of this submission handed over."""
+        """See `generation.Runner`: what earlier jobs of this submission handed over."""
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
@@ -154,7 +154,7 @@ class HubRounds:
             shutil.rmtree(folder, ignore_errors=True)
 
     def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """See `generation.Rounds`: one job, until it ends.
+        """See `generation.Runner`: one job, until it ends.
 
         Raises:
             BudgetSpent: there is no money for it now.
@@ -212,14 +212,14 @@ class HubRounds:
             yield from (item for item, _ in new)
 
     def _wait(self) -> None:
-        """The pause between two looks, in which the end of the claim is noticed."""
+        """Pause between two looks at a job, while the claim is still checked."""
         until = time.monotonic() + self.hub.pause
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 1.0))
             self.check()
 
     def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
-        """The job of a round: found again, or started."""
+        """Return the job of a round, found again or started."""
         jobs = self.hub.jobs
         job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
         if job is None:
@@ -249,7 +249,7 @@ class HubRounds:
         return job
 
     def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Put what is asked into the dataset of asks; its commit, and the folder in it."""
+        """Push the items to the dataset of asks; returns the commit and the folder in it."""
         local = self.work / "asked"
         shutil.rmtree(local, ignore_errors=True)
         write_asks(self.entry, missing, local)
@@ -289,7 +289,7 @@ class HubRounds:
         return folder
 
     def _hand_on_log(self, row: HubJob, job: str) -> None:
-        """What a job prints, to a file and to whoever listens, from a thread that ends with the job."""
+        """Write a job's output to a file and to the log, from a thread that ends with the job."""
         file = self.logs / f"{self.run.replace('/', '-')}-{row.round}.log"
 
         def follow() -> None:
@@ -311,13 +311,13 @@ class HubRounds:
 
 
 def stage(job: "JobInfo") -> str:
-    """Where a job stands, as the Hub names it."""
+    """Return the stage of a job, as the Hub names it."""
     value = job.status.stage
     return str(getattr(value, "value", value))
 
 
 def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
-    """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
+    """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")

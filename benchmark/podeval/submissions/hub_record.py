@@ -1,4 +1,4 @@
-"""Submissions and results on the Hub: the public record, and what a new server starts from.
+"""The public record of submissions and results on the Hub, from which a new server can start.
 
 `requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold what a run's
 folder holds but its audio. Both are only added to (`hub.commits`), but the results of what was taken down are deleted,
@@ -48,7 +48,7 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not there; how many.
+        """Send every change of state that is not on the Hub; returns how many.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
@@ -65,7 +65,7 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not there; how many runs.
+        """Send every finished run of the board that is not on the Hub; returns how many.
 
         A run is sent under its submission's name, so that a later one of the same system is another. What was taken
         down is deleted first.
@@ -85,7 +85,7 @@ class HubRecord:
         return sent
 
     def delete_taken_down(self) -> int:
-        """Delete the results of every submission that was taken down, from the history too; how many files."""
+        """Delete the results of taken-down submissions, from the repo's history too; returns how many files."""
         query = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         with self.queue.database.reading() as session:
             taken_down = set(session.scalars(query))
@@ -98,7 +98,7 @@ class HubRecord:
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Take in the submissions that this database does not know; how many.
+        """Insert the submissions that this database does not have; returns how many.
 
         One that a worker held is queued: that worker's folder is not known here.
 
@@ -120,7 +120,7 @@ class HubRecord:
         return count
 
     def read_back_results(self, board: Path) -> int:
-        """Put the newest results of each system into the board's folder, where it has none; how many files."""
+        """Write the newest results of each system that the board's folder lacks; returns how many files."""
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
         commit, paths = self.results.files()
@@ -150,7 +150,7 @@ def _path(step: SubmissionHistory) -> str:
 
 
 def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
-    """A change as JSON; the same whenever it is made."""
+    """Return a change of state as JSON, which is always the same for the same change."""
     change = {name: _to_text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
     kept = {name: _to_text(getattr(row, name)) for name in _ALWAYS}
     kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
@@ -165,7 +165,7 @@ def _to_text(value: Any) -> Any:
 
 
 def _files(run: RunFolder) -> dict[str, bytes]:
-    """What is kept of a run: everything but its audio."""
+    """Read the files of a run that are recorded: all but its audio."""
     kept = {path for path in run.path.rglob("*") if path.suffix in (".json", ".jsonl") and path.name[0] != "."}
     return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in sorted(kept)}
 
@@ -182,7 +182,7 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """A submission with its history; nothing where it came meanwhile, or a step is missing."""
+    """Insert a submission with its history, unless it exists by now or a step is missing; returns how many."""
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:

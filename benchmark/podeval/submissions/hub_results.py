@@ -1,4 +1,4 @@
-"""What a job handed over in a bucket, fetched bit by bit: only what was asked for, within bounds, under plain names."""
+"""Results of a job in a bucket, fetched bit by bit: only requested items, within limits, under plain names."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class TooMuch(Unusable):
 
 
 class FetchedResults:
-    """What of a folder of results was fetched; a line once, its files with it."""
+    """The part of a folder of results that was fetched; each line once, together with its files."""
 
     def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
         self.out = out
@@ -38,7 +38,7 @@ class FetchedResults:
         out.mkdir(parents=True, exist_ok=True)
 
     def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
-        """Items with a line since the last look, their files in `out`.
+        """Fetch items that got a line since the last look, with their files in `out`.
 
         Args:
             final: nothing more will come, so that files which are missing stay so.
@@ -71,7 +71,7 @@ class FetchedResults:
         return new
 
     def _fetch_line(self, name: str, size: int) -> Generated | None:
-        """A line that is one; None for anything else."""
+        """Fetch a line; None if it is not valid."""
         file = self.out.parent / "line.json"
         try:
             self._results.fetch(name, size, file)

@@ -1,4 +1,4 @@
-"""What jobs on the Hub cost, all of them together: set aside before a job starts, settled when it has ended.
+"""The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
 The figures are in the database, so that a restarted worker, or another one, knows what was spent and which job is
 still running.
@@ -55,7 +55,7 @@ class Ledger:
     clock: Clock = lambda: datetime.now(UTC)
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Set aside what the next round of a run costs at most; the round that is open already, where one is.
+        """Reserve the highest cost of a run's next round; returns the open round if there is one already.
 
         Raises:
             TooExpensive: it could cost more than the budget.
@@ -86,11 +86,11 @@ class Ledger:
         return self.database.write(take)
 
     def keep_job(self, row: HubJob, job: str) -> None:
-        """Keep which job it became."""
+        """Store which job a round became."""
         self._change(row, job=job, stage="RUNNING")
 
     def settle(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle a round: what it cost by the time the Hub says it ran; None where it was never started."""
+        """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
         spent = 0.0 if info is None else cost_of(row, info)
         stage, message = (
             ("NEVER STARTED", "")
@@ -100,39 +100,39 @@ class Ledger:
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
 
     def settle_lost(self, row: HubJob) -> None:
-        """Settle a round whose job nobody knows any more: at what was set aside for it."""
+        """Settle a round whose job is lost, at the sum that was reserved."""
         self._change(row, stage="GONE", spent=row.reserved, ended_at=self.clock())
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
-        """Rounds of a run, in order."""
+        """List the rounds of a run, in order."""
         return self._read(_rounds(submission, run))
 
     def of(self, submission: str) -> list[HubJob]:
-        """All jobs of a submission, in order."""
+        """List all jobs of a submission, in order."""
         return self._read(_IN_ORDER.where(HubJob.submission == submission))
 
     def all(self) -> list[HubJob]:
-        """All jobs of all submissions, in order."""
+        """List all jobs of all submissions, in order."""
         return self._read(_IN_ORDER)
 
     def under_way(self) -> list[HubJob]:
-        """Jobs that have not been settled."""
+        """List the jobs that are not settled."""
         return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
 
     def list_taken_down(self, namespace: str) -> list[str]:
-        """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
+        """List taken-down submissions whose jobs in a namespace have ended and may have left results."""
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         conditions = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
         return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
 
     def keep_emptied(self, submission: str) -> None:
-        """Keep that nothing is left of what its jobs made, nor of what they printed last."""
+        """Store that no results of a submission's jobs are left, and delete their last messages."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
-        """US dollars that are spent, or set aside for what is running."""
+        """Return the US dollars that are spent or reserved for running jobs."""
         with self.database.reading() as session:
             return _committed(session)
 
@@ -153,7 +153,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class JobCost:
-    """What a submission costs at most, where no job falls.
+    """The highest cost of a submission if no job crashes.
 
     Attributes:
         runs: each a job.
@@ -165,12 +165,12 @@ class JobCost:
 
     @property
     def total(self) -> float:
-        """US dollars of all."""
+        """Return the sum over all runs, in US dollars."""
         return self.each * len(self.runs)
 
 
 def estimate(document: Submission, jobs: HfJobs) -> JobCost:
-    """What a submission costs at most at the Hub's present prices; nothing where its source is no model.
+    """Estimate the highest cost of a submission at the Hub's present prices; nothing if its source is no model.
 
     Raises:
         BadInput: there is no such machine.
@@ -182,7 +182,7 @@ def estimate(document: Submission, jobs: HfJobs) -> JobCost:
 
 
 def cost_of(row: HubJob, info: "JobInfo") -> float:
-    """US dollars that a job which ended has cost: by its running time; what was set aside, where that is not told."""
+    """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
     ran = info.durations.running_secs if info.durations else None
     # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.
     if ran is None or row.attempts > 1:

@@ -1,4 +1,4 @@
-"""What a model is asked for each item of a run, as the adapters read it: a folder that a sandbox can be shown."""
+"""The task of a model for each item of a run, written as a folder that adapters read inside a sandbox."""
 
 import shutil
 from collections.abc import Iterable
@@ -16,12 +16,12 @@ ITEMS = "items.jsonl"
 
 
 def preset_of(entry: RunEntry) -> str:
-    """The settings under which a benchmark has its systems generate."""
+    """Return the generation settings of a benchmark."""
     return PRESETS.get(entry.benchmark, "default")
 
 
 def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
-    """Write what is asked, with the recordings that belong to it; the file of items."""
+    """Write the items with their recordings; returns the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
     file = folder / ITEMS
@@ -36,7 +36,7 @@ def write_job(path: Path, job: Job) -> Path:
 
 
 def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
-    """One item as a task for a model."""
+    """Return one item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
             spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
@@ -51,7 +51,7 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
 
 
 def prompt_of(item: Item) -> str:
-    """What a script writer is told: the item's own instruction with its sources; else a plain request on its topic."""
+    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
     if item.instruction:
         return "\n\n".join([item.instruction, *item.sources])
     request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
@@ -59,7 +59,7 @@ def prompt_of(item: Item) -> str:
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
-    """The reference voice of each speaker; recordings are put beside the items, each once."""
+    """Return the reference voice of each speaker; each recording is copied beside the items once."""
     voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"

@@ -1,7 +1,7 @@
-"""With PostgreSQL, procrastinate wakes workers on many machines; it carries no truth about any submission.
+"""Dispatch by procrastinate, which wakes workers on many machines on PostgreSQL and stores nothing about submissions.
 
-A job says no more than "look at the queue": one for each submission that waits, never two of the same. A worker that is
-woken claims what is next, which need not be what woke it; a job that is lost is made again by the next `announce`.
+A job only says "look at the queue"; there is one for each waiting submission, never two. A worker that is woken claims
+the next submission, which need not be the one that woke it; the next `announce` makes a lost job again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LISTEN_AGAIN_SECONDS = 2.0
 
 
 class Dispatch:
-    """Wakes workers for what waits in a queue on PostgreSQL.
+    """Wakes workers for the submissions that wait in a queue on PostgreSQL.
 
     Args:
         queue: on PostgreSQL; procrastinate's tables are made in its database where they are not there.
@@ -53,7 +53,7 @@ class Dispatch:
         self._make_tables()
 
     def announce(self) -> int:
-        """Wake a worker for every submission that waits and is not announced; how many."""
+        """Wake a worker for every waiting submission that is not announced; returns how many."""
         from procrastinate.exceptions import AlreadyEnqueued
 
         count = 0
@@ -71,7 +71,7 @@ class Dispatch:
         return count
 
     def work(self, worker: "Worker", *, wait: bool = True) -> None:
-        """Have a worker do what it is woken for, one submission at a time.
+        """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
             worker: on the same queue.
@@ -97,7 +97,7 @@ class Dispatch:
 
 
 def _listen_again(conninfo: str) -> "PsycopgConnector":
-    """A connector that listens again after the server was restarted, and says so in one line as it happens.
+    """Return a connector that listens again after the server was restarted, and logs that in one line.
 
     Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then
     its workers only look from time to time.

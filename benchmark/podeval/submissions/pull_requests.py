@@ -1,7 +1,7 @@
-"""Results of a submission proposed to its model's own repo, where its submitter asked for that; each form once.
+"""Pull requests that propose a submission's results to its model's repo, if its submitter asked; each form once.
 
-What is to be proposed is written down with the publication, and done after it: a worker that is killed in between, or
-a Hub that is down, leaves it waiting for the next one. Pull requests are found again by their title, so that none is
+A proposal is stored with the publication and opened after it: if a worker is killed in between, or the Hub is down,
+the proposal waits for the next worker. Pull requests are found again by their title, so that none is
 opened twice.
 """
 
@@ -40,13 +40,13 @@ _APART = timedelta(minutes=10)
 
 
 def forms_of(document: Submission) -> tuple[str, ...]:
-    """In which forms a submitter asked for results to be proposed."""
+    """List the forms in which a submitter asked for results to be proposed."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
 def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
-    """The main value of every dimension that a published submission is complete on."""
+    """List the main value of every dimension for which a published submission is complete."""
     document = Submission.model_validate(row.document)
     figures: list[HubFigure] = []
     for entry in possible_runs(document):
@@ -82,7 +82,7 @@ def _figures(summary: RunSummary) -> Iterator[HubFigure]:
 
 @dataclass(frozen=True)
 class Proposals:
-    """What is to be proposed, and what was.
+    """The proposals of a board, waiting and opened.
 
     Attributes:
         queue: of the submissions.
@@ -97,7 +97,7 @@ class Proposals:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
-        """Write down that results are to be proposed; what was proposed already stays as it is."""
+        """Store that results are to be proposed; earlier proposals stay as they are."""
         at = self.clock() - _APART
 
         def add(session: Session) -> None:
@@ -109,17 +109,17 @@ class Proposals:
             self.queue.database.write(add)
 
     def of(self, id: str) -> list[HubProposal]:
-        """What became of a submission's proposals."""
+        """List the proposals of a submission with their states."""
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Propose what waits; what the Hub did not answer to goes on waiting."""
+        """Open every waiting proposal; returns those that still wait because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
 
     def settle(self, waiting: HubProposal) -> None:
-        """Propose one, unless somebody else is at it."""
+        """Open one proposal, unless another worker does."""
         if not self._take(waiting):
             return
         row = self.queue.get(waiting.submission)
@@ -145,7 +145,7 @@ class Proposals:
             self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
 
     def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose now, also what was refused or not asked for at first; what came of it.
+        """Propose results now, also in forms that were refused or not asked for at first; returns the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is no model, or no form is named.

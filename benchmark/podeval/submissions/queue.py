@@ -1,7 +1,7 @@
-"""The queue: the submissions table is the only truth, every change of state is one transaction with its history.
+"""The queue: the submissions table is the only truth; each change of state and its history are one transaction.
 
-A change names the state and the attempt it starts from, so that of two workers only one can make it. A claim is a
-lease: kept alive by its worker, taken back when it lapses. One code for SQLite and PostgreSQL.
+A change names the state and the attempt from which it starts, so that only one of two workers can make it. A claim is a
+lease that its worker keeps alive and that is taken back when it lapses. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
@@ -43,7 +43,7 @@ class Claim:
 
 
 class Queue:
-    """The service; may be used by any number of threads and processes on one database."""
+    """The queue of submissions; any number of threads and processes may use it on one database."""
 
     def __init__(
         self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
@@ -63,7 +63,7 @@ class Queue:
         owner_proven: bool = False,
         quotas: bool = True,
     ) -> SubmissionRow:
-        """Take a document down; what is returned is on the disk.
+        """Store a document as a new submission; when this returns, it is on the disk.
 
         Args:
             document: valid, as plain data.
@@ -75,7 +75,7 @@ class Queue:
             quotas: whether the owner's quotas apply.
 
         Raises:
-            Refused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: it is a duplicate, or the owner has too many.
         """
         now, identity = self._clock(), f"s{secrets.token_hex(6)}"
         mark = digest(document, profile, document_folder)
@@ -111,7 +111,7 @@ class Queue:
     def move(
         self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
     ) -> SubmissionRow:
-        """Change a state that no worker holds; `also` is done in the same transaction.
+        """Change a state that no worker holds; `also` runs in the same transaction.
 
         Raises:
             BadInput: it is in another state by now, or there is no such change.
@@ -125,7 +125,7 @@ class Queue:
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back.
+        """Claim the next submission for this worker alone; None if there is none. Lapsed claims are taken back first.
 
         Args:
             worker: who works on it.
@@ -152,7 +152,7 @@ class Queue:
         return self.database.write(take)
 
     def beat(self, claim: Claim, *, done: int | None = None, total: int | None = None) -> None:
-        """Say that the work goes on, and how far it is.
+        """Renew a claim, and report the progress of its work.
 
         Raises:
             LeaseLost: the claim is not valid any more; stop.
@@ -197,7 +197,7 @@ class Queue:
         self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
-        """Return a claimed submission; the state that it has now.
+        """Give a claimed submission back to the queue; returns its new state.
 
         Args:
             claim: which.
@@ -218,12 +218,12 @@ class Queue:
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker fell silent; the submissions concerned."""
+        """Take back every claim whose worker fell silent; returns the ids of the submissions."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
-        """Stop a submission that is not published; a worker that has it finds out at its next beat.
+        """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
             id: of the submission.
@@ -277,7 +277,7 @@ class Queue:
         return self.database.write(again)
 
     def get(self, id: str) -> SubmissionRow:
-        """A submission.
+        """Return a submission.
 
         Raises:
             BadInput: there is none.
@@ -285,29 +285,29 @@ class Queue:
         return self._read(lambda session: [get_row(session, id)])[0]
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
-        """Submissions, newest first."""
+        """List submissions, newest first."""
         query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
         query = query.where(SubmissionRow.owner == owner) if owner else query
         query = query.where(SubmissionRow.state.in_(states)) if states else query
         return self._read(lambda session: list(session.scalars(query)))
 
     def history(self, id: str) -> list[SubmissionHistory]:
-        """Every change of state of a submission, in order."""
+        """List every change of a submission's state, in order."""
         self.get(id)
         query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
         return self._read(lambda session: list(session.scalars(query)))
 
     def leases(self) -> list[Lease]:
-        """Who works on what."""
+        """List the leases: which worker works on which submission."""
         return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
 
     def standings(self) -> dict[str, QueuePosition]:
-        """Position and estimate of everything in the queue, in its order."""
+        """List the position and estimate of every queued submission, in order."""
         with self.database.reading() as session:
             return list_positions(session)
 
     def end(self) -> QueuePosition:
-        """Where a submission that came now would stand at the latest."""
+        """Return the last position that a submission would get now."""
         with self.database.reading() as session:
             return last_position(session)
 
@@ -320,10 +320,10 @@ class Queue:
         document_folder: str = "",
         quotas: bool = True,
     ) -> None:
-        """Whether `receive` would take this down now; nothing is changed.
+        """Check whether `receive` would accept a document now; nothing is changed.
 
         Raises:
-            Refused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: it is a duplicate, or the owner has too many.
         """
         now, mark = self._clock(), digest(document, profile, document_folder)
         with self.database.reading() as session:
@@ -332,7 +332,7 @@ class Queue:
                 refuse_too_many(session, owner, now, self.policy)
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Rows that stay readable after the session is over."""
+        """Read rows that stay readable after the session is over."""
         with self.database.reading() as session:
             result = rows(session)
             session.expunge_all()
@@ -359,7 +359,7 @@ class Queue:
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten what a clock that was ahead has put far into the future, so that nothing waits for it to come."""
+        """Shorten times that a clock which was ahead has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):

@@ -1,4 +1,4 @@
-"""In which order submissions are worked on: priority, then every owner in turn, then first come; and how soon."""
+"""The order of the queue (by priority, then every owner in turn, then first come), and how long it takes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ class QueuePosition:
 
 
 def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
-    """The submissions in the order in which they will be claimed.
+    """Sort submissions into the order in which they will be claimed.
 
     An owner's second submission waits for everybody's first: who has more running or ahead comes later.
 
@@ -52,7 +52,7 @@ def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Seconds until a submission is done, by how long others took; None where nobody has been done yet.
+    """Estimate the seconds until a submission is done, by how long others took; None if none is done yet.
 
     Args:
         position: in the queue, from 1.
@@ -66,13 +66,13 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
 
 
 def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[QueuedSubmission]:
-    """Queued submissions in the order in which they will be claimed, with regard to what is being worked on."""
+    """Sort queued submissions into the order of claims, considering what is being worked on."""
     running = Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
     return sort_by_turn((QueuedSubmission(row.id, row.owner, row.priority, row.number) for row in rows), running)
 
 
 def list_positions(session: Session) -> dict[str, QueuePosition]:
-    """Position and estimate of everything in the queue, in its order."""
+    """List the position and estimate of every queued submission, in order."""
     order = order_submissions(session, session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued")))
     durations, workers = _measure_pace(session)
     return {
@@ -82,14 +82,14 @@ def list_positions(session: Session) -> dict[str, QueuePosition]:
 
 
 def last_position(session: Session) -> QueuePosition:
-    """Where a submission that came now would stand at the latest."""
+    """Return the last position that a submission would get now."""
     under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
     position = (session.scalar(under_way) or 0) + 1
     return QueuePosition(position, estimate(position, *_measure_pace(session)))
 
 
 def _measure_pace(session: Session) -> tuple[list[float], int]:
-    """Seconds of work that the latest published submissions took, and how many workers there are."""
+    """Return how many seconds the latest published submissions took, and how many workers there are."""
     done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
     durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(_LATEST)))
     return durations, session.scalar(select(func.count()).select_from(Lease)) or 1

@@ -1,4 +1,4 @@
-"""Who may queue how much, and what counts as the same submission; decided in the transaction that takes it down."""
+"""Quotas of owners, and what counts as the same submission; both are checked in the transaction that stores it."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ OPEN = ("received", "checked", "queued", "running", "measured")
 
 @dataclass(frozen=True)
 class Policy:
-    """What an operator can set about the queue.
+    """The settings of the queue that an operator can change.
 
     Attributes:
         lease_seconds: a worker that says nothing for so long is taken for dead.
@@ -42,7 +42,7 @@ class Policy:
 
 
 def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
-    """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called.
+    """Compute the SHA-256 of what would be run and measured, whoever asks for it and whatever its name.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
     or the system, and changed ones are another submission.
@@ -63,7 +63,7 @@ def digest(document: Mapping[str, Any], profile: str, document_folder: str = "")
 
 
 def _content(source: Mapping[str, Any], document_folder: str) -> str:
-    """The digest of a supplied folder; empty where there is none, or none that the gate lets through."""
+    """Return the digest of a supplied folder; empty if there is none that passes the gate."""
     if not document_folder or not source.get("folder"):
         return ""
     try:
@@ -73,10 +73,10 @@ def _content(source: Mapping[str, Any], document_folder: str) -> str:
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse what is there already, what operators took down, and a system id that is someone else's or busy.
+    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
 
     Raises:
-        Refused: by the rule `duplicate`.
+        SubmissionRefused: by the rule `duplicate`.
     """
     query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
     if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
@@ -101,10 +101,10 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
-    """Refuse what is over a quota.
+    """Refuse a submission that exceeds a quota.
 
     Raises:
-        Refused: by the rule `quota`.
+        SubmissionRefused: by the rule `quota`.
     """
     count = select(func.count()).select_from(SubmissionRow)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0

@@ -1,7 +1,7 @@
-"""Putting a backup back without what was taken down since it was made.
+"""Takedowns that are repeated when a backup is restored.
 
-What was taken down is known from the database that is replaced, from the file beside the backup, and from the backup's
-own database. It is deleted from what was unpacked, before anything is moved into place.
+The decisions come from the replaced database, from the file beside the backup, and from the backup's own database. The
+content is deleted from the unpacked files before they are moved into place.
 """
 
 import logging
@@ -20,7 +20,7 @@ _LOG = logging.getLogger("podeval.submissions")
 
 
 class RestoredTakedowns:
-    """Takedowns that a backup does not know of, done again in what is unpacked of it.
+    """Takedowns that a backup does not have, repeated in its unpacked files.
 
     Args:
         folder: of the backup.
@@ -35,7 +35,7 @@ class RestoredTakedowns:
         self._done: set[str] = set()
 
     def repeat(self, copy: Path, runs: Path) -> None:
-        """Delete what was taken down from an unpacked database and the unpacked runs."""
+        """Delete taken-down content from an unpacked database and the unpacked runs."""
         with Database(copy) as opened:
             takedowns = merge_takedowns(list_takedowns(opened), *self._decisions)
             for takedown in takedowns:
@@ -46,12 +46,12 @@ class RestoredTakedowns:
 
     @property
     def submissions(self) -> list[str]:
-        """The submissions of which nothing is put back."""
+        """List the submissions that are not restored."""
         return sorted(self._done)
 
 
 def _read_replaced(database: str | Path) -> list[TakenDown]:
-    """What is known from the database that is replaced, as far as it can still be read."""
+    """Read the takedowns of the replaced database, if it can still be read."""
     url = address(database)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
         return []

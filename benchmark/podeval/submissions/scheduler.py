@@ -1,7 +1,7 @@
-"""The clock of a server: when the queue is swept, the gate looks again, the Hub is told. It decides nothing else.
+"""The periodic work of a server: sweeping the queue, repeating the gate's checks, updating the Hub.
 
-APScheduler in one process, nothing stored: after a restart everything is due again. Which submission is worked on, and
-by whom, is the queue's business alone.
+APScheduler runs in one process and stores nothing: after a restart everything is due again. The queue alone decides
+which worker works on which submission.
 """
 
 import logging
@@ -19,7 +19,7 @@ Work = Callable[[], Any]
 
 @contextmanager
 def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
-    """Do each piece of work every so many seconds while the block runs, never two of the same at once.
+    """Run each piece of work periodically while the block runs, never two of the same at once.
 
     Args:
         works: seconds and work by name.

@@ -1,4 +1,4 @@
-"""Submitting: taken down, looked over by the gate, queued; or refused with the rule and what to change."""
+"""The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them."""
 
 import logging
 from collections.abc import Iterable
@@ -33,13 +33,13 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """Who submits: a name on the Hub, and the organisations whose member they were shown to be."""
+    """The submitter: a name on the Hub, and the organisations of which they have proven to be a member."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Whether a repo is theirs or one of their organisations'."""
+        """Whether a repo belongs to them or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -48,7 +48,7 @@ OPERATOR = Submitter("operator")
 
 
 def hub_submitter(api: "HfApi | None" = None) -> Submitter:
-    """Who is logged in to the Hub, by the Hub's own word.
+    """Return who is logged in to the Hub, as the Hub says.
 
     Raises:
         BadInput: nobody is.
@@ -66,7 +66,7 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
 
 @dataclass(frozen=True)
 class SubmissionService:
-    """Takes submissions in.
+    """Accepts submissions.
 
     Attributes:
         queue: where they go.
@@ -88,10 +88,10 @@ class SubmissionService:
         document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Look a submission over as `submit` does, and queue nothing.
+        """Check a submission as `submit` does, and queue nothing.
 
         Raises:
-            Refused: with every rule that is not kept.
+            SubmissionRefused: with every rule that is not kept.
             HubUnavailable: the Hub does not answer.
         """
         refusals: list[Refusal] = []
@@ -119,7 +119,7 @@ class SubmissionService:
         profile: str = "embedded",
         priority: int = 0,
     ) -> SubmissionRow:
-        """Take a submission in; it is queued when this returns, or received where the Hub is down.
+        """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Args:
             document: valid.
@@ -129,7 +129,7 @@ class SubmissionService:
             priority: higher ones are worked on first.
 
         Raises:
-            Refused: with every rule that is not kept; it is in the list as refused, unless it is a duplicate or over
+            SubmissionRefused: with every broken rule; it is in the list as refused, unless it is a duplicate or over
                 a quota.
             BadInput: there is no such profile.
         """
@@ -154,12 +154,12 @@ class SubmissionService:
             return self._read_row(row.id)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
-        """Have the gate look at a submission that was received, and queue it.
+        """Check a received submission at the gate, and queue it.
 
         A worker may be looking at it as well: the first to say so decides, and that is what the other one returns.
 
         Raises:
-            Refused: it is refused, and kept as such.
+            SubmissionRefused: it is refused, and kept as such.
             HubUnavailable: it stays received.
         """
         try:
@@ -174,7 +174,7 @@ class SubmissionService:
         return self._read_row(row.id)
 
     def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
-        """Change a state on behalf of the gate; False where somebody else changed it before."""
+        """Change a state on behalf of the gate; returns False if it was changed before."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
         except BadInput:
@@ -182,10 +182,10 @@ class SubmissionService:
         return True
 
     def _read_row(self, id: str) -> SubmissionRow:
-        """A submission as whoever was first left it.
+        """Return a submission as it is now.
 
         Raises:
-            Refused: by the rule and for the reason that are kept with it.
+            SubmissionRefused: by the rule and for the reason that are kept with it.
         """
         row = self.queue.get(id)
         if row.state == "refused":
@@ -193,7 +193,7 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse what comes to a closed desk, and what would take the place of a system that was not submitted."""
+        """Refuse submissions while none are accepted, and ids of systems on the board that were not submitted."""
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
@@ -209,7 +209,7 @@ class SubmissionService:
                 raise SubmissionRefused(Refusal("duplicate", f"{message}; choose another system.id"))
 
     def why_frozen(self) -> str | None:
-        """Why nothing is taken at the moment, as an operator said it; None where it is."""
+        """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
         with self.queue.database.reading() as session:
             sentence = operator_settings.frozen(session).get(operator_settings.SUBMISSIONS)
         if not sentence:
@@ -218,7 +218,7 @@ class SubmissionService:
         return CodedSentence(message, code="submissions-frozen", why=sentence)
 
     def look_over_all(self) -> list[SubmissionRow]:
-        """Have the gate look at what was received while the Hub was down, or when a server was killed."""
+        """Check all submissions that were received while the Hub was down or when a server was killed."""
         for row in self.queue.all(states=("checked",)):
             self._try_to_move(row.id, "checked", "queued")
         done = []
@@ -239,7 +239,7 @@ class SubmissionService:
 def withdraw(
     queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also | None = None
 ) -> list[RunFolder]:
-    """Take a published submission off the board; its runs are kept aside and its history stays.
+    """Withdraw a published submission from the board; its runs are kept aside and its history stays.
 
     Killed in between, the board still shows what is withdrawn: `settle` ends it.
 
@@ -262,7 +262,7 @@ def withdraw(
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Take every run off the board whose submission is withdrawn; those that were still there."""
+    """Move every run of withdrawn submissions off the board; returns those that were still there."""
     rows = queue.all(states=("withdrawn",))
     runs = [run for row in rows for run in _take_off_board(row, board)]
     _silence(queue, rows, board)
@@ -270,7 +270,7 @@ def settle(queue: Queue, board: Path) -> list[RunFolder]:
 
 
 def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
-    """Let no battle play what these left on the board, where it is not there any more; votes on it stay."""
+    """Retire the arena's outputs of submissions that are not on the board any more; their votes stay."""
     places = {
         RunFolder(board, entry.benchmark, entry.split, document.system.id).path
         for document in (Submission.model_validate(row.document) for row in rows)

@@ -1,4 +1,4 @@
-"""What runs hold of what a system said, looked up before it is deleted, and whether a text or a file holds it too."""
+"""The content of runs that a takedown deletes, and whether a text or a file holds the same content."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 
 @dataclass
 class SpokenContent:
-    """What runs say.
+    """The content of runs.
 
     Attributes:
         marks: digests by which it is known again.
@@ -43,7 +43,7 @@ class SpokenContent:
     records: set[str] = field(default_factory=set)
 
     def add(self, run: RunFolder) -> None:
-        """Look up what a run holds."""
+        """Add the content of a run."""
         self.marks |= marks_of_run(run)
         for path in run.outputs.glob("*"):
             if path.suffix != ".json" and path.is_file() and path.stat().st_size:
@@ -67,7 +67,7 @@ class SpokenContent:
         self.__dict__.pop("_stretches", None)
 
     def is_quoted_in(self, text: str) -> bool:
-        """Whether a text holds a whole passage, or a stretch of the system's own words."""
+        """Whether a text quotes a whole passage, or a stretch of the system's own words."""
         letters = _letters(text)
         for start in range(len(letters) - LEAST_QUOTED + 1):
             passages = self._openings.get(letters[start : start + LEAST_QUOTED], ())
@@ -78,7 +78,7 @@ class SpokenContent:
         return False
 
     def is_shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line of judges' records is about it."""
+        """Whether a line of judges' records is about the content."""
         if line["key"][:16] in self.records:
             return True
         return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
@@ -107,7 +107,7 @@ class SpokenContent:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in plain data."""
+    """List every text in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

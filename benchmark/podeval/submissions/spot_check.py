@@ -1,4 +1,4 @@
-"""Supplied outputs checked by making some of them again: with the public model that is said to have made them.
+"""Spot checks of supplied outputs: some are made again with the public model that is said to have made them.
 
 Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. Were the supplied
 outputs another draw of the same model, their figures would differ from the generated ones as those differ among
@@ -39,7 +39,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """Makes some of a submission's outputs again.
+    """Generates some of a submission's outputs again, and compares them.
 
     Attributes:
         board: folder of runs that are shown.
@@ -62,7 +62,7 @@ class SpotCheck:
     log: Callable[[str], None] = lambda line: None
 
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
-        """Check a published submission; a report for each of its runs, kept in the run's folder.
+        """Check a published submission; returns a report for each of its runs, which is stored in the run's folder.
 
         Args:
             row: of the submission.
@@ -71,7 +71,7 @@ class SpotCheck:
 
         Raises:
             BadInput: it is no published submission of outputs, or names no model that made them.
-            Refused: the model it names does not pass the gate.
+            SubmissionRefused: the model it names does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be made for want of memory or of a library here.
             MachineFault: this machine cannot run the model; says what is missing.
@@ -149,7 +149,7 @@ class SpotCheck:
         chosen: Sequence[Item],
         seed: int,
     ) -> RunFolder:
-        """The chosen items, made with a seed; what was made before is not made again."""
+        """Generate the chosen items with a seed; existing outputs are not made again."""
         work = self.work / f"{SPOT_CHECK}{row.id}"
         folder = RunFolder(work / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
         rounds = SandboxRunner(
@@ -173,7 +173,7 @@ Figures = Mapping[tuple[str, str, str], float]
 
 
 def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
-    """Each key that all have, by metric and key; p-values adjusted over all of them.
+    """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
     Args:
         supplied: of the supplied outputs.
@@ -206,7 +206,7 @@ def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[Key
 
 
 def _pool_spread(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
-    """The standard deviation between seeds, over all items."""
+    """Compute the standard deviation between seeds, pooled over all items."""
     squares = math.fsum((x - mean) ** 2 for group, mean in zip(values, means, strict=True) for x in group)
     return math.sqrt(squares / sum(len(group) - 1 for group in values))
 
@@ -221,7 +221,7 @@ def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -
 
 
 def _holm(values: Sequence[float]) -> list[float]:
-    """P-values by Holm's step-down procedure (1979)."""
+    """Adjust p-values by Holm's step-down procedure (1979)."""
     order = sorted(range(len(values)), key=lambda n: values[n])
     adjusted, highest = [0.0] * len(values), 0.0
     for rank, index in enumerate(order):
@@ -233,7 +233,7 @@ def _holm(values: Sequence[float]) -> list[float]:
 def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
-    """What measures without a judge say of items, as far as they are scored."""
+    """Measure items with the metrics that need no judge; returns the values of scored items."""
     uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
     values: dict[tuple[str, str, str], float] = {}
     for item in items:
@@ -254,7 +254,7 @@ _OF_THE_MACHINE = ("rtf",)
 
 
 def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
-    """The model that is said to have made the outputs."""
+    """Return the model that is said to have made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")

@@ -1,4 +1,4 @@
-"""States of a submission: which may follow which, and the one place where a state changes, with its line of history."""
+"""The states of a submission: which may follow which, and the one function that changes a state and its history."""
 
 from datetime import datetime
 from typing import Any
@@ -79,7 +79,7 @@ def change_state(
 
 
 def get_row(session: Session, id: str) -> SubmissionRow:
-    """A submission, in a session.
+    """Return a submission within a session.
 
     Raises:
         BadInput: there is none.

@@ -1,4 +1,4 @@
-"""Outputs that were made elsewhere, looked over by their names and sizes before a byte of them is decoded."""
+"""Checks of supplied outputs by their names and sizes, before any of them is decoded."""
 
 import os
 import re
@@ -21,22 +21,22 @@ _MANIFEST_MOST = 16 * 2**20
 
 
 class Sizes(Protocol):
-    """Limits on supplied outputs, in bytes: of all, and of one."""
+    """The limits on supplied outputs in bytes, for all and for one."""
 
     @property
     def output_bytes(self) -> int:
-        """Of all files together."""
+        """Return the limit for all files together."""
 
     @property
     def output_file_bytes(self) -> int:
-        """Of one file."""
+        """Return the limit for one file."""
 
 
 def list_files(folder: Path) -> dict[str, int]:
-    """Sizes of the files below a local folder, by path.
+    """List the sizes of the files below a local folder, by path.
 
     Raises:
-        Refused: there is no such folder, or something in it is a link or no plain file.
+        SubmissionRefused: there is no such folder, or something in it is a link or no plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise SubmissionRefused(
@@ -62,7 +62,7 @@ def refusals(
     data: Path | None,
     read: Callable[[str], bytes],
 ) -> Iterator[Refusal]:
-    """Every rule that names and sizes of supplied outputs do not keep.
+    """List every rule that names and sizes of supplied outputs break.
 
     Args:
         files: size by path.
@@ -100,7 +100,7 @@ def refusals(
 def _check_names(
     title: str, folder: str, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
 ) -> Iterator[Refusal]:
-    """Files that are named by item."""
+    """Check files that are named by item."""
     missing = [name for name, names in choices.items() if not sizes.keys() & set(names)]
     if missing:
         message = (
@@ -117,7 +117,7 @@ def _check_names(
 def _check_manifest(
     content: bytes, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
 ) -> Iterator[Refusal]:
-    """Files that a manifest names."""
+    """Check files that a manifest names."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, MANIFEST).write_bytes(content)
         try:
@@ -144,7 +144,7 @@ def _check_manifest(
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Everything below a folder, links not followed."""
+    """List everything below a folder, without following links."""
     count = 0
     for root, folders, names in os.walk(folder, followlinks=False):
         for name in (*folders, *names):

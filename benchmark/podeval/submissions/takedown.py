@@ -1,10 +1,11 @@
-"""Taking a submission down: off the board like a withdrawal, and what it said is deleted, its words too.
+"""Takedown of a submission: it leaves the board as by a withdrawal, and its audio and its words are deleted.
 
-On the board, aside, in the arena, in the tables, in this machine's cache, in judges' records and in the copies that
-commands of ours made (`clearing_copies`) at once; on the disk and in the cache of every worker, and where jobs of it
-ran, as soon as a worker looks (`leftovers`, `hub_generation`); in the Hub's mirror with the next one (`mirror`); in a
-backup when it is restored (`restoring`). Figures, history and votes stay, as does the decision with its reason. What
-was said is known again by its content (`content_marks`), and not taken in again. Readers' copies are beyond reach.
+They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache, in
+judges' records and in the copies that podeval's commands made (`clearing_copies`); on the disk and in the cache of
+every worker, and where its jobs ran, as soon as a worker looks (`cleanup`, `hub_generation`); in the Hub's record with
+the next push (`hub_record`); in a backup when it is restored (`restoring`). Figures, history and votes stay, as does
+the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
+that readers made are beyond reach.
 """
 
 import json
@@ -63,7 +64,7 @@ _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> int:
-    """Take a submission down, in whatever state it is; how many runs lost what was said in them.
+    """Take a submission down, whatever its state; returns how many runs lost their content.
 
     Killed in between, the same call again ends it.
 
@@ -98,7 +99,7 @@ def take_down(
 
 
 def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
-    """Carry out in a board that was restored what was decided after its backup was made.
+    """Repeat a takedown in a restored board that was decided after its backup was made.
 
     Args:
         queue: of the restored database.
@@ -118,7 +119,7 @@ def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
 
 
 def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenContent:
-    """What its runs say, where anything of it is left, and what is known of it already."""
+    """Collect the content of a submission's runs, as far as it is left, and what the decision says of it."""
     content = SpokenContent(set(decision.marks), set(decision.contents))
     for folder in _boards(board):
         for run in _own_runs(row, folder):
@@ -127,12 +128,12 @@ def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenC
 
 
 def _boards(board: Path) -> list[Path]:
-    """The folder of runs, and those in it that a restore replaced."""
+    """List the folder of runs, and those in it that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
 def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
-    """Note the decision, end the submission, silence it."""
+    """Store the decision, end the submission, and retire its outputs in the arena."""
     reason = f"{REASON}: {decision.reason}"
 
     def also(session: Session) -> None:
@@ -148,7 +149,7 @@ def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: Spok
 
 
 def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
-    """Delete what was said from the cache, judges' records, tables and runs; how many runs held some."""
+    """Delete the content from the cache, judges' records, tables and runs; returns how many runs held some."""
     for sentence in empty_quotes(queue.database, content, board):
         tell(sentence)
     delete_other_recordings(board, content)
@@ -167,7 +168,7 @@ def _folder_of_list(queue: Queue, board: Path) -> Path | None:
 
 
 def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
-    """What a takedown does not change: databases that were replaced, and the Hub."""
+    """Describe what a takedown does not change: replaced databases, and the Hub."""
     file = Path(str(queue.database.url.database))
     replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
     for path in sorted(replaced) if queue.database.is_sqlite else ():
@@ -184,14 +185,14 @@ def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
 
 
 def delete_facts(contents: Iterable[str]) -> None:
-    """Delete what this machine's cache holds about recordings, by the SHA-256 of their files: transcripts, copies."""
+    """Delete transcripts and copies of recordings from this machine's cache, by the SHA-256 of their files."""
     hashes = list(contents)
     default_cache().delete_about(hashes)
     Playback.default().delete_copies(hashes)
 
 
 def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
-    """SHA-256 of the recordings' files of runs, and the digests by which what they say is known again."""
+    """Return the SHA-256 of runs' recordings, and the digests by which their content is recognised."""
     content = SpokenContent()
     for run in runs:
         content.add(run)
@@ -199,7 +200,7 @@ def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
-    """Delete sound, scripts and words of a submission's runs, on the board and set aside; how many runs held some.
+    """Delete the content of a submission's runs, on the board and set aside; returns how many runs held some.
 
     An earlier run of the same system that is set aside loses them too, where any of it is the same.
     """
@@ -216,7 +217,7 @@ def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
 
 
 def _leave_figures(run: RunFolder) -> None:
-    """Leave of a run its plan, its figures and by which protocols they came about."""
+    """Delete all of a run except its plan, its figures and their protocols."""
     for path in sorted(run.path.iterdir()):
         if path.is_dir() and (path / "results.jsonl").exists():
             for inside in path.iterdir():
@@ -243,7 +244,7 @@ def _leave_figures_of_a_profile(folder: Path) -> None:
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without its notes, and without a reason that may quote what was said."""
+    """Return a result without its notes, and without a reason that may quote the content."""
     if "unscored" in result:
         return {"unscored": REASON, "cause": result["cause"]}
     return {name: value for name, value in result.items() if name != "notes"}
@@ -257,7 +258,7 @@ def _remove(path: Path) -> None:
 
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
-    """Delete what judges were shown and answered, from the records of this machine and those that the board shows."""
+    """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
     if not content.records and not content.texts:
         return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
@@ -282,7 +283,7 @@ def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
 
 
 def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
-    """The runs of a submission's system where it entered, on the board and set aside."""
+    """List the runs of a submission's system in its benchmarks, on the board and set aside."""
     for path_of_run in _run_paths(row, board):
         aside = board / SUPERSEDED / path_of_run.relative_to(board)
         for path in (path_of_run, *sorted(aside.glob("*"))):
@@ -291,14 +292,14 @@ def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
 
 
 def _run_paths(row: SubmissionRow, board: Path) -> list[Path]:
-    """Where the runs of a submission are, or were, on the board."""
+    """List the paths of a submission's runs on the board, whether or not they exist."""
     document = Submission.model_validate(row.document)
     runs = possible_runs(document)
     return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 
 def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
-    """No battle plays what was made of these runs any more, wherever it lies; votes on it stay."""
+    """Retire the arena's outputs of these runs, wherever their audio lies; votes on them stay."""
     folders = {str(path.resolve()) + "/" for path in places}
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
         inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)

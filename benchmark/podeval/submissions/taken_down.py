@@ -1,4 +1,4 @@
-"""Decisions to take something down, as they outlive a backup: from a database, and in a file beside the backup."""
+"""Takedown decisions that must outlive a restore: in a database, and in a file beside each backup."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ ENDING = ".taken-down.jsonl"
 
 @dataclass(frozen=True)
 class TakenDown:
-    """One decision.
+    """One decision to take a submission down.
 
     Attributes:
         submission: its id.
@@ -40,7 +40,7 @@ class TakenDown:
 
 
 def keep_takedown(session: Session, decision: TakenDown) -> None:
-    """Note a decision, with the digests; one that is noted as it is changes nothing. The session has to be writing."""
+    """Store a decision with its digests; doing it again changes nothing. The session has to be writing."""
     now = datetime.fromisoformat(decision.at)
     same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
     if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == now).limit(1)) is None:
@@ -49,7 +49,7 @@ def keep_takedown(session: Session, decision: TakenDown) -> None:
 
 
 def list_takedowns(database: Database) -> list[TakenDown]:
-    """Every decision of a database, the newest of each submission."""
+    """List the decisions of a database, the newest of each submission."""
     marks: dict[str, list[str]] = {}
     for mark, submission in taken_down_marks(database).items():
         marks.setdefault(submission, []).append(mark)
@@ -66,7 +66,7 @@ def list_takedowns(database: Database) -> list[TakenDown]:
 
 
 def write_beside(backup: Path, decision: TakenDown) -> None:
-    """Note a decision beside a backup that was made before it.
+    """Write a decision beside a backup that was made before it.
 
     Raises:
         BadInput: nothing can be written there.
@@ -77,7 +77,7 @@ def write_beside(backup: Path, decision: TakenDown) -> None:
 
 
 def read_beside(backup: Path) -> list[TakenDown]:
-    """The decisions that were noted beside a backup.
+    """Read the decisions that were written beside a backup.
 
     Raises:
         BadInput: the file is damaged; names the line.
@@ -93,7 +93,7 @@ def read_beside(backup: Path) -> list[TakenDown]:
 
 
 def merge_takedowns(*parts: Iterable[TakenDown]) -> list[TakenDown]:
-    """All decisions, one a submission, with what any of them knows of its content."""
+    """Merge decisions into one a submission, with all digests of its content."""
     kept: dict[str, TakenDown] = {}
     for each in (decision for part in parts for decision in part):
         other = kept.get(each.submission, each)

@@ -1,7 +1,7 @@
-"""A worker: claims submissions one by one, has their models make outputs in a sandbox, measures and publishes them.
+"""The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
 
-It can be killed at any moment: its claim lapses, and whoever claims the submission next goes on from the outputs and
-measurements that are in the submission's folder. The folder is held by one process at a time besides.
+It can be killed at any moment: its claim lapses, and the next worker that claims the submission goes on from the
+outputs and measurements in the submission's folder. Only one process at a time may hold that folder.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ _TICK = 0.2
 
 
 def worker_name() -> str:
-    """This process, as others see it in the queue."""
+    """Return the name of this process, as others see it in the queue."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"
 
 
@@ -99,7 +99,7 @@ class Worker:
         self.folder = self.folder.resolve()
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop; waits where there is nothing to do, or the database does not answer."""
+        """Work until told to stop; waits if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 worked = self.once()
@@ -117,7 +117,7 @@ class Worker:
             _sleep(pause, stopped)
 
     def once(self) -> str | None:
-        """Work on the next submission; its id, None where there is none.
+        """Work on the next submission; returns its id, or None if there is none.
 
         Where this machine cannot do it, it is queued again, `fault` says why, and the next call takes another one; none
         is taken for a while where it can do nothing at all.
@@ -135,7 +135,7 @@ class Worker:
         return claim.id
 
     def _attempt(self, claim: Claim) -> None:
-        """Work on what was claimed, and say how that ended."""
+        """Work on a claimed submission, and report how that ended."""
         with keep_alive(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
@@ -162,7 +162,7 @@ class Worker:
                 self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
-        """Give a submission back that this machine cannot do; that counts as no failure."""
+        """Give back a submission that this machine cannot run; that does not count as a failure."""
         self.fault = fault
         self.rests.begin(claim.id)
         if fault.everything:
@@ -173,7 +173,7 @@ class Worker:
         self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
-        """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed.
+        """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
 
         What the Hub does not answer to is left for the next time.
         """
@@ -191,7 +191,7 @@ class Worker:
             self.proposals.settle_all()
 
     def clear(self) -> None:
-        """Remove from the work folder what submissions that are over left in it."""
+        """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
             self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
 
@@ -253,7 +253,7 @@ class Worker:
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait, but no longer than until it is to stop."""
+    """Wait for some seconds, or until the worker has to stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))

@@ -1,4 +1,4 @@
-"""Reading submission documents that strangers wrote: bounded, plain data only, mistakes told by line and field."""
+"""Reader of submission documents that strangers wrote: bounded, plain data only, with mistakes by line and field."""
 
 import csv
 import difflib
@@ -63,7 +63,7 @@ class _Located:
     places: dict[Location, tuple[str, int]] = field(default_factory=dict)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
-        """A problem at a path; where the path is not there, at the block that should hold it."""
+        """Return a problem at a path; if the path does not exist, at the block that should hold it."""
         ancestor = path
         while ancestor and ancestor not in self.places:
             ancestor = ancestor[:-1]
@@ -83,7 +83,7 @@ def load(path: Path) -> Submission:
 
 
 def load_all(folder: Path) -> dict[str, Submission]:
-    """Every submission of a folder of systems, by system id, in alphabetical order.
+    """Read every submission of a folder of systems, by system id, in alphabetical order.
 
     Raises:
         BadInput: a document is invalid, or its system id is not the name of its folder.
@@ -101,7 +101,7 @@ def load_all(folder: Path) -> dict[str, Submission]:
 
 
 def parse(text: str, name: str = "the document", folder: Path | None = None) -> Submission:
-    """A submission from YAML text.
+    """Read a submission from YAML text.
 
     Args:
         text: the document.
@@ -117,7 +117,7 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
-    """A submission from plain data, as a page or a program sends it.
+    """Read a submission from plain data, as a page or a program sends it.
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
@@ -152,7 +152,7 @@ def _read(file: Path) -> str:
 
 
 class _Bounded(yaml.SafeLoader):
-    """SafeLoader that refuses aliases (they can multiply) and deep nesting while composing, before it costs."""
+    """A SafeLoader that refuses aliases (they can multiply) and deep nesting while composing, before it costs."""
 
     depth = 0
 
@@ -192,7 +192,7 @@ def _read_yaml(text: str, name: str) -> _Located:
 
 
 def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
-    """A node as plain data, noting where each value stands."""
+    """Return a node as plain data, and note the line of each value."""
     document.places[path] = (document.file, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
         block: dict[str, Any] = {}
@@ -237,7 +237,7 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
 
 
 def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
-    """Rows of a results file without their empty cells."""
+    """Read the rows of a results file without their empty cells."""
     reader = csv.DictReader(io.StringIO(_read(file), newline=""), strict=True)
     try:
         columns = _read_columns(reader, file)
@@ -255,7 +255,7 @@ def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[
 
 
 def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
-    """The header of a results file."""
+    """Read the header of a results file."""
     columns = list(reader.fieldnames or [])
     for name in columns:
         if name not in ReportedFigure.model_fields:
@@ -267,7 +267,7 @@ def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
 
 
 def _drop_consequences(error: ValidationError) -> list[ErrorDetails]:
-    """The errors without those that only follow: a list counts as empty where all its entries are wrong, anywhere."""
+    """Drop errors that only follow from others: a list counts as empty if all its entries are wrong."""
     details = error.errors()
     return [
         detail
@@ -282,7 +282,7 @@ def _lies_in(location: Location, whole: Location) -> bool:
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
-    """A validation error in the words of the person who wrote the document."""
+    """Explain a validation error in the words of the document's author."""
     path, block = _path_and_block(document.data, detail["loc"])
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
@@ -319,7 +319,7 @@ def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
 
 
 def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
-    """The path as written, without pydantic's name of the source's kind, and the block that holds its last field."""
+    """Return the path as written, without pydantic's name of the source's kind, and the block of its last field."""
     path = location
     if len(location) > 1 and location[0] == "source" and location[1] == data["source"].get("kind"):
         path = (location[0], *location[2:])
@@ -339,7 +339,7 @@ def _render_value(value: object) -> str:
 
 
 def _write_path(path: Location) -> str:
-    """A path as a reader counts it: `system.links.code`, `benchmarks[2].name`."""
+    """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"

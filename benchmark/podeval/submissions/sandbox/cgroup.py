@@ -1,4 +1,4 @@
-"""Memory cgroups, by hand: a group of its own for a box, whose memory the kernel bounds whatever holds it.
+"""Memory cgroups: each box gets its own group, and the kernel bounds its memory, whatever holds it.
 
 A group can be made where this process may write to the tree of groups: as root in a container or a virtual machine, or
 in a service or scope that systemd delegates (`Delegate=yes`). Nowhere is a group of somebody else's changed. Both
@@ -79,12 +79,12 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """What a command begins with to run in the group, and all that it starts with it."""
+        """Return the beginning of a command that makes it run in the group, with all that it starts."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
     def used(self) -> int:
-        """Bytes of memory in it that the kernel cannot give to others: no file's copy that lies on a disk."""
+        """Return the bytes of its memory that the kernel cannot give to others; cached files on a disk do not count."""
         return sum(_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
 
     @property
@@ -130,7 +130,7 @@ class ControlGroup:
 
 
 def open_group(limits: SandboxLimits) -> ControlGroup | None:
-    """A new group for a box; None where none can be made."""
+    """Open a new group for a box; None if none can be made."""
     tree = find_tree()
     with contextlib.suppress(OSError):
         return None if tree is None else _make_group(tree, limits)
@@ -139,7 +139,7 @@ def open_group(limits: SandboxLimits) -> ControlGroup | None:
 
 @cache
 def find_tree() -> Tree | None:
-    """The group below which this process can make groups that bound memory, as `group`; None where it cannot.
+    """Find the group below which this process can make groups that bound memory, as `group`; None if it cannot.
 
     Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
     """
@@ -154,7 +154,7 @@ def find_tree() -> Tree | None:
 
 
 def room() -> tuple[int, int] | None:
-    """Bytes of memory that the groups above this process allow, and how many of them are left; None where all."""
+    """Return the bytes of memory that the groups above this process allow, and how many are left; None if unlimited."""
     if (tree := _read_own_tree()) is None:
         return None
     rooms = []
@@ -192,7 +192,7 @@ def _sweep(parent: Path) -> None:
 
 
 def _candidates(tree: Tree) -> list[Path]:
-    """Groups below which one may be made, the nearest first; of version 2, whose rules are strict, also the one above.
+    """List groups below which one may be made, the nearest first; of the strict version 2, also the one above.
 
     With version 2 a group that bounds what is below it holds no processes, the top one excepted.
     """
@@ -207,7 +207,7 @@ def _candidates(tree: Tree) -> list[Path]:
 
 
 def _is_delegated(tree: Tree, folder: Path) -> bool:
-    """Whether a group is this process's to divide: systemd says so, it is the user's, or all that a container sees."""
+    """Whether this process may divide a group: systemd says so, the user owns it, or a container sees nothing else."""
     if folder == tree.top:
         return folder == tree.group
     with contextlib.suppress(OSError):
@@ -248,7 +248,7 @@ def _read_own_tree() -> Tree | None:
 
 
 def _parse_tree(mounts: str, groups: str) -> Tree | None:
-    """Where this process is, from what /proc says of its mounts and of its groups."""
+    """Parse where this process is, from what /proc says of its mounts and of its groups."""
     paths = {}
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -266,7 +266,7 @@ def _parse_tree(mounts: str, groups: str) -> Tree | None:
 
 
 def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """A mount may show a part of the tree only; a path that leads out of it is not to be seen."""
+    """Locate a group in a mount, which may show a part of the tree only; None if the group lies outside it."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
@@ -281,7 +281,7 @@ def _words(path: Path) -> set[str]:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """A file of names and numbers, a pair a line."""
+    """Read a file of names and numbers, a pair a line."""
     with contextlib.suppress(OSError, ValueError):
         pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
         return {name: int(number) for name, number in pairs}

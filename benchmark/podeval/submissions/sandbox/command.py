@@ -23,7 +23,7 @@ _OWN_USERS = 2_000_000_000
 
 
 def open_trial() -> str | None:
-    """Open a box that does nothing; what bubblewrap says where it cannot."""
+    """Open a box that does nothing; returns what bubblewrap says if it cannot."""
     with seccomp.descriptor() as system_calls:
         failure = _refusal(
             [*namespaces(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"], system_calls
@@ -32,7 +32,7 @@ def open_trial() -> str | None:
 
 
 def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
-    """The command that runs a program in a box; the filter of its system calls is an open file."""
+    """Return the command that runs a program in a box; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
     seen = _visible_paths(box)
     # Folders that bubblewrap makes on the way to a place would be its own alone.
@@ -48,13 +48,13 @@ def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
 
 
 def trusted_command(box: SandboxSpec) -> list[str]:
-    """The command that runs a program without isolation; it dies with the thread that starts it."""
+    """Return the command that runs a program without isolation; it dies with the thread that starts it."""
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     return [*tied, *_process_limits(box), *box.command]
 
 
 def environment(box: SandboxSpec) -> dict[str, str]:
-    """All that a box finds in its environment."""
+    """Return all variables of a box's environment."""
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -62,7 +62,7 @@ def environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """A bare system: its own processes, no network, no privileges but to become the user it is to run as."""
+    """Return the options of a bare system: own processes, no network, no privilege but to become the box's user."""
     scratch = [
         part
         for folder in SCRATCH
@@ -90,13 +90,13 @@ def _can_disable_namespaces() -> bool:
 
 
 def _refusal(command: list[str], *descriptors: int) -> str | None:
-    """What a command says where it fails."""
+    """Return what a command says if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, pass_fds=descriptors)
     return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
 
 
 def _seal() -> list[str]:
-    """What bubblewrap had to write to while it made the box is in memory, and of no fixed size."""
+    """Make read-only what bubblewrap had to write to: it lies in memory and has no fixed size."""
     return ["--remount-ro", "/dev", "--remount-ro", "/"]
 
 
@@ -107,7 +107,7 @@ def _mount_as_it_is(path: Path) -> list[str]:
 
 
 def _visible_paths(box: SandboxSpec) -> list[str]:
-    """This Python, podeval, and what the box was given; a folder before what lies in it."""
+    """List what a box sees: this Python, podeval, and its readable paths; a folder comes before what lies in it."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
     paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
         os.path.abspath(path) for path in prefixes
@@ -117,7 +117,7 @@ def _visible_paths(box: SandboxSpec) -> list[str]:
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Root opens boxes under a user of their own, which the writable folder then belongs to."""
+    """Return the options for the box's user; root gives each box its own, who then owns the writable folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]

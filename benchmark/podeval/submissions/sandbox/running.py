@@ -1,4 +1,4 @@
-"""A box at work: started, watched from outside, killed whole."""
+"""A running box: it is started, watched from outside, and killed completely."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ _SPARED = 4
 
 
 class Running:
-    """A box at work, watched by a thread."""
+    """A running box that a thread watches."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -51,12 +51,12 @@ class Running:
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
-        """Have it killed; the first reason counts."""
+        """Stop the box; the first reason counts."""
         if self._stopped is None:
             self._stopped = why
 
     def wait(self, seconds: float | None = None) -> ExitInfo:
-        """How it ended, once everything in it is dead.
+        """Wait until every process in the box is dead; returns how it ended.
 
         Raises:
             TimeoutError: it has not in so many seconds.
@@ -87,7 +87,7 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """See it to its end, which comes at once where watching fails."""
+        """Watch the box until its end; if watching fails, it is stopped at once."""
         pipe = self._process.stdout
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
@@ -106,7 +106,7 @@ class Running:
         self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
     def _watch_until_end(self, pipe: int) -> str | None:
-        """Why it has to be stopped; None once it has ended by itself."""
+        """Return why the box has to be stopped; None once it has ended by itself."""
         with selectors.DefaultSelector() as reading:
             reading.register(pipe, selectors.EVENT_READ)
             while self._process.poll() is None:
@@ -116,7 +116,7 @@ class Running:
         return None
 
     def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
-        """Take in what it prints until the next look, or its end."""
+        """Read what it prints until the next look, or its end."""
         look = time.monotonic() + TICK
         while self._process.poll() is None and (left := look - time.monotonic()) > 0:
             if not reading.get_map():
@@ -128,7 +128,7 @@ class Running:
                 time.sleep(TICK / 10)
 
     def _read(self, pipe: int) -> bool:
-        """Whether it may print more."""
+        """Read what it printed; returns whether it may print more."""
         with contextlib.suppress(BlockingIOError):
             printed = os.read(pipe, 65_536)
             self._tail += printed
@@ -137,14 +137,14 @@ class Running:
         return True
 
     def _overuse(self) -> str | None:
-        """Which limit is passed, as a clause."""
+        """Return which limit is exceeded, as a clause."""
         limits = self._limits
         if time.monotonic() - self._began > limits.wall_seconds:
             return f"it took longer than {limits.wall_seconds:g} s"
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Whether it uses more than it may, as its group counts it, or as it adds up where there is no group."""
+        """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
         machine, began = usage.machine(), time.monotonic()
         if began >= self._next_held:
             self._held = usage.find_held(processes.views(self._process.pid), self._folder)
