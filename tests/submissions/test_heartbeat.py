@@ -59,9 +59,9 @@ def impatient(queue: Queue) -> Queue:
     return Queue(queue.database, Policy(lease_seconds=SHORT_LEASE, pause_seconds=0.0))
 
 
-def until(there: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     end = time.monotonic() + seconds
-    while not there():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -122,13 +122,13 @@ def test_a_worker_waits_for_a_server_that_is_away(
     tiny: ModuleType, queue: Queue, server: Server, tmp_path: Path
 ) -> None:
     row = tiny.enqueue(queue, "singer")
-    said: list[str] = []
-    worker: Any = tiny.worker(queue, tmp_path, log=said.append)
+    log: list[str] = []
+    worker: Any = tiny.worker(queue, tmp_path, log=log.append)
     over = threading.Event()
     server.shut()
     thread = threading.Thread(target=worker.watch, args=(0.1, over.is_set), daemon=True)
     thread.start()
-    until(lambda: any("does not answer" in line for line in said))
+    until(lambda: any("does not answer" in line for line in log))
     server.open()
     until(lambda: queue.get(row.id).state == "published", 60.0)
     over.set()

@@ -71,8 +71,8 @@ def test_a_new_server_starts_from_what_the_hub_holds(
     assert next_claim.id in (waiting.id, running.id)
 
     assert second.read_back_results(tmp_path / "new board") > 0
-    there = RunFolder(tmp_path / "new board", "ten", "demo", "one")
-    assert there.summaries() == RunFolder(tmp_path / "board", "ten", "demo", "one").summaries()
+    restored = RunFolder(tmp_path / "new board", "ten", "demo", "one")
+    assert restored.summaries() == RunFolder(tmp_path / "board", "ten", "demo", "one").summaries()
     assert second.read_back_results(tmp_path / "new board") == 0
 
 

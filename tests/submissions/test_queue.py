@@ -80,8 +80,8 @@ def test_a_submission_goes_its_way_and_leaves_its_history(queue: Queue, queued: 
         (6, "measured", "published"),
     ]
     assert [entry.made_by for entry in history] == ["alice", "gate", "gate", "worker 1", "worker 1", "worker 1"]
-    found = queue.get(row.id)
-    assert (found.state, found.items_done, found.items_total, found.worked_seconds) == ("published", 2, 2, 10.0)
+    current = queue.get(row.id)
+    assert (current.state, current.items_done, current.items_total, current.worked_seconds) == ("published", 2, 2, 10.0)
     assert queue.leases() == []
     assert queue.claim("worker 1") is None
 
@@ -189,13 +189,13 @@ def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, que
 
 
 def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
-    found: list[Any] = []
+    result: list[Any] = []
 
     def submit() -> None:
         try:
-            found.append(queue.receive(document("one"), owner="alice"))
+            result.append(queue.receive(document("one"), owner="alice"))
         except SubmissionRefused as refused:
-            found.append(refused)
+            result.append(refused)
 
     threads = [threading.Thread(target=submit) for _ in range(4)]
     for thread in threads:
@@ -203,7 +203,7 @@ def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
     for thread in threads:
         thread.join()
     assert len(queue.all()) == 1
-    assert sum(isinstance(each, SubmissionRefused) for each in found) == 3
+    assert sum(isinstance(each, SubmissionRefused) for each in result) == 3
 
 
 def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:

@@ -82,7 +82,7 @@ class Dispatch:
     def _receiver(self, worker: "Worker") -> "App":
         import procrastinate
 
-        app = procrastinate.App(connector=_listen_again(self._conninfo))
+        app = procrastinate.App(connector=listen_again(self._conninfo))
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
@@ -96,7 +96,7 @@ class Dispatch:
                 self._sender.schema_manager.apply_schema()
 
 
-def _listen_again(conninfo: str) -> "PsycopgConnector":
+def listen_again(conninfo: str) -> "PsycopgConnector":
     """Return a connector that listens again after the server was restarted, and logs that in one line.
 
     Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then

@@ -145,7 +145,7 @@ def find_tree() -> Tree | None:
     """
     if (tree := _read_own_tree()) is None:
         return None
-    for candidate in _candidates(tree):
+    for candidate in list_candidates(tree):
         with contextlib.suppress(OSError):
             at = Tree(tree.interface, tree.top, candidate)
             _make_group(at, SandboxLimits()).close()
@@ -191,7 +191,7 @@ def _sweep(parent: Path) -> None:
                 folder.rmdir()
 
 
-def _candidates(tree: Tree) -> list[Path]:
+def list_candidates(tree: Tree) -> list[Path]:
     """List groups below which one may be made, the nearest first; of the strict version 2, also the one above.
 
     With version 2 a group that bounds what is below it holds no processes, the top one excepted.
@@ -200,13 +200,13 @@ def _candidates(tree: Tree) -> list[Path]:
         return [tree.group]
     above = tree.group.parent
     if "memory" in _words(above / "cgroup.subtree_control") and (
-        tree.group.name == _OPENER or _is_delegated(tree, above)
+        tree.group.name == _OPENER or is_delegated(tree, above)
     ):
         return [above]
-    return [tree.group] if _is_delegated(tree, tree.group) and _move_out(tree.group) else []
+    return [tree.group] if is_delegated(tree, tree.group) and _move_out(tree.group) else []
 
 
-def _is_delegated(tree: Tree, folder: Path) -> bool:
+def is_delegated(tree: Tree, folder: Path) -> bool:
     """Whether this process may divide a group: systemd says so, the user owns it, or a container sees nothing else."""
     if folder == tree.top:
         return folder == tree.group
@@ -244,10 +244,10 @@ def _read_own_tree() -> Tree | None:
         mounts, groups = (Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("mountinfo", "cgroup"))
     except OSError:
         return None
-    return _parse_tree(mounts, groups)
+    return parse_tree(mounts, groups)
 
 
-def _parse_tree(mounts: str, groups: str) -> Tree | None:
+def parse_tree(mounts: str, groups: str) -> Tree | None:
     """Parse where this process is, from what /proc says of its mounts and of its groups."""
     paths = {}
     for line in groups.splitlines():
