@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from podeval.errors import CodedSentence
+
 if TYPE_CHECKING:
     from website import Site
 
-SENTENCE = "there is nothing at this address; please check the link"
+SENTENCE = CodedSentence("there is nothing at this address; please check the link", code="nothing-here")
 
 
 class Lost:

@@ -10,7 +10,7 @@ from pathlib import Path
 from podeval.arena import Arena, ArenaSettings
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
-from podeval.errors import BadInput, StoreUnusable
+from podeval.errors import BadInput, CodedSentence, StoreUnusable
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
 from podeval.operations.moderation import Moderation
@@ -23,15 +23,17 @@ from podeval.submissions.service import SubmissionService
 
 _LOG = logging.getLogger("podeval.site")
 
-NOWHERE = (
+NOWHERE = CodedSentence(
     "people cannot be told apart: this board is reachable from other machines and has no sign-in. Its operator sets "
-    "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1"
+    "OAUTH_CLIENT_ID and OAUTH_CLIENT_SECRET (docs/operating.md), or serves it on 127.0.0.1",
+    code="no-sign-in",
 )
 
 
-ONLY_VOTES = (
+ONLY_VOTES = CodedSentence(
     "only votes are taken here, because this Space would lose everything else at its next restart; its owner can set "
-    "DATABASE_URL"
+    "DATABASE_URL",
+    code="only-votes",
 )
 
 

@@ -28,7 +28,7 @@ from auth import (
     public_address,
 )
 from auth import router as sign_in_routes
-from error_messages import in_language
+from error_messages import translate
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -43,7 +43,7 @@ from services import Services
 
 from podeval import __version__
 from podeval.arena import ArenaRefused, refusal
-from podeval.errors import BadInput, PodevalError, StoreUnusable
+from podeval.errors import BadInput, CodedSentence, PodevalError, StoreUnusable
 from podeval.leaderboard.report import Reports
 from podeval.leaderboard.runs_folder import RunsFolder
 from podeval.store.files import DiskFull
@@ -82,15 +82,22 @@ _STATUS = {
 }
 
 
-UNRECORDED = "Nothing can be recorded here at present, and nothing was; try again in a minute."
-UNREADABLE = "This cannot be shown at present, as the database of this board cannot be used; try again in a minute."
+UNRECORDED = CodedSentence(
+    "Nothing can be recorded here at present, and nothing was; try again in a minute.", code="nothing-recorded"
+)
+UNREADABLE = CodedSentence(
+    "This cannot be shown at present, as the database of this board cannot be used; try again in a minute.",
+    code="nothing-shown",
+)
 
 
-class TooMany(Exception):
+class TooMany(PodevalError):
     """More requests than one person makes."""
 
     def __init__(self, seconds: int) -> None:
-        super().__init__(f"that was too fast; try again in {seconds} s")
+        super().__init__(
+            f"that was too fast; try again in {seconds} s", code="too-fast", parameters={"seconds": seconds}
+        )
         self.seconds = seconds
 
 
@@ -172,7 +179,7 @@ class Site:
             nav=NAV + (OPERATORS_NAV if person and person.admin else ()),
             here=request.url.path,
             in_language={code: _query(request, lang=code) for code in LANGUAGES},
-            closed=closed and in_language(closed, self.texts[language]["refused"])[0],
+            closed=closed and translate(closed, self.texts[language]["refused"])[0],
             mode=self.how.mode,
             sign_in=self._sign_in(language),
             unfinished=person is None and request.query_params.get(SIGNED_IN) == "no",
@@ -194,7 +201,7 @@ class Site:
 
         It asks the database nothing: that the database is away may be what it has to say.
         """
-        said, whole = in_language(sentence, self.texts[self.language(request)]["refused"], reason)
+        said, whole = translate(sentence, self.texts[self.language(request)]["refused"], reason)
         said = said if said.endswith((".", "。", "!", "?")) else f"{said}."
         said, original = said[:1].upper() + said[1:], "" if whole else sentence
         return self._render(request, "refused.html", frozen={}, sentence=said, original=original, reason=reason)
@@ -278,15 +285,18 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
             page.status_code = status
             page.headers.update(headers)
             return page
-        return JSONResponse({"error": sentence, "reason": reason}, status, headers)
+        code = sentence.code if isinstance(sentence, CodedSentence) else ""
+        return JSONResponse({"error": sentence, "reason": reason, "code": code}, status, headers)
 
     @app.exception_handler(NotSignedIn)
     async def stranger(request: Request, _: NotSignedIn) -> Response:
         if site.how.mode == "none":
             from services import NOWHERE
 
-            return answered(request, 403, "closed", f"Nothing is taken here: {NOWHERE}")
-        return answered(request, 401, "not signed in", "Please sign in first, at /sign-in.")
+            sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+            return answered(request, 403, "closed", sentence)
+        sentence = CodedSentence("Please sign in first, at /sign-in.", code="sign-in-first")
+        return answered(request, 401, "not signed in", sentence)
 
     @app.exception_handler(CannotSignIn)
     async def unknowable(request: Request, error: CannotSignIn) -> Response:
@@ -297,25 +307,26 @@ def _answer_errors(app: FastAPI, site: Site) -> None:
     @app.exception_handler(SignInRefused)
     async def unproven(request: Request, error: SignInRefused) -> Response:
         _LOG.error("a sign-in is refused: %r", error.__cause__)
-        told = (
+        sentence = CodedSentence(
             "You are not signed in: what came back from who signs people in does not prove who you are. Try again; if "
-            "it stays so, tell the operator of this board."
+            "it stays so, tell the operator of this board.",
+            code="sign-in-unproven",
         )
-        return answered(request, 400, "unproven", told)
+        return answered(request, 400, "unproven", sentence)
 
     @app.exception_handler(TooMany)
     async def hasty(request: Request, error: TooMany) -> Response:
-        return answered(request, 429, "too many", str(error), **{"Retry-After": str(error.seconds)})
+        return answered(request, 429, "too many", error.sentence, **{"Retry-After": str(error.seconds)})
 
     @app.exception_handler(ArenaRefused)
     async def refused(request: Request, error: ArenaRefused) -> Response:
-        return answered(request, _STATUS.get(error.reason, 409), error.reason, str(error))
+        return answered(request, _STATUS.get(error.reason, 409), error.reason, error.sentence)
 
     @app.exception_handler(BadInput)
     async def bad(request: Request, error: BadInput) -> Response:
         # Where the results lie is for the operator.
         told = str(error).replace(str(site.services.runs.resolve()), "the folder of runs")
-        return answered(request, 422, "invalid", told)
+        return answered(request, 422, "invalid", CodedSentence(told, code=error.code, **error.parameters))
 
     @app.exception_handler(StoreUnusable)
     @app.exception_handler(DiskFull)

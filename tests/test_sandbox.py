@@ -218,11 +218,11 @@ def test_it_is_looked_at_by_the_clock_whatever_it_prints(
     assert len(looks) <= ended.seconds / sandbox.TICK + 2
 
 
-def broken(*given: object) -> None:
+def broken(*arguments: object) -> None:
     raise RuntimeError("the host is not as it was")
 
 
-def unreadable(*given: object) -> None:
+def unreadable(*arguments: object) -> None:
     raise PermissionError(1, "Operation not permitted")
 
 

@@ -112,30 +112,30 @@ def test_the_box_holds_for_a_user_without_privileges(user: pwd.struct_passwd) ->
     if python is None:
         pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
     with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
-        place = Path(folder)
+        box_folder = Path(folder)
         for name in ("out", "model"):
-            (place / name).mkdir()
-        (place / "model/weights").write_text("seven")
-        (place / "secret").write_text("hf_secret")
-        (place / "hostile.py").write_text(HOSTILE)
-        for path in (place, *place.rglob("*")):
+            (box_folder / name).mkdir()
+        (box_folder / "model/weights").write_text("seven")
+        (box_folder / "secret").write_text("hf_secret")
+        (box_folder / "hostile.py").write_text(HOSTILE)
+        for path in (box_folder, *box_folder.rglob("*")):
             os.chown(path, user.pw_uid, user.pw_gid)
-        done = run_as(user, [python, "-c", PROGRAM, str(place)], HF_TOKEN="hf_secret")
+        done = run_as(user, [python, "-c", PROGRAM, str(box_folder)], HF_TOKEN="hf_secret")
         assert done.returncode == 0, done.stderr[-3_000:]
-        found = json.loads(done.stdout.splitlines()[-1])
-        if "missing" in found:
-            pytest.skip(f"users have no namespaces here: {found['missing']}")
-        assert found["uid"] == user.pw_uid != 0
-        assert found["code"] == 0, found["log"]
-        made = found["made"]
-        assert made["uid"] != 0
-        assert made["weights"] == "seven"
-        assert "HF_TOKEN" not in made["environment"]
-        assert made["pids"] <= 5
+        document = json.loads(done.stdout.splitlines()[-1])
+        if "missing" in document:
+            pytest.skip(f"users have no namespaces here: {document['missing']}")
+        assert document["uid"] == user.pw_uid != 0
+        assert document["code"] == 0, document["log"]
+        output = document["made"]
+        assert output["uid"] != 0
+        assert output["weights"] == "seven"
+        assert "HF_TOKEN" not in output["environment"]
+        assert output["pids"] <= 5
         refused = {"network", "model", "beside", "home"}
-        assert {name: made[name] for name in refused if made[name] == "it worked"} == {}
-        assert found["forks"], "forking without end ends"
-        assert "it wrote more than" in found["full"]
+        assert {name: output[name] for name in refused if output[name] == "it worked"} == {}
+        assert document["forks"], "forking without end ends"
+        assert "it wrote more than" in document["full"]
         until = time.monotonic() + 10
         while (left := left_of(user)) and time.monotonic() < until:
             time.sleep(0.1)
@@ -148,12 +148,12 @@ def test_the_walls_hold_for_a_user_without_privileges(user: pwd.struct_passwd) -
     if python is None:
         pytest.skip("the user may run no Python here; the one of the tests is in a folder of root's")
     with tempfile.TemporaryDirectory(prefix="podeval-user-") as folder:
-        place = Path(folder)
-        (place / "out").mkdir()
-        shutil.copy(Path(__file__).parent / "hostile_programs.py", place)
-        for path in (place, *place.rglob("*")):
+        box_folder = Path(folder)
+        (box_folder / "out").mkdir()
+        shutil.copy(Path(__file__).parent / "hostile_programs.py", box_folder)
+        for path in (box_folder, *box_folder.rglob("*")):
             os.chown(path, user.pw_uid, user.pw_gid)
-        done = run_as(user, [python, "-c", WALLS, str(place)])
+        done = run_as(user, [python, "-c", WALLS, str(box_folder)])
         assert done.returncode == 0, done.stderr[-3_000:]
         results = json.loads(done.stdout.splitlines()[-1])
     if "missing" in results:
@@ -198,12 +198,12 @@ def left_of(user: pwd.struct_passwd) -> list[str]:
     """Processes of a user that was made for a test."""
     if os.geteuid() != 0:
         return []
-    found = []
-    for place in Path("/proc").glob("[0-9]*"):
+    result = []
+    for path in Path("/proc").glob("[0-9]*"):
         try:
-            about = (place / "stat").read_text().rpartition(")")[2].split()
-            if place.stat().st_uid == user.pw_uid and about[0] != "Z":
-                found.append(f"{place.name} {about[0]} {(place / 'cmdline').read_bytes()[:200]!r}")
+            about = (path / "stat").read_text().rpartition(")")[2].split()
+            if path.stat().st_uid == user.pw_uid and about[0] != "Z":
+                result.append(f"{path.name} {about[0]} {(path / 'cmdline').read_bytes()[:200]!r}")
         except OSError:
             continue
-    return found
+    return result

@@ -28,7 +28,7 @@ from podeval.submissions.sandbox import (
 )
 
 programs = runpy.run_path(str(Path(__file__).parent / "hostile_programs.py"))
-told = programs["told"]
+message = programs["told"]
 isolated = pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
 Attack = Callable[[str], ExitInfo]
 
@@ -47,7 +47,7 @@ def attack(tmp_path: Path) -> Attack:
 def memory_bounded_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "a watch":
         monkeypatch.setattr(cgroup, "where", lambda: None)
-    elif cgroup.where() is None:
+    elif cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
 
 
@@ -55,7 +55,7 @@ def memory_bounded_by(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("name", programs["REFUSED"])
 def test_a_system_call_that_leads_past_the_walls_is_refused(attack: Attack, name: str) -> None:
     program, errors = programs["REFUSED"][name]
-    ended = attack(told(program))
+    ended = attack(message(program))
     assert ended.failure is None, ended.log
     assert ended.log.split() in [["refused", str(error)] for error in errors]
 
@@ -64,17 +64,17 @@ def test_a_system_call_that_leads_past_the_walls_is_refused(attack: Attack, name
 @pytest.mark.usefixtures("memory_bounded_by")
 @pytest.mark.parametrize("name", programs["MEMORY"])
 def test_memory_counts_whatever_holds_it(attack: Attack, name: str) -> None:
-    ended = attack(told(programs["MEMORY"][name]))
+    ended = attack(message(programs["MEMORY"][name]))
     assert "IT WORKED" not in ended.log
     assert ended.failure == "it used more than 256 MiB of memory"
 
 
 @isolated
 def test_the_kernel_bounds_memory_between_two_looks(attack: Attack, monkeypatch: pytest.MonkeyPatch) -> None:
-    if cgroup.where() is None:
+    if cgroup.find_tree() is None:
         pytest.skip("no memory cgroup can be made here")
     monkeypatch.setattr(running, "TICK", 5.0)
-    ended = attack(told(programs["MEMORY"]["memory that is in nobody's tables"]))
+    ended = attack(message(programs["MEMORY"]["memory that is in nobody's tables"]))
     assert "IT WORKED" not in ended.log
     assert ended.failure == "it used more than 256 MiB of memory"
 
@@ -97,7 +97,7 @@ def disk_that_fills(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("disk_that_fills")
 @pytest.mark.parametrize("name", programs["OUTPUT"])
 def test_a_file_without_a_name_counts(attack: Attack, name: str) -> None:
-    ended = attack(told(programs["OUTPUT"][name]))
+    ended = attack(message(programs["OUTPUT"][name]))
     assert "IT WORKED" not in ended.log
     assert ended.failure == "it wrote more than 20 MiB"
 
@@ -116,7 +116,7 @@ with open("mapped", "w+b") as file:
     os.unlink("mapped")
 time.sleep(0.3)
 """
-    assert attack(told(program)).log == "IT WORKED\n"
+    assert attack(message(program)).log == "IT WORKED\n"
 
 
 @isolated
@@ -128,15 +128,15 @@ open('/dev/shm/x', 'w').write('x')
 import multiprocessing
 multiprocessing.get_context('spawn').Lock()
 """
-    assert attack(told(uses)).log.strip() == "IT WORKED"
-    ended = attack(told(programs["DEVICES"]))
+    assert attack(message(uses)).log.strip() == "IT WORKED"
+    ended = attack(message(programs["DEVICES"]))
     assert ended.log.split() in [["refused", str(error)] for error in (errno.EROFS, errno.EACCES)]
-    assert "IT WORKED" not in attack(told("os.mkdir('/dev/shm/../x')")).log
+    assert "IT WORKED" not in attack(message("os.mkdir('/dev/shm/../x')")).log
 
 
 @isolated
 def test_a_group_of_a_worker_that_was_killed_is_removed_by_the_next(attack: Attack, tmp_path: Path) -> None:
-    if (place := cgroup.where()) is None:
+    if (path := cgroup.find_tree()) is None:
         pytest.skip("no memory cgroup can be made here")
     (tmp_path / "other").mkdir()
     program = f"""
@@ -151,13 +151,13 @@ run(SandboxSpec([sys.executable, '-c', inside], Path({str(tmp_path / "other")!r}
     while not (tmp_path / "other/began").exists():
         assert time.monotonic() < end
         time.sleep(0.02)
-    assert list(place.own.glob(group))
+    assert list(path.group.glob(group))
     os.kill(opener.pid, signal.SIGKILL)
     opener.wait()
-    while list(place.own.glob(group)) and time.monotonic() < end:
+    while list(path.group.glob(group)) and time.monotonic() < end:
         assert attack("pass").failure is None
-    assert not list(place.own.glob(f"podeval-{opener.pid}-*"))
-    assert not list(place.own.glob(f"podeval-{os.getpid()}-*"))
+    assert not list(path.group.glob(f"podeval-{opener.pid}-*"))
+    assert not list(path.group.glob(f"podeval-{os.getpid()}-*"))
 
 
 class Killed(Exception):
@@ -170,17 +170,17 @@ def answer(machine: str, number: int, *arguments: int, audit: int | None = None)
     data = struct.pack("=iIQ6Q", number, architecture, 0, *(*arguments, *(0,) * (6 - len(arguments))))
     program = seccomp.program(machine)
     assert len(program) % 8 == 0
-    place = value = 0
+    path = value = 0
     while True:
-        opcode, then, otherwise, operand = struct.unpack_from("=HBBI", program, 8 * place)
-        place += 1
+        opcode, then, otherwise, operand = struct.unpack_from("=HBBI", program, 8 * path)
+        path += 1
         if opcode == 0x20:
             value = struct.unpack_from("=I", data, operand)[0]
         elif opcode == 0x54:
             value &= operand
         elif opcode in (0x15, 0x35, 0x45):
             holds = {0x15: value == operand, 0x35: value >= operand, 0x45: bool(value & operand)}[opcode]
-            place += then if holds else otherwise
+            path += then if holds else otherwise
         else:
             assert opcode == 0x06
             action = operand & 0xFFFF_0000
@@ -250,37 +250,37 @@ def groups(tmp_path: Path) -> Path:
 def tree_of(groups: Path, path: str = "/service") -> cgroup.Tree:
     others = "30 24 0:26 / /proc rw - proc proc rw\n36 24 0:9 / /run rw - tmpfs  rw\n"
     mounts = f"{others}31 24 0:27 / {groups} rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
-    tree = cgroup._tree(mounts, f"1:name=systemd:/elsewhere\n0::{path}\n")
+    tree = cgroup.parse_tree(mounts, f"1:name=systemd:/elsewhere\n0::{path}\n")
     assert tree is not None
     return tree
 
 
 def test_a_group_is_made_only_where_one_may_be(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = tree_of(groups)
-    assert (tree.interface, tree.top, tree.own) == (cgroup.V2, groups, groups / "service")
+    assert (tree.interface, tree.top, tree.group) == (cgroup.V2, groups, groups / "service")
     mine = set[Path]()
-    monkeypatch.setattr(cgroup, "_delegated", lambda tree, folder: folder in mine)
-    assert cgroup._candidates(tree) == [], "the group of a service that is not this process's to divide"
+    monkeypatch.setattr(cgroup, "is_delegated", lambda tree, folder: folder in mine)
+    assert cgroup.list_candidates(tree) == [], "the group of a service that is not this process's to divide"
     mine.add(groups / "service")
     (groups / "service/cgroup.procs").write_text(f"{os.getpid()}\n1\n")
-    assert cgroup._candidates(tree) == [], "somebody else is in it"
+    assert cgroup.list_candidates(tree) == [], "somebody else is in it"
     (groups / "service/cgroup.procs").write_text(f"{os.getpid()}\n")
     (groups / "service/podeval-worker").mkdir()
-    assert cgroup._candidates(tree) == [groups / "service"]
+    assert cgroup.list_candidates(tree) == [groups / "service"]
     assert (groups / "service/podeval-worker/cgroup.procs").read_text() == "0"
     assert (groups / "service/cgroup.subtree_control").read_text() == "+memory +pids"
     (groups / "service/cgroup.subtree_control").write_text("memory pids\n")
     (groups / "service/podeval-worker/cgroup.subtree_control").write_text("\n")
     inside = tree_of(groups, "/service/podeval-worker")
-    assert cgroup._candidates(inside) == [groups / "service"], "what a worker starts makes its groups beside it"
+    assert cgroup.list_candidates(inside) == [groups / "service"], "what a worker starts makes its groups beside it"
 
 
 def test_no_tree_of_groups_that_cannot_be_seen_is_taken_for_ones_own(groups: Path) -> None:
     mount = f"31 24 0:27 /docker/1 {groups} rw - cgroup2 cgroup2 rw\n"
-    assert cgroup._tree(mount, "0::/docker/2\n") is None
-    assert cgroup._tree(mount, "0::/../2\n") is None
-    assert cgroup._tree("30 24 0:26 / /proc rw - proc proc rw\n", "0::/\n") is None
+    assert cgroup.parse_tree(mount, "0::/docker/2\n") is None
+    assert cgroup.parse_tree(mount, "0::/../2\n") is None
+    assert cgroup.parse_tree("30 24 0:26 / /proc rw - proc proc rw\n", "0::/\n") is None
     first = f"32 24 0:28 /docker/1 {groups} rw - cgroup cgroup rw,memory\n"
-    assert cgroup._tree(first, "4:memory:/docker/1/service\n0::/\n") == cgroup.Tree(
+    assert cgroup.parse_tree(first, "4:memory:/docker/1/service\n0::/\n") == cgroup.Tree(
         cgroup.V1, groups, groups / "service"
     )

@@ -111,7 +111,10 @@ def router(site: Site) -> APIRouter:
             raise NotSignedIn
         if not person.admin:
             raise ArenaRefused(
-                refusal.FOREIGN, f"this page is for the operators of this board; you are signed in as {person.name}"
+                refusal.FOREIGN,
+                f"this page is for the operators of this board; you are signed in as {person.name}",
+                code="for-operators",
+                parameters={"name": person.name},
             )
         return person
 

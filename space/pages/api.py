@@ -203,7 +203,12 @@ def _require_known(folder: RunsFolder, column: str, name: str) -> None:
     there = sorted(known - {""})
     more = f" and {len(there) - MOST_NAMED} more" if len(there) > MOST_NAMED else ""
     listed = ", ".join(there[:MOST_NAMED]) or "none"
-    raise ArenaRefused(refusal.UNKNOWN, f"there is no {column} {name[:80]!r} here; there are: {listed}{more}")
+    raise ArenaRefused(
+        refusal.UNKNOWN,
+        f"there is no {column} {name[:80]!r} here; there are: {listed}{more}",
+        code="no-such-name",
+        parameters={"what": f"{column} {name[:80]!r}", "choices": f"{listed}{more}"},
+    )
 
 
 def _plain(rows: pd.DataFrame) -> list[dict[str, Any]]:

@@ -85,7 +85,12 @@ def router(site: Site) -> APIRouter:
         stands = listening.resume(test, who)
         if stands is None and invitation.consent:
             if known.closed:
-                raise ArenaRefused(refusal.CLOSED, f"the test {test} is closed; thank you for coming")
+                raise ArenaRefused(
+                    refusal.CLOSED,
+                    f"the test {test} is closed; thank you for coming",
+                    code="listening-test-closed",
+                    parameters={"test": test},
+                )
             person = site.person(request)
             # Who comes by an invitation is not asked for a name, whether signed in or not.
             name = person.name if person is not None and person.identity == who else ""
@@ -130,7 +135,11 @@ def router(site: Site) -> APIRouter:
 
 def _overview(site: Site, test: str) -> session_results.Overview:
     if test not in site.services.listening.tests():
-        raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test; please check the link you were given")
+        raise ArenaRefused(
+            refusal.UNKNOWN,
+            "there is no such listening test; please check the link you were given",
+            code="no-such-listening-link",
+        )
     return session_results.overview(site.services.database, test)
 
 

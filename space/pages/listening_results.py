@@ -37,7 +37,7 @@ def router(site: Site) -> APIRouter:
     def known(request: Request, test: str) -> session_results.Overview:
         operator(request)
         if test not in listening.tests():
-            raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test")
+            raise ArenaRefused(refusal.UNKNOWN, "there is no such listening test", code="no-such-listening-test")
         return session_results.overview(database, test)
 
     def operator(request: Request) -> Person:
@@ -47,7 +47,9 @@ def router(site: Site) -> APIRouter:
             raise NotSignedIn
         if not person.admin:
             raise ArenaRefused(
-                refusal.FOREIGN, "the results of listening tests are shown to the operators of this board"
+                refusal.FOREIGN,
+                "the results of listening tests are shown to the operators of this board",
+                code="listening-results-for-operators",
             )
         return person
 

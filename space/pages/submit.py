@@ -18,17 +18,18 @@ from podeval.errors import BadInput
 from podeval.hub.retry import HubUnavailable
 from podeval.leaderboard.build import build
 from podeval.store.submission_tables import STATES, SubmissionRow
-from podeval.submissions import BadDocument, Submission, parse_form, service
+from podeval.submissions import service
 from podeval.submissions.benchmark_entries import entries
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of
 from podeval.submissions.public_view import on_the_hub, public, steps
 from podeval.submissions.pull_requests import Proposals
-from podeval.submissions.queue import LEASED
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import RULES, SubmissionRefused
 from podeval.submissions.service import OPERATOR, SubmissionService, Submitter
-from podeval.systems.submission import json_schema
+from podeval.submissions.states import LEASED
+from podeval.systems.submission import Submission, json_schema
+from podeval.systems.submission_reading import BadDocument, parse_form
 
 RATE = "60/minute"
 MOST_ROWS = 5_000
@@ -94,7 +95,7 @@ def router(site: Site) -> APIRouter:
         except (BadDocument, SubmissionRefused) as error:
             return JSONResponse({"passed": False, "refusals": refusals(error)})
         except HubUnavailable as error:
-            return JSONResponse({"error": str(error), "reason": "hub"}, 503)
+            return JSONResponse({"error": str(error), "reason": "hub", "code": error.code}, 503)
         return JSONResponse({"passed": True, "refusals": [], "preview": preview(desk, document, pinned.to_json())})
 
     @routes.post("/submit")
@@ -107,7 +108,9 @@ def router(site: Site) -> APIRouter:
         except (BadDocument, SubmissionRefused) as error:
             told = refusals(error)
             status = _STATUS.get(told[0]["rule"], 422)
-            return JSONResponse({"error": str(error), "reason": "refused", "refusals": told}, status)
+            return JSONResponse(
+                {"error": str(error), "reason": "refused", "code": error.code, "refusals": told}, status
+            )
         return JSONResponse({"id": row.id, "state": row.state, "address": f"/submissions/{row.id}"}, 201)
 
     @routes.get("/submissions/{id}", include_in_schema=False)
@@ -202,7 +205,8 @@ def router(site: Site) -> APIRouter:
         try:
             return queue.get(id)
         except BadInput:
-            raise arena.ArenaRefused(refusal.UNKNOWN, "there is no such submission; the queue shows all") from None
+            sentence = "there is no such submission; the queue shows all"
+            raise arena.ArenaRefused(refusal.UNKNOWN, sentence, code="no-such-submission") from None
 
     def owner(request: Request, id: str) -> Person:
         person = site.require_person(request)

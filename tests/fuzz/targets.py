@@ -123,7 +123,7 @@ def document(data: bytes) -> None:
     import yaml
 
     from podeval.errors import BadInput
-    from podeval.submissions import parse
+    from podeval.systems.submission_reading import parse
 
     text = data.decode("utf-8", "replace")
     try:
@@ -137,12 +137,12 @@ def document(data: bytes) -> None:
 def yaml_card(data: bytes) -> None:
     """A repo's card, and the keys of its configs."""
     from podeval.hub.repo_info import RepoFacts, keys, read_card
-    from podeval.submissions.gate import GateLimits, _of_any_repo
+    from podeval.submissions.gate import GateLimits, _check_repo
 
     text = data.decode("utf-8", "replace")
     head, body = read_card(f"---\n{text}\n---\n{text}")
     found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=head, card_text=body)
-    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _of_any_repo(found, "MIT", GateLimits()))
+    assert all(len(refusal.message) < 2 * len(data) + 1_000 for refusal in _check_repo(found, "MIT", GateLimits()))
     with contextlib.suppress(ValueError, RecursionError):
         keys(json.loads(data))
 
@@ -185,7 +185,7 @@ def feed(data: bytes) -> None:
 def left_behind(data: bytes) -> None:
     """What a sandboxed model leaves: its log, a manifest of outputs, configs and headers of weights."""
     from podeval.errors import BadInput
-    from podeval.submissions.collect_outputs import LOG, Intake, _details, _files, _turns
+    from podeval.submissions.collect_outputs import LOG, Intake, _file_names, _possible_turns, _proportionate_details
     from podeval.systems.adapters import snapshot
     from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
@@ -194,9 +194,9 @@ def left_behind(data: bytes) -> None:
     (folder / LOG).write_bytes(data + b"\n")
     with contextlib.suppress(BadInput):
         for line in Intake.lines(None, folder, 0)[0]:  # type: ignore[arg-type]
-            _details(line)
-            _turns(line, 10.0)
-            _files(line)
+            _proportionate_details(line)
+            _possible_turns(line, 10.0)
+            _file_names(line)
     (folder / LOG).unlink()
     for name in (MANIFEST, "config.json", "model.safetensors"):
         (folder / name).write_bytes(data)

@@ -15,7 +15,7 @@ import pytest
 from podeval.errors import BadInput
 from podeval.hub import repo_info as hub
 from podeval.hub.repo_info import RepoFacts
-from podeval.submissions.gate import Gate, GateLimits, _of_any_repo
+from podeval.submissions.gate import Gate, GateLimits, _check_repo
 from podeval.submissions.rules import SubmissionRefused
 from podeval.systems.adapters import snapshot
 from podeval.systems.submission import Submission
@@ -24,8 +24,8 @@ from podeval.systems.submission import Submission
 @pytest.fixture(scope="module")
 def making() -> ModuleType:
     """Makers of repos and documents: tests/submissions/conftest.py."""
-    place = Path(__file__).parents[1] / "submissions" / "conftest.py"
-    spec = importlib.util.spec_from_file_location("making_submissions", place)
+    path = Path(__file__).parents[1] / "submissions" / "conftest.py"
+    spec = importlib.util.spec_from_file_location("making_submissions", path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -62,9 +62,9 @@ def test_a_card_of_lists_of_lists_is_not_written_out() -> None:
 
     bomb = "[" + ", ".join(["&a0 [x, x]", *(f"&a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]) + "]"
     card = yaml.safe_load(f"license: other\nlicense_name: {bomb}")
-    found = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=card, card_text="x" * 300)
-    refusals = list(_of_any_repo(found, "Apache-2.0", GateLimits()))
-    del found, card  # else a failure would write them out
+    result = RepoFacts("a/b", "0" * 40, False, False, True, files={}, card=card, card_text="x" * 300)
+    refusals = list(_check_repo(result, "Apache-2.0", GateLimits()))
+    del result, card  # else a failure would write them out
     assert [refusal.message for refusal in refusals] == [
         "the card of a/b says other, system.licence says Apache-2.0; make them the same"
     ]
@@ -87,8 +87,8 @@ def test_a_config_nested_deeper_is_no_config(tmp_path: Path) -> None:
 def test_more_configs_than_a_model_has_are_not_fetched(published: Callable[..., Submission], hub_client: Any) -> None:
     many = {f"config_{number}.json": b"{}" for number in range(60)}
     assert "volume" in rules(published(many))
-    asked = [path for method, path, _ in hub_client.requests if method == "GET" and "config_" in path]
-    assert not asked
+    requests = [path for method, path, _ in hub_client.requests if method == "GET" and "config_" in path]
+    assert not requests
 
 
 def test_weights_in_more_files_than_are_read_are_refused_and_not_half_counted(
@@ -127,10 +127,10 @@ def test_a_manifest_that_is_no_list_of_files_is_not_fetched() -> None:
         raise AssertionError(f"{name} was fetched")
 
     entry = RunEntry("real_pod", "demo", "voice")
-    found = list(
+    result = list(
         supplied_outputs.refusals({supplied_outputs.MANIFEST: 10**9}, [entry], GateLimits(), data=None, read=read)
     )
-    assert "larger than 16 MiB" in found[0].message
+    assert "larger than 16 MiB" in result[0].message
 
 
 def test_what_the_site_asks_of_the_hub_carries_nobodys_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

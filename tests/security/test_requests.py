@@ -84,8 +84,8 @@ def test_the_board_fetches_nothing_for_anybody_and_shows_no_inner_works(stranger
 def test_no_other_site_is_told_that_it_may_send_or_read(stranger: TestClient, path: str) -> None:
     """The question a browser asks before it sends our header for another site's page."""
     origin = {"origin": "https://evil.example"}
-    asked = {"access-control-request-method": "POST", "access-control-request-headers": "x-podeval,content-type"}
-    before = stranger.options(path, headers=origin | asked)
+    requests = {"access-control-request-method": "POST", "access-control-request-headers": "x-podeval,content-type"}
+    before = stranger.options(path, headers=origin | requests)
     assert before.status_code == 405
     read = stranger.get(path, headers=origin)
     for answer in (before, read):
@@ -132,8 +132,12 @@ def test_a_proxy_that_adds_nothing_is_noticed_by_what_browsers_say_of_their_page
         assert client.get("/queue", headers=says).status_code == 421
     link = {"referer": "https://github.com/", "sec-fetch-site": "cross-site"}
     assert client.get("/queue", headers=link).status_code == 200, "somebody's link to this machine's own board"
-    own = {"referer": "http://localhost:7860/", "origin": "http://127.0.0.1:7860", "sec-fetch-site": "same-origin"}
-    assert client.get("/queue", headers=own).status_code == 200
+    page_headers = {
+        "referer": "http://localhost:7860/",
+        "origin": "http://127.0.0.1:7860",
+        "sec-fetch-site": "same-origin",
+    }
+    assert client.get("/queue", headers=page_headers).status_code == 200
 
 
 def test_no_other_site_shows_our_pages_within_its_own(stranger: TestClient, local_site: Any) -> None:
@@ -188,8 +192,8 @@ def test_a_body_too_large_or_of_untold_length_is_not_read(stranger: TestClient, 
     assert stranger.post(path, content=b"x" * (5 * 2**20), headers=OURS).status_code == 413
     assert stranger.post(path, content=endless(), headers=OURS).status_code == 413
     for length in (b"-1", b"1e3", "٣".encode(), b"9" * 5_000):
-        told = {**OURS, b"content-length": length}
-        assert stranger.post(path, content=b"x", headers=told).status_code in (400, 413)
+        message = {**OURS, b"content-length": length}
+        assert stranger.post(path, content=b"x", headers=message).status_code in (400, 413)
 
 
 def test_methods_that_nothing_here_understands_are_refused(stranger: TestClient) -> None:
@@ -258,7 +262,7 @@ def slow_server(board_app: ModuleType) -> Iterator[tuple[str, int]]:
 
     patch = pytest.MonkeyPatch()
     patch.setattr("server.HEAD_SECONDS", 0.3)
-    patch.setattr("guard.BODY_SECONDS", 0.3)
+    patch.setattr("request_guard.BODY_SECONDS", 0.3)
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     running = uvicorn.Server(server.configuration(Guard(echo, ("/",)), "127.0.0.1", 0))
@@ -390,10 +394,10 @@ def test_names_that_anybody_can_take_make_no_operator() -> None:
 
     def person(admins: str, identity: str) -> bool:
         how = SignIn("oidc", admins=frozenset({admins}))
-        known = {"identity": identity, "name": "root"}
-        found = how.person(Request({"type": "http", "session": {SESSION: known}}))
-        assert found
-        return found.admin
+        session = {"identity": identity, "name": "root"}
+        result = how.person(Request({"type": "http", "session": {SESSION: session}}))
+        assert result
+        return result.admin
 
     assert person("https://login.example:1", "https://login.example:1")
     assert not person("https://login.example:1", "https://login.example:2")

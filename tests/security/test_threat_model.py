@@ -19,10 +19,10 @@ def rows() -> list[list[str]]:
 
 def test_every_test_that_is_named_exists() -> None:
     files = (REPOSITORY / "tests").rglob("test_*.py")
-    there = {name for file in files for name in re.findall(r"def (test_\w+)\(", file.read_text(encoding="utf-8"))}
-    named = set(NAMED.findall(PAGE))
-    assert len(named) > 50
-    assert not named - there
+    present = {name for file in files for name in re.findall(r"def (test_\w+)\(", file.read_text(encoding="utf-8"))}
+    names = set(NAMED.findall(PAGE))
+    assert len(names) > 50
+    assert not names - present
 
 
 def test_every_threat_has_a_defence_and_a_test() -> None:
@@ -39,6 +39,6 @@ def test_every_setting_that_is_named_is_read_somewhere() -> None:
         for folder in ("space", "benchmark")
         for path in (REPOSITORY / folder).rglob("*.py")
     )
-    named = set(re.findall(r"`(PODEVAL_[A-Z_]+)`", PAGE))
-    assert len(named) > 4
-    assert not [name for name in named if f'"{name}"' not in code]
+    names = set(re.findall(r"`(PODEVAL_[A-Z_]+)`", PAGE))
+    assert len(names) > 4
+    assert not [name for name in names if f'"{name}"' not in code]

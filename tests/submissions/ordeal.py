@@ -21,7 +21,7 @@ class Outcome:
 
 def undergo(
     tiny: ModuleType,
-    place: str,
+    path: str,
     folder: Path,
     *,
     kills: int,
@@ -37,7 +37,7 @@ def undergo(
     from podeval.submissions.queue import Queue
 
     tiny.settle_in()
-    database = Database(place)
+    database = Database(path)
     queue = Queue(database)
     names = [f"system_{number}" for number in range(submissions)]
     for name in names:
@@ -55,7 +55,7 @@ def undergo(
             break
         database.engine.dispose()
         while len(running) < workers:
-            process = context.Process(target=tiny.work, args=(place, folder, lease))
+            process = context.Process(target=tiny.work, args=(path, folder, lease))
             process.start()
             running.append(process)
         time.sleep(dice.uniform(*between))

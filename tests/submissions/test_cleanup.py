@@ -57,15 +57,15 @@ def inside(folder: Path) -> list[str]:
 def test_what_is_published_leaves_its_logs_alone(
     tiny: ModuleType, queue: Queue, published: str, tmp_path: Path
 ) -> None:
-    place = tmp_path / "work" / published
-    (place / "logs").mkdir()
-    (place / "logs/ten-demo-1.log").write_text("spoke\n")
-    said: list[str] = []
-    tiny.worker(queue, tmp_path, log=said.append).clear()
-    assert inside(place) == ["logs"]
-    assert inside(place / "logs") == ["ten-demo-1.log"]
-    assert len(said) == 1
-    assert published in said[0]
+    path = tmp_path / "work" / published
+    (path / "logs").mkdir()
+    (path / "logs/ten-demo-1.log").write_text("spoke\n")
+    log: list[str] = []
+    tiny.worker(queue, tmp_path, log=log.append).clear()
+    assert inside(path) == ["logs"]
+    assert inside(path / "logs") == ["ten-demo-1.log"]
+    assert len(log) == 1
+    assert published in log[0]
     assert clear(queue, tmp_path / "work", LATER) == []
     assert len(list((tmp_path / "board/ten/demo/singer/outputs").glob("*.flac"))) == 10
 
@@ -79,11 +79,11 @@ def test_a_watching_worker_clears_up_by_itself(tiny: ModuleType, queue: Queue, t
 def test_what_may_be_tried_again_stays_a_week(tiny: ModuleType, queue: Queue, cancelled: str, tmp_path: Path) -> None:
     work, board = tmp_path / "work", tmp_path / "board"
     assert clear(queue, work, NOW + timedelta(days=6)) == []
-    made = (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns
+    output = (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns
     queue.retry(cancelled, "alice")
     tiny.worker(queue, tmp_path).once()
     assert queue.get(cancelled).state == "published"
-    assert (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns == made, "made once"
+    assert (work / cancelled / "runs/ten/demo/singer/outputs/item_1.flac").stat().st_mtime_ns == output, "made once"
     assert len(list((board / "ten/demo/singer/outputs").glob("*.flac"))) == 10
 
 
@@ -134,10 +134,10 @@ def test_a_kill_while_it_removes_harms_nothing(
 
 
 def test_a_folder_that_somebody_works_in_is_left(queue: Queue, published: str, tmp_path: Path) -> None:
-    place = tmp_path / "work" / published
-    with only_one(place):
+    path = tmp_path / "work" / published
+    with only_one(path):
         assert clear(queue, tmp_path / "work", LATER) == []
-    assert "runs" in inside(place)
+    assert "runs" in inside(path)
 
 
 def test_what_is_under_way_and_what_is_nobodys_is_left(tiny: ModuleType, queue: Queue, tmp_path: Path) -> None:
@@ -151,15 +151,15 @@ def test_what_is_under_way_and_what_is_nobodys_is_left(tiny: ModuleType, queue: 
 
 
 def test_a_spot_check_stays_for_a_week_after_its_last_use(queue: Queue, published: str, tmp_path: Path) -> None:
-    work, place = tmp_path / "work", tmp_path / "work" / f"spot-{published}"
-    (place / "seed-0").mkdir(parents=True)
+    work, path = tmp_path / "work", tmp_path / "work" / f"spot-{published}"
+    (path / "seed-0").mkdir(parents=True)
     clear(queue, work, NOW)
-    assert inside(place) == ["seed-0"]
-    assert clear(queue, work, LATER) == [place.name]
-    assert inside(place) == []
-    (place / "seed-0").mkdir()
+    assert inside(path) == ["seed-0"]
+    assert clear(queue, work, LATER) == [path.name]
+    assert inside(path) == []
+    (path / "seed-0").mkdir()
     withdraw(queue, published, "alice", tmp_path / "board")
-    assert clear(queue, work, NOW) == [place.name]
+    assert clear(queue, work, NOW) == [path.name]
 
 
 @pytest.mark.parametrize("state", ["published", "cancelled"])
@@ -168,9 +168,9 @@ def test_nothing_stays_of_what_was_taken_down(
 ) -> None:
     id = request.getfixturevalue("published" if state == "published" else "cancelled")
     work = tmp_path / "work"
-    for place in (work / id / "logs", work / f"spot-{id}" / "seed-0"):
-        place.mkdir(parents=True)
-        (place / "said.json").write_text(json.dumps("hello"))
+    for folder in (work / id / "logs", work / f"spot-{id}" / "seed-0"):
+        folder.mkdir(parents=True)
+        (folder / "said.json").write_text(json.dumps("hello"))
     take_down(queue, id, "ada", tmp_path / "board", "it speaks with a stolen voice", NOW)
     assert clear(queue, work, NOW) == [id, f"spot-{id}"]
     assert [path.name for path in work.rglob("*") if path.is_file()] == [".lock", ".lock"]

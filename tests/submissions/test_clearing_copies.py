@@ -10,7 +10,7 @@ from podeval.submissions.clearing_copies import clear_file
 from podeval.submissions.spoken_content import SpokenContent
 
 SAYS = "The lighthouse keeper counted eleven herons, wrote nothing down, and told the harbour master there were twelve."
-CONTENT = SpokenContent(texts={SAYS}, own={SAYS})
+CONTENT = SpokenContent(texts={SAYS}, own_words={SAYS})
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,13 @@ CONTENT = SpokenContent(texts={SAYS}, own={SAYS})
     ],
 )
 def test_words_in_a_row_are_a_quote_and_a_few_are_none(text: str, quotes: bool) -> None:
-    assert CONTENT.quoted_in(text) is quotes
+    assert CONTENT.is_quoted_in(text) is quotes
 
 
 def test_of_the_benchmarks_own_words_only_a_whole_passage_is_a_quote() -> None:
     content = SpokenContent(texts={SAYS})
-    assert content.quoted_in(f"A: {SAYS}")
-    assert not content.quoted_in(SAYS[:90]), "another system reads the same script"
+    assert content.is_quoted_in(f"A: {SAYS}")
+    assert not content.is_quoted_in(SAYS[:90]), "another system reads the same script"
 
 
 @pytest.mark.parametrize("ending", ["json", "jsonl", "parquet"])

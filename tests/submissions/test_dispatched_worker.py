@@ -94,9 +94,9 @@ def enqueue(tiny: ModuleType, queue: Queue, profile: str) -> SubmissionRow:
     return queue.move(row.id, "checked", "queued", by="gate")
 
 
-def wait_for(there: Callable[[], bool], place: Path, seconds: float = 90.0) -> None:
+def wait_for(condition: Callable[[], bool], database_path: Path, seconds: float = 90.0) -> None:
     until = time.monotonic() + seconds
-    while not there():
-        logs = "".join(path.read_text() for path in place.glob("worker-*.log"))
+    while not condition():
+        logs = "".join(path.read_text() for path in database_path.glob("worker-*.log"))
         assert time.monotonic() < until, logs[-3_000:]
         time.sleep(0.02)

@@ -17,10 +17,10 @@ from podeval.systems.submission import Submission
 Submitted = Callable[..., Submission]
 
 
-def refused(document: Submission, gate: Gate | None = None, place: Path | None = None) -> dict[str, str]:
+def refused(document: Submission, gate: Gate | None = None, path: Path | None = None) -> dict[str, str]:
     """Messages by rule."""
     with pytest.raises(SubmissionRefused) as caught:
-        (gate or Gate()).check(document, place)
+        (gate or Gate()).check(document, path)
     assert caught.value.rule in RULES
     return {refusal.rule: refusal.message for refusal in caught.value.refusals}
 
@@ -35,15 +35,15 @@ def test_a_plain_model_passes_and_is_pinned(submitted: Submitted) -> None:
 
 def test_what_is_fetched_beside_the_weights_is_bounded_too(submitted: Submitted) -> None:
     document = submitted(changes={"voices/a.npy": b"x" * 900, "tokenizer.txt": b"x" * 900, "demo.wav": b"x" * 9_000})
-    told = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
-    assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in told
+    message = refused(document, Gate(limits=GateLimits(other_bytes=1_500)))["volume"]
+    assert "0.0 GB of configs, tokenizers and voices lie beside the weights" in message
     Gate(limits=GateLimits(other_bytes=8_000)).check(document)
 
 
 def test_nothing_of_the_weights_but_their_headers_is_downloaded(submitted: Submitted, hub_client: Any) -> None:
     Gate().check(submitted())
-    asked = [path for method, path, _ in hub_client.requests if method == "GET" and path.endswith(".safetensors")]
-    assert len(asked) == 1
+    requests = [path for method, path, _ in hub_client.requests if method == "GET" and path.endswith(".safetensors")]
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_a_repo_that_breaks_a_rule_is_refused_by_that_rule(
 
 
 def test_all_that_is_wrong_is_told_at_once(submitted: Submitted) -> None:
-    found = refused(
+    result = refused(
         submitted(changes={"README.md": None, "a.py": b"", "b.pkl": b"", "config.json": b'{"auto_map": 1}'})
     )
-    assert set(found) == {"licence", "card", "code", "safetensors", "remote_code"}
+    assert set(result) == {"licence", "card", "code", "safetensors", "remote_code"}
 
 
 def test_a_repo_or_a_commit_that_is_not_there(submitted: Submitted) -> None:
@@ -105,8 +105,8 @@ def test_private_and_gated_repos_are_not_run(submitted: Submitted, hub_client: A
     document = submitted()
     repo = hub_client.repos.repos["models", "alice/tiny-voice"]
     repo.gated = True
-    found = refused(document)
-    assert "is gated" in found["readable"]
+    result = refused(document)
+    assert "is gated" in result["readable"]
     repo.gated, repo.private = False, True
     assert {"exists", "readable"} & set(refused(document))
 
@@ -133,8 +133,8 @@ def test_size_is_judged_by_the_headers_against_the_boards_limits(submitted: Subm
 
 
 def test_a_task_that_does_not_do_the_track_is_refused_with_one_that_does(submitted: Submitted) -> None:
-    told = refused(submitted(task="script-writer"))["task"]
-    assert "a script-writer model does not do the track voice of real_pod, podcast, text-to-speech does" in told
+    message = refused(submitted(task="script-writer"))["task"]
+    assert "a script-writer model does not do the track voice of real_pod, podcast, text-to-speech does" in message
 
 
 @pytest.fixture
@@ -185,10 +185,10 @@ def test_an_adapters_base_is_resolved_checked_and_pinned(adapter: Callable[..., 
 def test_an_adapter_on_a_base_that_cannot_be_trusted_is_refused(
     adapter: Callable[..., Submission], options: dict[str, Any], told: str
 ) -> None:
-    named = options.pop("base_named", None)
-    found = adapter(**options).model_dump(mode="json")
-    found["source"]["base"] = named
-    assert told in refused(Submission.model_validate(found))["base"]
+    names = options.pop("base_named", None)
+    result = adapter(**options).model_dump(mode="json")
+    result["source"]["base"] = names
+    assert told in refused(Submission.model_validate(result))["base"]
 
 
 def test_a_base_that_nothing_adapts_is_refused(submitted: Submitted) -> None:
@@ -206,11 +206,11 @@ def test_outputs_of_every_item_in_a_dataset_repo_pass(
 
 @pytest.fixture
 def folder(tmp_path: Path, topics_outputs: dict[str, bytes]) -> Path:
-    place = tmp_path / "audio"
-    place.mkdir()
+    path = tmp_path / "audio"
+    path.mkdir()
     for name, data in topics_outputs.items():
-        (place / name).write_bytes(data)
-    return place
+        (path / name).write_bytes(data)
+    return path
 
 
 def test_a_folder_of_outputs_passes_also_by_benchmark_and_split(
@@ -278,10 +278,10 @@ def test_links_and_odd_files_are_refused(outputs_document: Submitted, folder: Pa
 
 
 def test_outputs_over_the_limits_are_refused(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:
-    found = refused(outputs_document(folder="audio"), Gate(GateLimits(output_bytes=20)), tmp_path)
-    assert "send FLAC, and nothing besides the outputs" in found["volume"]
-    found = refused(outputs_document(folder="audio"), Gate(GateLimits(output_file_bytes=3)), tmp_path)
-    assert "for one file" in found["volume"]
+    result = refused(outputs_document(folder="audio"), Gate(GateLimits(output_bytes=20)), tmp_path)
+    assert "send FLAC, and nothing besides the outputs" in result["volume"]
+    result = refused(outputs_document(folder="audio"), Gate(GateLimits(output_file_bytes=3)), tmp_path)
+    assert "for one file" in result["volume"]
 
 
 def test_a_board_for_everybody_takes_no_folders(outputs_document: Submitted, folder: Path, tmp_path: Path) -> None:

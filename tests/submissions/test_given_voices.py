@@ -9,7 +9,7 @@ from podeval.runs.item_inputs import inputs_of
 from podeval.runs.measure import protocols
 from podeval.runs.run import conditions_of
 from podeval.runs.run_folder import Output, RunPlan
-from podeval.submissions.benchmark_entries import RunEntry, entries, everywhere
+from podeval.submissions.benchmark_entries import RunEntry, entries, possible_runs
 from podeval.submissions.job_items import ask_of, write_asks
 from podeval.systems.adapters.presets import assign_voices
 from podeval.systems.ask import Ask
@@ -43,10 +43,10 @@ def test_a_script_without_voices_comes_with_none(tmp_path: Path) -> None:
 def test_metrics_are_given_the_voices_once_and_by_speaker(tmp_path: Path) -> None:
     item = TOPICS[1]
     script = tuple(item.script.to_json()) if item.script else ()
-    given = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")["reference_voices"]
-    assert list(given()) == ["Agnes", "Harold", "Tariq"]
-    assert given() is given()
-    assert given()["Tariq"].duration > 3
+    voices = inputs_of(item, Output(item=item.id, script=script), tmp_path, "embedded")["reference_voices"]
+    assert list(voices()) == ["Agnes", "Harold", "Tariq"]
+    assert voices() is voices()
+    assert voices()["Tariq"].duration > 3
 
 
 def test_protocols_tell_given_voices_from_own() -> None:
@@ -67,5 +67,5 @@ def test_protocols_tell_given_voices_from_own() -> None:
 def test_nobody_enters_with_the_trial_or_for_listening(make_document: Callable[..., dict[str, Any]]) -> None:
     submission = Submission.model_validate(make_document(revision="0" * 40))
     assert entries(submission) == (ENTRY,)
-    places = {entry.split for entry in everywhere(submission)}
+    places = {entry.split for entry in possible_runs(submission)}
     assert places == {"demo", "topics", "spontaneous"}, "what was published before is still found"

@@ -12,7 +12,7 @@ import pytest
 
 from podeval.errors import StoreUnusable
 from podeval.store.database import Database
-from podeval.submissions.heartbeat import beating
+from podeval.submissions.heartbeat import keep_alive
 from podeval.submissions.queue import LeaseLost, Queue
 from podeval.submissions.quotas import Policy
 
@@ -59,9 +59,9 @@ def impatient(queue: Queue) -> Queue:
     return Queue(queue.database, Policy(lease_seconds=SHORT_LEASE, pause_seconds=0.0))
 
 
-def until(there: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     end = time.monotonic() + seconds
-    while not there():
+    while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
 
@@ -81,7 +81,7 @@ def test_a_claim_outlives_a_server_that_is_away_for_less_than_its_lease(
     tiny.enqueue(queue, "singer")
     claim = queue.claim("worker")
     assert claim
-    with beating(queue, claim) as pulse:
+    with keep_alive(queue, claim) as pulse:
         server.shut()
         time.sleep(LEASE_SECONDS / 2)
         server.open()
@@ -94,7 +94,7 @@ def test_a_claim_whose_lease_may_be_gone_is_lost(tiny: ModuleType, impatient: Qu
     tiny.enqueue(impatient, "singer")
     claim = impatient.claim("worker")
     assert claim
-    with beating(impatient, claim) as pulse:
+    with keep_alive(impatient, claim) as pulse:
         server.shut()
         until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE and pulse.trouble != "no answer")
         with pytest.raises(LeaseLost, match=r"could not be reached for too long .*does not answer"):
@@ -109,7 +109,7 @@ def test_a_claim_is_lost_while_a_beat_waits_for_an_answer(
     assert claim
     answered = threading.Event()
     monkeypatch.setattr(impatient, "beat", lambda *_, **__: answered.wait())
-    with beating(impatient, claim) as pulse:
+    with keep_alive(impatient, claim) as pulse:
         until(lambda: time.monotonic() - pulse.renewed > SHORT_LEASE)
         try:
             with pytest.raises(LeaseLost, match="could not be reached"):
@@ -122,13 +122,13 @@ def test_a_worker_waits_for_a_server_that_is_away(
     tiny: ModuleType, queue: Queue, server: Server, tmp_path: Path
 ) -> None:
     row = tiny.enqueue(queue, "singer")
-    said: list[str] = []
-    worker: Any = tiny.worker(queue, tmp_path, log=said.append)
+    log: list[str] = []
+    worker: Any = tiny.worker(queue, tmp_path, log=log.append)
     over = threading.Event()
     server.shut()
     thread = threading.Thread(target=worker.watch, args=(0.1, over.is_set), daemon=True)
     thread.start()
-    until(lambda: any("does not answer" in line for line in said))
+    until(lambda: any("does not answer" in line for line in log))
     server.open()
     until(lambda: queue.get(row.id).state == "published", 60.0)
     over.set()

@@ -42,8 +42,8 @@ def run(tiny: ModuleType, queue: Queue, tmp_path: Path) -> Callable[..., tuple[A
         row = tiny.enqueue(queue, "villain")
         choices = {"limits": SMALL, "bounds": Bounds(seconds=30.0), **making}
         tiny.worker(queue, tmp_path, trusted=False, making=choices).once()
-        found = RunFolder(tmp_path / "board", "ten", "demo", "villain")
-        return queue.get(row.id), {item: found.output(item) for item in tiny.ITEMS}
+        villain_run = RunFolder(tmp_path / "board", "ten", "demo", "villain")
+        return queue.get(row.id), {item: villain_run.output(item) for item in tiny.ITEMS}
 
     return work
 
@@ -88,20 +88,20 @@ finish(out, item=item, audio='good.wav', turns=turns, wall_seconds=1e300)
     }
     row, outputs = run(behaviour)
     assert row.state == "published", row.reason
-    told = failed(outputs)
-    assert told["item_0"] == "'../../../../secret.wav' is no plain file of its output"
-    assert told["item_1"] == "'link.wav' is no plain file of its output"
-    assert told["item_2"] == "'pipe.wav' is no plain file of its output"
-    assert "samples that are no numbers" in told["item_3"]
-    assert "junk.flac" in told["item_4"]
-    assert told["item_5"] == "'not_there.wav' is no plain file of its output"
-    assert "less than 0.1 s" in told["item_6"]
-    assert told["item_7"] == "it handed back neither audio nor script"
+    message = failed(outputs)
+    assert message["item_0"] == "'../../../../secret.wav' is no plain file of its output"
+    assert message["item_1"] == "'link.wav' is no plain file of its output"
+    assert message["item_2"] == "'pipe.wav' is no plain file of its output"
+    assert "samples that are no numbers" in message["item_3"]
+    assert "junk.flac" in message["item_4"]
+    assert message["item_5"] == "'not_there.wav' is no plain file of its output"
+    assert "less than 0.1 s" in message["item_6"]
+    assert message["item_7"] == "it handed back neither audio nor script"
     good = outputs["item_8"]
     assert good
     assert (good.failed, good.turns, good.wall_seconds, good.duration) == (None, (), None, 0.5)
     assert outputs["item_9"]
-    assert len(told) == 8
+    assert len(message) == 8
     summary = RunFolder(tmp_path / "board", "ten", "demo", "villain").summaries()[0].metrics[0]
     assert (summary.scored, summary.unscored_system, summary.unscored_ours) == (2, 8, 0)
 
@@ -130,10 +130,10 @@ finish(out, item=item, audio='long.wav')
     limits = SandboxLimits(wall_seconds=40, memory_bytes=500 * 2**20, processes=32, output_bytes=400 * 2**20)
     row, outputs = run({"item_1": bomb, "item_2": long}, limits=limits)
     assert row.state == "published", row.reason
-    told = failed(outputs)
-    assert set(told) == {"item_1", "item_2"}
-    assert "is longer than 0.00833333 hours" in told["item_1"]
-    assert "is longer than 0.00833333 hours" in told["item_2"]
+    message = failed(outputs)
+    assert set(message) == {"item_1", "item_2"}
+    assert "is longer than 0.00833333 hours" in message["item_1"]
+    assert "is longer than 0.00833333 hours" in message["item_2"]
     assert time.monotonic() - began < 60
 
 
@@ -186,12 +186,12 @@ def test_without_isolation_a_model_waits_and_the_operator_is_told(
 ) -> None:
     row = tiny.enqueue(queue, "singer")
     monkeypatch.setattr(sandbox, "missing", lambda: "bwrap not found; install bubblewrap")
-    told: list[str] = []
-    worker = tiny.worker(queue, tmp_path, trusted=False, log=told.append)
+    log: list[str] = []
+    worker = tiny.worker(queue, tmp_path, trusted=False, log=log.append)
     assert worker.once() == row.id
-    found = queue.get(row.id)
-    assert (found.state, found.failures) == ("queued", 0)
+    current = queue.get(row.id)
+    assert (current.state, current.failures) == ("queued", 0)
     sentence = "untrusted models are not run without isolation: bwrap not found"
-    assert found.reason.startswith(f"waits for the board's machine, by no fault of its own: {sentence}")
-    assert sentence in told[-1]
+    assert current.reason.startswith(f"waits for the board's machine, by no fault of its own: {sentence}")
+    assert sentence in log[-1]
     assert worker.once() is None, "it is left to machines that have isolation"

@@ -30,12 +30,12 @@ class Container:
         mounts = {}
         for volume in job.spec["volumes"]:
             mount = volume["mountPath"]
-            place = self.folder / mount.strip("/")
-            place.mkdir(parents=True)
-            mounts[mount] = (place, "--ro-bind" if volume["readOnly"] else "--bind")
+            path = self.folder / mount.strip("/")
+            path.mkdir(parents=True)
+            mounts[mount] = (path, "--ro-bind" if volume["readOnly"] else "--bind")
             for name, data in (job.read(mount) if volume["readOnly"] else {}).items():
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                (place / name).write_bytes(data)
+                (path / name).parent.mkdir(parents=True, exist_ok=True)
+                (path / name).write_bytes(data)
         over = threading.Event()
         keeper = threading.Thread(target=self._keep, args=(job, over))
         keeper.start()
@@ -53,9 +53,9 @@ class Container:
         program, *arguments = job.spec["command"]
         assert program == "python"
         seen = {"/usr", sys.prefix, sys.base_prefix, str(ENGINE)}
-        binds = [part for place in sorted(seen) for part in ("--ro-bind", place, place)]
+        binds = [part for path in sorted(seen) for part in ("--ro-bind", path, path)]
         links = [part for name in ("bin", "lib", "lib64", "sbin") for part in ("--symlink", f"usr/{name}", f"/{name}")]
-        volumes = [part for mount, (place, how) in mounts.items() for part in (how, str(place), mount)]
+        volumes = [part for mount, (path, how) in mounts.items() for part in (how, str(path), mount)]
         environment = {"PYTHONPATH": str(ENGINE), "PATH": "/usr/bin", "OMP_NUM_THREADS": "1", **job.spec["environment"]}
         settings = [part for name, value in environment.items() for part in ("--setenv", name, value)]
         box = ["bwrap", "--unshare-all", "--die-with-parent", "--clearenv", "--proc", "/proc", "--dev", "/dev"]
@@ -91,8 +91,8 @@ def test_what_a_job_is_told_is_read_in_its_container_and_what_it_answers_is_hear
     assert refused.state == "failed"
     assert refused.reason.startswith("the model cannot be run: ")
     assert "unheard_of" in refused.reason
-    asked = [json.loads(line) for line in (tmp_path / "container/asked/items.jsonl").read_text().splitlines()]
-    assert [line["id"] for line in asked] == list(tiny.ITEMS)
+    requests = [json.loads(line) for line in (tmp_path / "container/asked/items.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in requests] == list(tiny.ITEMS)
     assert len(hub_client.repos.jobs.specs) == 1
 
 
@@ -110,11 +110,11 @@ def test_what_a_job_is_told_makes_a_real_model_speak(
     with Database(tmp_path / "store.db") as database:
         queue = Queue(database, Policy())
         row = tiny.enqueue(queue, "singer")
-        heard: list[str] = []
-        worker = tiny.worker(queue, tmp_path, hub=hub.on_the_hub(queue, log=heard.append))
+        log: list[str] = []
+        worker = tiny.worker(queue, tmp_path, hub=hub.on_the_hub(queue, log=log.append))
         worker.once()
-        found = queue.get(row.id)
-        assert found.state == "published", (found.reason, heard[-5:])
+        current = queue.get(row.id)
+        assert current.state == "published", (current.reason, log[-5:])
         assert len(hub_client.repos.jobs.specs) == 1
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     output = run.output("item_3")
@@ -123,15 +123,15 @@ def test_what_a_job_is_told_makes_a_real_model_speak(
     assert [turn.speaker for turn in output.turns] == ["A", "B"]
     assert output.details["versions"]["transformers"]
     assert run.summaries()[0].metrics[0].scored == 10
-    hub.wait_for(lambda: any("item_3: made" in line for line in heard))
+    hub.wait_for(lambda: any("item_3: made" in line for line in log))
 
 
 def beside_adapters(name: str) -> ModuleType:
     """A module of the adapters' tests."""
     import importlib.util
 
-    place = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
-    spec = importlib.util.spec_from_file_location(name, place)
+    path = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

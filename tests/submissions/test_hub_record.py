@@ -71,8 +71,8 @@ def test_a_new_server_starts_from_what_the_hub_holds(
     assert next_claim.id in (waiting.id, running.id)
 
     assert second.read_back_results(tmp_path / "new board") > 0
-    there = RunFolder(tmp_path / "new board", "ten", "demo", "one")
-    assert there.summaries() == RunFolder(tmp_path / "board", "ten", "demo", "one").summaries()
+    restored = RunFolder(tmp_path / "new board", "ten", "demo", "one")
+    assert restored.summaries() == RunFolder(tmp_path / "board", "ten", "demo", "one").summaries()
     assert second.read_back_results(tmp_path / "new board") == 0
 
 
@@ -91,7 +91,7 @@ def test_no_folder_of_the_submitters_machine_and_no_secret_is_published(
     tiny: ModuleType, server: Any, hub_client: Any, tmp_path: Path
 ) -> None:
     first = server("first")
-    first.queue.receive(tiny.document("one"), owner="alice", place="/home/alice/private")
+    first.queue.receive(tiny.document("one"), owner="alice", document_folder="/home/alice/private")
     first.push()
     files = hub_client.repos.repos["datasets", "podeval/requests"].at("main")[1]
     assert not any(b"/home/alice" in data or b"hf_x" in data for data in files.values())

@@ -19,13 +19,13 @@ from podeval.submissions.queue import Queue
 @pytest.fixture
 def asked() -> Iterator[list[str]]:
     """The statements that any database is sent."""
-    found: list[str] = []
+    result: list[str] = []
 
     def note(connection: object, cursor: object, statement: str, *_: object) -> None:
-        found.append(statement)
+        result.append(statement)
 
     event.listen(Engine, "before_cursor_execute", note)
-    yield found
+    yield result
     event.remove(Engine, "before_cursor_execute", note)
 
 
@@ -36,14 +36,14 @@ def test_a_long_list_asks_the_database_as_often_as_a_short_one(
     tiny: ModuleType, empty_store: Path, tmp_path: Path, asked: list[str], command: tuple[str, ...]
 ) -> None:
     def listed(count: int) -> tuple[int, list[str]]:
-        place = Path(shutil.copy(empty_store, tmp_path / f"{count}.db"))
-        with Database(place) as database:
+        path = Path(shutil.copy(empty_store, tmp_path / f"{count}.db"))
+        with Database(path) as database:
             queue = Queue(database)
             rows = [tiny.enqueue(queue, f"system_{number}", owner=f"owner {number}") for number in range(count)]
             database.write(lambda session: session.add_all(job(row.id) for row in rows))
             database.close()
         asked.clear()
-        done = CliRunner().invoke(app, [*command, "--database", str(place)], catch_exceptions=False)
+        done = CliRunner().invoke(app, [*command, "--database", str(path)], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         lines = done.stdout.splitlines()
         return len(asked), [line for line in lines if any(row.id in line for row in rows)]
@@ -63,13 +63,11 @@ def job(submission: str) -> HubJob:
 
 
 def test_jobs_of_one_submission_alone(tiny: ModuleType, tmp_path: Path) -> None:
-    place = tmp_path / "store.db"
-    with Database(place) as database:
+    path = tmp_path / "store.db"
+    with Database(path) as database:
         rows = [tiny.enqueue(Queue(database), name) for name in ("one", "two")]
         database.write(lambda session: session.add_all(job(row.id) for row in rows))
-    done = CliRunner().invoke(
-        app, ["submissions", "jobs", rows[0].id, "--database", str(place)], catch_exceptions=False
-    )
+    done = CliRunner().invoke(app, ["submissions", "jobs", rows[0].id, "--database", str(path)], catch_exceptions=False)
     assert done.stdout.splitlines() == [
         f"{rows[0].id}  ten/demo 1  -  asked  h200, at most 6.00 USD",
         "spent or set aside by all jobs: 12.00 USD",

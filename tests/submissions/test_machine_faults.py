@@ -17,7 +17,7 @@ import yaml
 from typer.testing import CliRunner
 
 from podeval.cli import app
-from podeval.cli.worker import _stopped_by_signals
+from podeval.cli.worker import _stop_by_signals
 from podeval.errors import BadInput, ModelMissing
 from podeval.runs.run_folder import RunFolder
 from podeval.store.database import Database
@@ -26,10 +26,11 @@ from podeval.submissions import machine_faults, public_view, sandbox
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.gate import Gate
 from podeval.submissions.generation import GenerationSettings, generate_command
-from podeval.submissions.queue import OURS, WAITS, Queue, waits_for_operator
+from podeval.submissions.queue import Queue
 from podeval.submissions.quotas import Policy
 from podeval.submissions.sandbox import ExitInfo, NoIsolation
 from podeval.submissions.service import SubmissionService
+from podeval.submissions.states import OURS, WAITS, waits_for_operator
 from podeval.systems.submission import Submission
 
 NO_BOX = "bwrap not found; install bubblewrap"
@@ -53,12 +54,12 @@ def work(tiny: ModuleType, queue: Queue, tmp_path: Path) -> Callable[..., Any]:
     """Have a worker try the next submission; the worker, and what it told its operator."""
 
     def once(**choices: Any) -> tuple[Any, str]:
-        told: list[str] = []
+        log: list[str] = []
         making = choices.pop("making", None)
-        worker = tiny.worker(queue, tmp_path, log=told.append, **choices)
+        worker = tiny.worker(queue, tmp_path, log=log.append, **choices)
         worker.making = making or worker.making
         worker.once()
-        return worker, "\n".join(told)
+        return worker, "\n".join(log)
 
     return once
 
@@ -82,14 +83,14 @@ def test_a_disk_that_fills_waits_for_the_operator_and_is_done_once_there_is_room
         full.setattr(
             "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: Usage(10**9, 10**9, 3 * 2**20)
         )
-        worker, told = work()
+        worker, message = work()
     sentence = "the disk of the work folder is full: 3 MiB are left"
-    found = queue.get(row.id)
-    assert (found.state, found.failures) == ("queued", 0)
-    assert found.reason.startswith(f"{WAITS}: {sentence}")
-    assert waits_for_operator(found)
-    assert sentence in told
-    assert queue.history(row.id)[-1].reason == found.reason, "everybody reads it in the history"
+    current = queue.get(row.id)
+    assert (current.state, current.failures) == ("queued", 0)
+    assert current.reason.startswith(f"{WAITS}: {sentence}")
+    assert waits_for_operator(current)
+    assert sentence in message
+    assert queue.history(row.id)[-1].reason == current.reason, "everybody reads it in the history"
     assert worker.once() is None, "it does not spin while its machine can do nothing"
     assert queue.get(row.id).attempt == 1
     assert work()[0].fault is None
@@ -111,9 +112,9 @@ def test_a_machine_at_fault_rests_longer_each_time_and_no_attempt_counts(
         if worker.once() is not None:
             tried.append(minute)
     assert tried == [0, 1, 3, 7, 15, 25, 35, 45, 55]
-    found = queue.get(row.id)
-    assert (found.state, found.failures) == ("queued", 0), "nine attempts, three times as many as failures may be"
-    assert found.reason == f"{WAITS}: the disk is full while writing the board"
+    current = queue.get(row.id)
+    assert (current.state, current.failures) == ("queued", 0), "nine attempts, three times as many as failures may be"
+    assert current.reason == f"{WAITS}: the disk is full while writing the board"
 
 
 @pytest.mark.parametrize(
@@ -156,19 +157,19 @@ def test_a_work_folder_that_cannot_be_made_waits_for_the_operator(
     worker = tiny.worker(queue, tmp_path)
     worker.folder = Path("/sys/podeval-work")  # where nobody can make a folder, not even root
     worker.once()
-    found = queue.get(row.id)
-    assert (found.state, found.failures) == ("queued", 0)
-    assert found.reason.startswith(f"{WAITS}: cannot write /sys/podeval-work/{row.id}: ")
+    current = queue.get(row.id)
+    assert (current.state, current.failures) == ("queued", 0)
+    assert current.reason.startswith(f"{WAITS}: cannot write /sys/podeval-work/{row.id}: ")
 
 
 def test_a_job_file_that_is_not_there_is_never_the_models_fault(tiny: ModuleType, queue: Queue, work: Any) -> None:
     row = tiny.enqueue(queue, "singer")
     making = GenerationSettings(command=lambda job: generate_command(job.with_name("gone.json")), trusted=True)
-    told = [work(making=making)[1] for _ in range(3)]
+    message = [work(making=making)[1] for _ in range(3)]
     reason = f"{OURS}: the program that runs models did not get to the model: there is no job file …/gone.json"
     states = [(step.after, step.reason) for step in queue.history(row.id)][3:]
     assert states[1] == ("queued", reason)
-    assert reason in told[0]
+    assert reason in message[0]
     # What a program in a box says is not believed for ever.
     assert states[-1] == ("failed", f"given up after 3 attempts without a finished item; the last: {reason}")
 
@@ -184,11 +185,11 @@ def test_a_library_that_is_not_installed_waits_for_the_operator(
     code = f"(out / 'refused.json').write_text({refusal!r}); raise SystemExit(2)"
     (folder / "behaviour.json").write_text(json.dumps({"items": {"item_0": code}}))
     row = tiny.enqueue(queue, "singer")
-    told = "text-to-speech needs transformers; run `pip install 'podeval[reference]'`"
+    message = "text-to-speech needs transformers; run `pip install 'podeval[reference]'`"
     with monkeypatch.context() as bare:
-        bare.setattr(type(ADAPTER), "available", lambda self: told)
+        bare.setattr(type(ADAPTER), "available", lambda self: message)
         tiny.worker(queue, tmp_path).once()
-    assert (queue.get(row.id).failures, queue.get(row.id).reason) == (0, f"{WAITS}: {told}")
+    assert (queue.get(row.id).failures, queue.get(row.id).reason) == (0, f"{WAITS}: {message}")
     # The library is there: whoever says otherwise from inside the box is not believed for ever.
     tiny.worker(queue, tmp_path).once()
     assert (queue.get(row.id).failures, queue.get(row.id).reason) == (1, f"{OURS}: transformers is not installed")
@@ -207,9 +208,9 @@ def test_a_model_that_the_kernel_kills_for_want_of_memory_is_not_blamed(
         short.setattr("podeval.submissions.generation.memory_kills", lambda: next(kills))
         short.setattr(machine_faults, "memory_kills", lambda: next(kills))
         tiny.worker(queue, tmp_path).once()
-    found = queue.get(row.id)
-    assert found.state == "queued"
-    assert found.reason.startswith(f"{OURS}: the machine ran out of memory")
+    current = queue.get(row.id)
+    assert current.state == "queued"
+    assert current.reason.startswith(f"{OURS}: the machine ran out of memory")
     tiny.worker(queue, tmp_path).once()
     failed = RunFolder(tmp_path / "board", "ten", "demo", "singer").output("item_4")
     assert failed
@@ -246,7 +247,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
 
     row = tiny.enqueue(queue, "singer")
     usages = iter([Usage(10**9, 0, 10**9)])
-    box = Intake._box
+    box = Intake._transcode_in_box
 
     def without_room(self: Any, files: Any, clean: Path) -> Any:
         monkeypatch.setattr(sandbox, "missing", lambda: None)
@@ -255,7 +256,7 @@ def test_a_recording_is_not_blamed_for_a_disk_on_which_its_copy_has_no_room(
     def refuse(*_: Any) -> Transcoded:
         return Transcoded(next(iter(tiny.ITEMS)), refused="item_0.wav cannot be transcoded (No space left on device)")
 
-    monkeypatch.setattr(Intake, "_box", without_room)
+    monkeypatch.setattr(Intake, "_transcode_in_box", without_room)
     monkeypatch.setattr("podeval.submissions.collect_outputs.Transcoded", refuse)
     monkeypatch.setattr(
         "podeval.submissions.machine_faults.shutil.disk_usage", lambda folder: next(usages, Usage(10**9, 10**9, 0))
@@ -303,17 +304,17 @@ def test_outputs_of_the_operators_own_wait_for_no_box(
     outputs = submitted.partition(":")[0]
     assert done.exit_code == 0, done.output
     assert f"{outputs}: published" in done.output
-    told = [line for line in done.output.splitlines() if "isolation" in line]
-    assert len(told) == 1
-    assert told[0].startswith(f"{model}: {WAITS}: untrusted models are not run without isolation: {NO_BOX}")
+    message = [line for line in done.output.splitlines() if "isolation" in line]
+    assert len(message) == 1
+    assert message[0].startswith(f"{model}: {WAITS}: untrusted models are not run without isolation: {NO_BOX}")
     before = signal.getsignal(signal.SIGTERM)
     alone = runner.invoke(app, ["worker", "--once"], catch_exceptions=False)
     assert signal.getsignal(signal.SIGTERM) is before
     assert alone.exit_code == 1
     assert f"{model}: queued, waits for this machine to be mended" in alone.output
-    listed = runner.invoke(app, ["queue"], catch_exceptions=False).output
-    assert "number 1 in the queue" in listed
-    assert f": {WAITS}: untrusted models" in listed
+    listing = runner.invoke(app, ["queue"], catch_exceptions=False).output
+    assert "number 1 in the queue" in listing
+    assert f": {WAITS}: untrusted models" in listing
 
 
 def test_recordings_of_strangers_are_not_opened_without_a_box(
@@ -346,7 +347,7 @@ def test_a_folder_of_outputs_that_is_elsewhere_waits_for_the_operator(
     from podeval.submissions.fetch_model import fetch
 
     document = outputs_of(tiny, tmp_path / "mine")
-    row = SubmissionService(queue, Gate()).submit(document, place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(document, document_folder=tmp_path / "mine")
     (tmp_path / "mine").rename(tmp_path / "moved")
     worker = tiny.worker(queue, tmp_path)
     worker.fetch = fetch
@@ -361,7 +362,9 @@ def test_a_work_folder_by_a_relative_path_or_a_link_is_made_whole(
 
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "work").symlink_to("elsewhere")
-    row = SubmissionService(queue, Gate()).submit(outputs_of(tiny, tmp_path / "mine"), place=tmp_path / "mine")
+    row = SubmissionService(queue, Gate()).submit(
+        outputs_of(tiny, tmp_path / "mine"), document_folder=tmp_path / "mine"
+    )
     monkeypatch.chdir(tmp_path)
     worker = tiny.worker(queue, Path())
     worker.fetch, worker.making = fetch, type(worker.making)(trusted=sandbox.missing() is not None)
@@ -375,7 +378,7 @@ def test_the_first_signal_lets_it_finish_and_says_so_the_second_stops_it(
 ) -> None:
     worker = tiny.worker(queue, tmp_path)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with _stopped_by_signals(worker) as stopped:
+    with _stop_by_signals(worker) as stopped:
         assert not stopped()
         worker.at_work = "s0123456789ab"
         os.kill(os.getpid(), signal.SIGTERM)

@@ -96,7 +96,7 @@ def test_a_listener_that_lost_the_server_says_so_once_and_listens_again(
 
     async def heard() -> None:
         with pytest.raises(asyncio.CancelledError):
-            await procrastinate_worker._listening_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
+            await procrastinate_worker.listen_again("dbname=x").listen_notify(lambda **_: None, ["channel"])
 
     with ThreadPoolExecutor(1) as alone, caplog.at_level("WARNING", logger="podeval.submissions"):
         alone.submit(asyncio.run, heard()).result()

@@ -12,10 +12,11 @@ import pytest
 from podeval.errors import BadInput
 from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.queue import LEASED, Claim, LeaseLost, Queue
-from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
+from podeval.submissions.queue import Claim, LeaseLost, Queue
+from podeval.submissions.queue_order import QueuedSubmission, estimate, sort_by_turn
 from podeval.submissions.quotas import OPEN, Policy
 from podeval.submissions.rules import SubmissionRefused
+from podeval.submissions.states import LEASED
 
 
 class Clock:
@@ -79,8 +80,8 @@ def test_a_submission_goes_its_way_and_leaves_its_history(queue: Queue, queued: 
         (6, "measured", "published"),
     ]
     assert [entry.made_by for entry in history] == ["alice", "gate", "gate", "worker 1", "worker 1", "worker 1"]
-    found = queue.get(row.id)
-    assert (found.state, found.items_done, found.items_total, found.worked_seconds) == ("published", 2, 2, 10.0)
+    current = queue.get(row.id)
+    assert (current.state, current.items_done, current.items_total, current.worked_seconds) == ("published", 2, 2, 10.0)
     assert queue.leases() == []
     assert queue.claim("worker 1") is None
 
@@ -188,13 +189,13 @@ def test_the_same_twice_is_refused_and_another_revision_is_not(queue: Queue, que
 
 
 def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
-    found: list[Any] = []
+    result: list[Any] = []
 
     def submit() -> None:
         try:
-            found.append(queue.receive(document("one"), owner="alice"))
+            result.append(queue.receive(document("one"), owner="alice"))
         except SubmissionRefused as refused:
-            found.append(refused)
+            result.append(refused)
 
     threads = [threading.Thread(target=submit) for _ in range(4)]
     for thread in threads:
@@ -202,7 +203,7 @@ def test_two_that_submit_the_same_at_once_make_one(queue: Queue) -> None:
     for thread in threads:
         thread.join()
     assert len(queue.all()) == 1
-    assert sum(isinstance(each, SubmissionRefused) for each in found) == 3
+    assert sum(isinstance(each, SubmissionRefused) for each in result) == 3
 
 
 def test_quotas_hold_for_each_owner(database_place: str, clock: Clock) -> None:
@@ -282,14 +283,14 @@ def test_whatever_happens_in_whatever_order_state_history_and_leases_agree(
 
 def test_one_owners_hundred_do_not_keep_another_waiting() -> None:
     crowd = [QueuedSubmission(f"a{n}", "alice", 0, n) for n in range(100)]
-    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
+    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {})]
     assert order[:3] == ["a0", "b", "a1"]
-    order = [each.id for each in in_order([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
+    order = [each.id for each in sort_by_turn([*crowd, QueuedSubmission("b", "bob", 0, 200)], {"bob": 1})]
     assert order[:3] == ["a0", "a1", "b"]
 
 
 def test_priority_comes_before_everything() -> None:
-    order = in_order([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
+    order = sort_by_turn([QueuedSubmission("a", "alice", 0, 1), QueuedSubmission("b", "bob", 5, 2)], {"bob": 3})
     assert [each.id for each in order] == ["b", "a"]
 
 

@@ -36,10 +36,10 @@ def small(study: ModuleType, **changes: Any) -> Any:
 def test_whatever_dies_every_submission_ends_once_and_as_it_must(
     study: ModuleType, empty_store: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / "store.db"
-    place.write_bytes(empty_store.read_bytes())
+    path = tmp_path / "store.db"
+    path.write_bytes(empty_store.read_bytes())
     world = small(study)
-    report = study.Simulation(world, place).run()
+    report = study.Simulation(world, path).run()
     assert report.published + report.failed + report.given_up == world.systems
     assert report.published >= 10
     assert report.failed >= 1

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput
-from podeval.submissions import BadDocument, load, load_all, parse
 from podeval.systems.submission import (
     BLOCKS,
     PATTERNS_IN_WORDS,
@@ -21,7 +20,7 @@ from podeval.systems.submission import (
     Submission,
     json_schema,
 )
-from podeval.systems.submission_reading import MAX_BYTES
+from podeval.systems.submission_reading import MAX_BYTES, BadDocument, load, load_all, parse
 
 GOOD = """\
 schema_version: 1
@@ -99,7 +98,7 @@ def test_all_mistakes_are_told_at_once_and_many_are_cut_short() -> None:
     text = GOOD.replace("My TTS", "12").replace("true", "perhaps")
     with pytest.raises(BadDocument) as caught:
         parse(text)
-    assert [found.field for found in caught.value.problems] == ["system.name", "system.open"]
+    assert [result.field for result in caught.value.problems] == ["system.name", "system.open"]
     many = GOOD.replace("[en]", "[" + ", ".join(["x"] * 30) + "]")
     with pytest.raises(BadDocument, match="and 20 more"):
         parse(many)
@@ -108,7 +107,7 @@ def test_all_mistakes_are_told_at_once_and_many_are_cut_short() -> None:
 def test_an_unknown_field_of_an_entry_does_not_make_its_list_empty() -> None:
     with pytest.raises(BadDocument) as caught:
         parse(GOOD.replace("    tracks: [voice]\n", "    tracks: [voice]\n    splits: [topics]\n"))
-    assert [found.field for found in caught.value.problems] == ["benchmarks[1].splits"]
+    assert [result.field for result in caught.value.problems] == ["benchmarks[1].splits"]
 
 
 @pytest.mark.parametrize(
@@ -297,22 +296,22 @@ def test_whatever_is_typed_into_a_document_it_is_read_or_refused(typed: str, at:
 
 def test_every_block_and_pattern_of_the_document_has_words_for_its_errors() -> None:
     def blocks(part: type[DocumentPart]) -> set[type[DocumentPart]]:
-        found = {part}
+        result = {part}
         for field in part.model_fields.values():
             stack = [field.annotation]
             while stack:
                 kind = stack.pop()
                 stack += get_args(kind)
-                if isinstance(kind, type) and issubclass(kind, DocumentPart) and kind not in found:
-                    found |= blocks(kind)
-        return found
+                if isinstance(kind, type) and issubclass(kind, DocumentPart) and kind not in result:
+                    result |= blocks(kind)
+        return result
 
     assert blocks(Submission) == set(BLOCKS.values())
 
     def patterns(schema: object) -> set[str]:
         if isinstance(schema, dict):
-            own = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
-            return own.union(*(patterns(value) for value in schema.values()))
+            own_patterns = {schema["pattern"]} if isinstance(schema.get("pattern"), str) else set()
+            return own_patterns.union(*(patterns(value) for value in schema.values()))
         return set().union(*map(patterns, schema)) if isinstance(schema, list) else set()
 
     worded = set(PATTERNS_IN_WORDS)

@@ -97,8 +97,8 @@ def test_outputs_of_ones_own_are_published(follow: Callable[[], dict[str, str]])
 @pytest.mark.skipif(sandbox.missing() is not None, reason=f"no isolation here: {sandbox.missing()}")
 def test_a_tiny_model_is_published(follow: Callable[[], dict[str, str]], tiny: ModuleType, hub_client: Any) -> None:
     pytest.importorskip("transformers")
-    place = REPOSITORY / "tests/systems/adapters/tiny_submissions.py"
-    spec = importlib.util.spec_from_file_location("tiny_submissions", place)
+    source = REPOSITORY / "tests/systems/adapters/tiny_submissions.py"
+    spec = importlib.util.spec_from_file_location("tiny_submissions", source)
     assert spec
     assert spec.loader
     makers = importlib.util.module_from_spec(spec)

@@ -34,8 +34,8 @@ def test_a_submitted_model_repo_becomes_a_row_of_the_board(
     tiny: ModuleType, queue: Queue, hub_client: Any, tmp_path: Path
 ) -> None:
     pytest.importorskip("transformers")
-    place = Path(__file__).parents[1] / "systems/adapters/tiny_submissions.py"
-    spec = importlib.util.spec_from_file_location("tiny_submissions", place)
+    source = Path(__file__).parents[1] / "systems/adapters/tiny_submissions.py"
+    spec = importlib.util.spec_from_file_location("tiny_submissions", source)
     assert spec
     assert spec.loader
     makers = importlib.util.module_from_spec(spec)
@@ -53,8 +53,8 @@ def test_a_submitted_model_repo_becomes_a_row_of_the_board(
     making = GenerationSettings(limits=limits, threads=1, trusted=sandbox.missing() is not None)
     Worker(queue, tmp_path / "work", tmp_path / "board", lambda board: None, making).once()
 
-    found = queue.get(row.id)
-    assert found.state == "published", found.reason
+    current = queue.get(row.id)
+    assert current.state == "published", current.reason
     run = RunFolder(tmp_path / "board", "ten", "demo", "tiny_vits")
     output = run.output("item_0")
     assert output

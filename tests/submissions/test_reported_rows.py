@@ -17,8 +17,8 @@ from podeval.leaderboard.columns import UNDECLARED, column
 from podeval.leaderboard.table import build as table_of
 from podeval.leaderboard.view import BoardView, settle
 from podeval.metrics import catalogue
-from podeval.submissions import load_all
 from podeval.systems.submission import Reported
+from podeval.systems.submission_reading import load_all
 
 REPOSITORY = Path(__file__).parents[2]
 TREE = REPOSITORY / "submissions"
@@ -108,13 +108,13 @@ def test_printed_spreads_and_counts_stand_beside_their_values(paper: str) -> Non
 def test_the_folders_are_what_the_script_makes_of_the_tables(script: ModuleType, tmp_path: Path) -> None:
     assert script.write(TABLES, tmp_path) == len(FIGURES)
     assert (tmp_path / "left_out.csv").read_text() == (TREE / "left_out.csv").read_text()
-    for made in tmp_path.glob("*/results.csv"):
-        lines = (TREE / made.parent.name / "results.csv").read_text().splitlines()
-        own = [line for line in lines if line.split(",")[1] != "podeval"]
-        assert own == made.read_text().splitlines(), made.parent.name
-        described = TREE / made.parent.name / "submission.yaml"
-        if made.parent.name not in ("mooncast", "mossttsd"):  # PodEval reports these too, written by hand
-            assert described.read_text() == made.with_name("submission.yaml").read_text()
+    for table in tmp_path.glob("*/results.csv"):
+        lines = (TREE / table.parent.name / "results.csv").read_text().splitlines()
+        lines_of_paper = [line for line in lines if line.split(",")[1] != "podeval"]
+        assert lines_of_paper == table.read_text().splitlines(), table.parent.name
+        described = TREE / table.parent.name / "submission.yaml"
+        if table.parent.name not in ("mooncast", "mossttsd"):  # PodEval reports these too, written by hand
+            assert described.read_text() == table.with_name("submission.yaml").read_text()
 
 
 def test_every_value_left_out_has_its_reason() -> None:
@@ -160,9 +160,9 @@ def test_figures_stand_on_the_board_where_the_paper_has_them(
     board: pd.DataFrame, system: str, metric: str, protocol: str, slice_: str, value: float
 ) -> None:
     rows = board[(board["system"] == system) & (board["protocol"] == protocol) & (board["slice"] == slice_)]
-    (found,) = rows[rows["metric"] + "." + rows["key"] == metric].to_dict("records")
-    assert found["value"] == value
-    assert (found["profile"], found["provenance"]) == ("paper", "reported")
+    (result,) = rows[rows["metric"] + "." + rows["key"] == metric].to_dict("records")
+    assert result["value"] == value
+    assert (result["profile"], result["provenance"]) == ("paper", "reported")
 
 
 def test_the_board_has_every_reported_value_unchanged(board: pd.DataFrame) -> None:
@@ -198,8 +198,8 @@ def test_a_reader_sees_a_figure_with_the_digits_it_is_printed_with(board: pd.Dat
     assert rows["ElevenLabs Multilingual V2"] == "0.96 (SD 0.008)"  # Table 2
     settled = settle(BoardView(board="mtalk_bench/", profile="paper", slice="dimension=semantic"), board)
     table = table_of(settled)
-    place = next(n for n, header in enumerate(table.headers) if header.startswith("Arena"))
-    assert {cells[0]: cells[place] for cells in table.display}["GPT-4o Realtime"] == "1052"  # Table 9
+    path = next(n for n, header in enumerate(table.headers) if header.startswith("Arena"))
+    assert {cells[0]: cells[path] for cells in table.display}["GPT-4o Realtime"] == "1052"  # Table 9
 
 
 def test_module_and_key_are_ones_that_are_declared_or_directed() -> None:
@@ -229,7 +229,7 @@ def test_a_reader_picks_a_paper_s_setting_once_for_all_its_columns(
     board: pd.DataFrame, benchmark: str, protocol: str, systems: int
 ) -> None:
     settled = settle(BoardView(board=f"{benchmark}/", profile="paper", protocols=(protocol,)), board)
-    own = settled.rows[settled.rows["protocol"] == protocol]
-    assert own["system"].nunique() == systems
+    protocol_rows = settled.rows[settled.rows["protocol"] == protocol]
+    assert protocol_rows["system"].nunique() == systems
     assert len(table_of(settled).systems) >= systems
     assert len(set(settled.choices.protocols)) == len(settled.choices.protocols)

@@ -82,7 +82,7 @@ def test_what_comes_while_the_hub_is_down_is_checked_later(
 class Stumbling(Gate):
     """A gate that falls over a submission, as nobody expected."""
 
-    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
+    def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
         if document.system.id == "tiny_voice":
             raise KeyError("maybe")
         return PinnedSource(licence="cc0-1.0")
@@ -111,10 +111,10 @@ class Overtaken(Gate):
 
     worker: SubmissionService | None = None
 
-    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
+    def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
         assert self.worker
         self.worker.look_over_all()
-        return super().check(document, place)
+        return super().check(document, document_folder)
 
 
 def overtaken(queue: Queue) -> SubmissionService:
@@ -173,7 +173,7 @@ def outputs(tiny: ModuleType, tmp_path: Path) -> Callable[..., Path]:
 
 
 def submit_file(queue: Queue, file: Path) -> SubmissionRow:
-    return SubmissionService(queue, Gate()).submit(load(file), place=file.parent)
+    return SubmissionService(queue, Gate()).submit(load(file), document_folder=file.parent)
 
 
 def working(queue: Queue, tmp_path: Path, **making: Any) -> Worker:
@@ -187,8 +187,8 @@ def test_supplied_outputs_go_from_a_folder_to_the_board_and_can_be_withdrawn(
     row = submit_file(queue, outputs())
     assert row.state == "queued"
     working(queue, tmp_path).once()
-    found = queue.get(row.id)
-    assert found.state == "published", found.reason
+    current = queue.get(row.id)
+    assert current.state == "published", current.reason
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().provenance == "outputs supplied"
     output = run.output("item_4")
@@ -207,12 +207,12 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     document = outputs()
     first = submit_file(queue, document)
     working(queue, tmp_path).once()
-    heard = tmp_path / "board/ten/demo/tones/outputs/item_4.flac"
+    recording = tmp_path / "board/ten/demo/tones/outputs/item_4.flac"
     same = tmp_path / "board/ten/demo/tones/outputs/item_5.flac"
     with queue.database.writing() as session:
         taken_in = {"loudness": None, "seconds": 1.0, "added_at": datetime.now(UTC)}
         session.add(ArenaSystem(id="tones", title="Tones", added_at=datetime.now(UTC)))
-        for file, item, sha in ((heard, "i4", "0" * 64), (same, "i5", content_hash(same))):
+        for file, item, sha in ((recording, "i4", "0" * 64), (same, "i5", content_hash(same))):
             session.add(ArenaItem(id=item, dimension="d", added_at=datetime.now(UTC)))
             session.flush()
             session.add(ArenaOutput(id=item, system="tones", item=item, audio=str(file), sha256=sha, **taken_in))
@@ -225,23 +225,23 @@ def test_a_new_submission_of_a_system_takes_the_place_of_the_old_one(
     run = RunFolder(tmp_path / "board", "ten", "demo", "tones")
     assert run.plan().generation["submission"] == second.id
     with queue.database.reading() as session:
-        found = {output.id: output.active for output in session.scalars(select(ArenaOutput))}
-    assert found == {"i4": False, "i5": True}, "the arena plays no other sound in the place of what it took in"
+        result = {output.id: output.active for output in session.scalars(select(ArenaOutput))}
+    assert result == {"i4": False, "i5": True}, "the arena plays no other sound in the place of what it took in"
     withdraw(queue, first.id, "operator", tmp_path / "board")
     assert run.path.exists(), "what took its place stays"
 
 
 def test_the_command_line_takes_a_submission_from_its_document_to_a_published_row(outputs: Any, tmp_path: Path) -> None:
-    place, document = str(tmp_path / "cli.db"), outputs()
+    path, document = str(tmp_path / "cli.db"), outputs()
 
     def podeval(*arguments: str) -> str:
-        done = CliRunner().invoke(app, [*arguments, "--database", place], catch_exceptions=False)
+        done = CliRunner().invoke(app, [*arguments, "--database", path], catch_exceptions=False)
         assert done.exit_code == 0, done.output
         return done.stdout
 
     assert "Tones passes the gate" in podeval("submit", str(document), "--check")
-    id_, _, told = podeval("submit", str(document.parent)).partition(":")
-    assert told == " queued, number 1 in the queue\n"
+    id_, _, message = podeval("submit", str(document.parent)).partition(":")
+    assert message == " queued, number 1 in the queue\n"
     assert f"{id_}  queued     tones  operator  outputs, number 1 in the queue" in podeval("queue")
     assert "cancelled" in podeval("submissions", "cancel", id_)
     assert "queued" in podeval("submissions", "retry", id_)
@@ -249,9 +249,9 @@ def test_the_command_line_takes_a_submission_from_its_document_to_a_published_ro
     options = ["--once", *trust, "--board", str(tmp_path / "board"), "--work", str(tmp_path / "work")]
     assert podeval("worker", *options) == f"{id_}: published\n"
     assert podeval("worker", *options) == "nothing to do\n"
-    found = json.loads(podeval("submissions", "show", id_, "--json"))
-    assert (found["state"], found["items_done"]) == ("published", 10)
-    assert [step["after"] for step in found["history"]][-2:] == ["measured", "published"]
+    shown_document = json.loads(podeval("submissions", "show", id_, "--json"))
+    assert (shown_document["state"], shown_document["items_done"]) == ("published", 10)
+    assert [step["after"] for step in shown_document["history"]][-2:] == ["measured", "published"]
     assert podeval("submissions", "list", "--state", "failed") == "there are no submissions here\n"
     assert (tmp_path / "board/board.parquet").exists()
 

@@ -20,7 +20,7 @@ from podeval.store.database import Database
 from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.queue import Queue
-from podeval.submissions.spot_check import SpotCheck, compared
+from podeval.submissions.spot_check import SpotCheck, compare_figures
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def queue(store: Path) -> Iterator[Queue]:
 class Open(Gate):
     """Lets every model through; what it keeps out is tested elsewhere."""
 
-    def check(self, document: Any, place: Path | None = None) -> PinnedSource:
+    def check(self, document: Any, document_folder: Path | None = None) -> PinnedSource:
         """Nothing is refused."""
         assert document.source.kind == "model"
         return PinnedSource(repo=document.source.repo, revision=document.source.revision)
@@ -126,8 +126,10 @@ def test_draws_of_the_same_are_seldom_called_different_and_others_often() -> Non
         return {(i, "m", k): int(i[1:]) + dice.gauss(shift if k == "a" else 0.0, 1) for i in items for k in keys}
 
     def share(shift: float) -> float:
-        found = [any(c.differs for c in compared(drawn(shift), [drawn(0) for _ in range(3)])) for _ in range(1000)]
-        return sum(found) / 1000
+        result = [
+            any(c.differs for c in compare_figures(drawn(shift), [drawn(0) for _ in range(3)])) for _ in range(1000)
+        ]
+        return sum(result) / 1000
 
     assert share(0.0) <= 0.02, "of one in a hundred"
     assert share(6.0) > 0.8
@@ -136,6 +138,6 @@ def test_draws_of_the_same_are_seldom_called_different_and_others_often() -> Non
 def test_the_test_is_the_two_sample_t_test_where_there_is_one_item() -> None:
     """With one item the statistic is that of scipy's t-test of one value against k, equal variances."""
     ours = [0.31, 0.35, 0.30, 0.36]
-    (found,) = compared({("i", "m", "k"): 0.45}, [{("i", "m", "k"): x} for x in ours])
+    (result,) = compare_figures({("i", "m", "k"): 0.45}, [{("i", "m", "k"): x} for x in ours])
     # One value has no variance of its own: the pooled one is that of the others.
-    assert found.p == pytest.approx(stats.ttest_ind([0.45], ours).pvalue)
+    assert result.p == pytest.approx(stats.ttest_ind([0.45], ours).pvalue)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from podeval import benchmarks
-from podeval.submissions import load, load_all
 from podeval.systems import registry
 from podeval.systems.submission import BuiltIn, Reported, ReportedFigure, schema_text
+from podeval.systems.submission_reading import load, load_all
 
 TREE = Path(__file__).parents[2] / "submissions"
 TABLES = Path(__file__).parents[2] / "../shared/tables"
@@ -47,12 +47,12 @@ GROUPS = {"Kids": "Kids_and_Family", "Science & Tech": "Science_and_Technology"}
 
 def figures(paper: str = "podeval") -> dict[str, tuple[ReportedFigure, ...]]:
     """The figures that one paper reports, by the name of the system."""
-    found = {
+    result = {
         submission.system.name: tuple(figure for figure in submission.source.results if figure.paper == paper)
         for submission in ALL.values()
         if isinstance(submission.source, Reported)
     }
-    return {name: results for name, results in found.items() if results}
+    return {name: results for name, results in result.items() if results}
 
 
 def test_the_published_schema_is_the_one_the_code_checks_by() -> None:

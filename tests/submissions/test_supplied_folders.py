@@ -56,47 +56,47 @@ def test_changed_recordings_are_another_submission_and_the_same_ones_are_not(
     desk: SubmissionService, queue: Queue, beside: Path, outputs_document: Any
 ) -> None:
     document = outputs_document(folder="audio")
-    row = desk.submit(document, place=beside)
+    row = desk.submit(document, document_folder=beside)
     assert row.state == "queued"
     end(queue, row.id)
     for attempt in (desk.check, desk.submit):
         with pytest.raises(
             SubmissionRefused, match=f"the same is published already as {row.id}; change what is in the folder"
         ):
-            attempt(document, place=beside)
+            attempt(document, document_folder=beside)
     change(beside)
-    assert desk.check(document, place=beside).content
-    assert desk.submit(document, place=beside).state == "queued"
+    assert desk.check(document, document_folder=beside).content
+    assert desk.submit(document, document_folder=beside).state == "queued"
 
 
 def test_another_name_of_the_folder_or_of_the_system_is_not_another_submission(
     desk: SubmissionService, beside: Path, outputs_document: Any
 ) -> None:
-    row = desk.submit(outputs_document(folder="audio"), place=beside)
+    row = desk.submit(outputs_document(folder="audio"), document_folder=beside)
     (beside / "audio").rename(beside / "renamed")
     plain = outputs_document(folder="renamed").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
     with pytest.raises(SubmissionRefused, match=f"the same is queued already as {row.id}"):
-        desk.submit(Submission.model_validate(plain), place=beside)
+        desk.submit(Submission.model_validate(plain), document_folder=beside)
 
 
 def test_a_folder_that_was_taken_down_is_refused_under_another_system(
     desk: SubmissionService, queue: Queue, beside: Path, tmp_path: Path, outputs_document: Any
 ) -> None:
-    row = desk.submit(outputs_document(folder="audio"), place=beside)
+    row = desk.submit(outputs_document(folder="audio"), document_folder=beside)
     end(queue, row.id)
     take_down(queue, row.id, "ada", tmp_path / "board", "stolen", datetime.now(UTC))
     plain = outputs_document(folder="audio").model_dump(mode="json")
     plain["system"]["id"] = "somebody_else"
     with pytest.raises(SubmissionRefused, match="took the same down: stolen"):
-        desk.check(Submission.model_validate(plain), place=beside)
+        desk.check(Submission.model_validate(plain), document_folder=beside)
 
 
 def test_a_folder_that_changed_after_it_was_submitted_is_not_measured(
     desk: SubmissionService, beside: Path, tmp_path: Path, outputs_document: Any
 ) -> None:
     document = outputs_document(folder="audio")
-    row = desk.submit(document, place=beside)
+    row = desk.submit(document, document_folder=beside)
     change(beside)
     with pytest.raises(SubmissionRefused, match="the folder audio was changed after it was submitted") as refused:
         fetch(document, row.pinned, tmp_path / "work", row.place)

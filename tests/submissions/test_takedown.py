@@ -78,11 +78,11 @@ def quieter(folder: Path, system: str) -> str:
     return system
 
 
-def exchange(key: str, shown: str) -> JudgeExchange:
-    answer = ChatAnswer(text=f"I heard: {shown}", refusal=None, finish="stop", form="none", tools=())
+def exchange(key: str, prompt: str) -> JudgeExchange:
+    answer = ChatAnswer(text=f"I heard: {prompt}", refusal=None, finish="stop", form="none", tools=())
     return JudgeExchange(
         key=key, series=0, attempt=1, prompt="p", judge="j", seed=0, inputs={}, asked="", seconds=0.0, problem=None,
-        messages=[{"role": "user", "content": shown}], answer=answer,
+        messages=[{"role": "user", "content": prompt}], answer=answer,
     )  # fmt: skip
 
 
@@ -107,16 +107,16 @@ def plant(run: RunFolder) -> None:
     (run.path / "notes/excerpt.txt").write_text(TRANSCRIPT)
 
 
-def where_it_is(folder: Path, *, wanted: str = PLANTED) -> list[str]:
+def where_it_is(folder: Path, *, phrase: str = PLANTED) -> list[str]:
     """Every file below a folder that holds what was planted, tables of the board read cell by cell."""
     import pandas as pd
 
-    found = []
+    result = []
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             text = pd.read_parquet(path).to_csv() if path.suffix == ".parquet" else path.read_bytes().decode("latin-1")
-            found += [path.relative_to(folder).as_posix()] * (wanted in text)
-    return found
+            result += [path.relative_to(folder).as_posix()] * (phrase in text)
+    return result
 
 
 def test_no_word_is_left_in_any_file_of_the_board_its_cache_or_its_mirror(
@@ -249,8 +249,8 @@ def test_sound_is_the_same_in_another_container_and_words_in_another_case(tmp_pa
     assert run_with("three", tone * np.float32(0.999)) != {mark}
     assert run_with("silence", np.zeros(4_000, np.float32)) == set()
     words = " ".join(f"word{number}" for number in range(40))
-    (said,) = run_with("four", words=words)
-    assert run_with("five", words=words.upper().replace(" ", ",\n")) == {said}
+    (message,) = run_with("four", words=words)
+    assert run_with("five", words=words.upper().replace(" ", ",\n")) == {message}
     assert run_with("six", words="Yes, that is what everybody says.") == set()
     assert run_with("seven", words="北京今天天气很好" * 5) != set()
 
@@ -283,9 +283,9 @@ def a_listening_test(queue: Queue, run: RunFolder, copied: Path) -> None:
     texts = {"kind": "text_preference", "id": "texts", "title": "Texts", "systems": ["aria", "basso"], "items": [
         {"id": "news", "prompt": "Which?", "stimuli": {"aria": {"text": TRANSCRIPT}, "basso": {"text": "Hi."}}}
     ]}  # fmt: skip
-    heard = {"audio": str(copied), "seconds": 0.5}
+    recording = {"audio": str(copied), "seconds": 0.5}
     sounds = {"kind": "mos", "id": "sounds", "title": "Sounds", "systems": ["aria"], "scales": ["timbre"],
-              "items": [{"id": "news", "stimuli": {"aria": heard}}]}  # fmt: skip
+              "items": [{"id": "news", "stimuli": {"aria": recording}}]}  # fmt: skip
     listening = Listening(queue.database)
     for design in (texts, sounds):
         listening.create(read_design(design))
@@ -414,7 +414,7 @@ def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
         restored = tmp_path / "restored"
         shutil.rmtree(board)
     assert command(monkeypatch, "restore", backups / name, "--runs", restored, "--force") == 0
-    kept = [place for place in where_it_is(tmp_path) if not place.startswith("backups/")]
+    kept = [path for path in where_it_is(tmp_path) if not path.startswith("backups/")]
     assert kept == []
     assert not list(restored.rglob("*singer*/**/*.flac")) + list(restored.rglob("played.flac"))
     assert len(list((restored / "ten/demo/other/outputs").glob("*.flac"))) == 10, "the rest is as it was"

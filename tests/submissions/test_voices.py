@@ -38,8 +38,8 @@ def voices(tmp_path: Path, tiny_models: Any) -> Path:
 
 
 def adapters_tests(name: str) -> ModuleType:
-    place = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
-    spec = importlib.util.spec_from_file_location(name, place)
+    path = Path(__file__).parents[1] / f"systems/adapters/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)

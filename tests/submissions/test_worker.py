@@ -36,8 +36,8 @@ def test_a_submission_is_run_measured_and_published(tiny: ModuleType, queue: Que
     row = tiny.enqueue(queue, "singer")
     refreshed: list[Path] = []
     assert tiny.worker(queue, tmp_path, refresh=refreshed.append).once() == row.id
-    found = queue.get(row.id)
-    assert (found.state, found.items_done, found.items_total) == ("published", 10, 10), found.reason
+    current = queue.get(row.id)
+    assert (current.state, current.items_done, current.items_total) == ("published", 10, 10), current.reason
     assert refreshed == [tmp_path / "board"]
     run = RunFolder(tmp_path / "board", "ten", "demo", "singer")
     assert run.plan().provenance == "run by us"
@@ -79,10 +79,10 @@ def test_killed_workers_lose_nothing_and_double_nothing(
     longest: float,
 ) -> None:
     monkeypatch.setenv("TALLY_SECONDS", "0.05")
-    place = str(tmp_path / "store.db")
+    path = str(tmp_path / "store.db")
     outcome = ordeal.undergo(
         tiny,
-        place,
+        path,
         tmp_path,
         kills=kills,
         submissions=submissions,

@@ -129,10 +129,10 @@ def let_leases_lapse(database: Database) -> None:
 def made_here(models: Path) -> Callable[..., tuple[Path, None]]:
     """A way to get a model's files: from a folder here, by the system's name."""
 
-    def fetch(found: Any, pinned: Any, folder: Path, place: str = "") -> tuple[Path, None]:
+    def fetch(_document: Any, pinned: Any, folder: Path, path: str = "") -> tuple[Path, None]:
         model = folder / "model"
         if not model.exists():
-            source = models / found.system.id
+            source = models / _document.system.id
             partial = folder / "partial"
             shutil.rmtree(partial, ignore_errors=True)
             shutil.copytree(source, partial) if source.exists() else partial.mkdir(parents=True)
@@ -163,11 +163,11 @@ def worker(queue: Queue, folder: Path, *, trusted: bool = True, **choices: Any) 
     )
 
 
-def work(place: str, folder: Path, lease: float) -> None:
+def work(path: str, folder: Path, lease: float) -> None:
     """A worker process: works until everything is at its end."""
     settle_in()
     policy = Policy(lease_seconds=lease, failures_allowed=10_000, pause_seconds=0.01)
-    with Database(place, migrate=False) as database:
+    with Database(path, migrate=False) as database:
         queue = Queue(database, policy)
         under_way = ("queued", "running", "measured")
         worker(queue, folder).watch(0.05, lambda: not queue.all(states=under_way))

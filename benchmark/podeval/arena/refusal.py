@@ -1,5 +1,8 @@
 """Why a battle or a vote is not taken."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from podeval.errors import BadInput
 
 FORGED, FOREIGN, REPLAYED, EXPIRED = "forged", "foreign", "replayed", "expired"
@@ -11,6 +14,8 @@ NOTHING_LEFT, NOTHING_YET = "nothing left", "nothing yet"
 class ArenaRefused(BadInput):
     """Nothing was recorded; the message says why, and `reason` in one word for faces."""
 
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self, reason: str, message: str, *, code: str = "", parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, code=code, parameters=parameters)
         self.reason = reason

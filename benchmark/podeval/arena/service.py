@@ -20,6 +20,7 @@ from podeval.arena.ttl_cache import Remembered
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import dimensions_of, rating_table
 from podeval.arena.voting import Acknowledgement, Ballot
+from podeval.errors import CodedSentence
 from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
@@ -176,14 +177,16 @@ class Arena:
         if not loses_its_disk(self.database):
             return None
         if self._objects is None:
-            return (
+            return CodedSentence(
                 "votes are not taken here, because this Space would lose them at its next restart; "
-                "its owner can set DATABASE_URL or mount a bucket"
+                "its owner can set DATABASE_URL or mount a bucket",
+                code="votes-would-be-lost",
             )
         if not self._secret_lasts:
-            return (
+            return CodedSentence(
                 "votes are not taken here, because this Space would not know its voters again after its next restart; "
-                "its owner can set PODEVAL_SECRET"
+                "its owner can set PODEVAL_SECRET",
+                code="voters-would-be-lost",
             )
         return None
 
@@ -194,7 +197,9 @@ class Arena:
             with self.database.reading(one_state=False) as session:
                 sentence = operator_settings.frozen(session).get(operator_settings.VOTES, "")
             self._frozen.put(operator_settings.VOTES, sentence)
-        return f"no votes are taken at the moment: {sentence}" if sentence else None
+        if not sentence:
+            return None
+        return CodedSentence(f"no votes are taken at the moment: {sentence}", code="votes-frozen", why=sentence)
 
     def voter(self, identity: str, name: str = "") -> str:
         """The pseudonym of a person, made at the first visit.

@@ -136,9 +136,9 @@ def _into_arena(runs: Path) -> None:
 def _found(name: str) -> tuple["SpeakingSystem", str]:
     """A system that can be run here, and its title."""
     from podeval.hub_sources import hub_source
-    from podeval.submissions import load
     from podeval.systems import registry
     from podeval.systems.submission import BuiltIn
+    from podeval.systems.submission_reading import load
 
     path = hub_source("submissions") / name if name in registry.NAMES else Path(name)
     if not path.exists() and path.suffix not in (".yaml", ".yml"):

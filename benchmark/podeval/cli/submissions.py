@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from podeval.store.submission_tables import HubJob, SubmissionRow
     from podeval.submissions.gate import Gate, PinnedSource
-    from podeval.submissions.queue import Queue, QueuePosition
+    from podeval.submissions.queue import Queue
+    from podeval.submissions.queue_order import QueuePosition
     from podeval.systems.submission import Submission
 
     Standings = Mapping[str, QueuePosition]
@@ -61,55 +62,55 @@ def submit(
     from podeval.systems.submission_reading import load
 
     file = document / "submission.yaml" if document.is_dir() else document
-    found, gate = load(file), Gate(data=data)
+    submission, gate = load(file), Gate(data=data)
     if estimate:
-        _estimate(found, place_of(database, runs), image, flavor, timeout)
+        _estimate(submission, place_of(database, runs), image, flavor, timeout)
         return
     if check:
-        pinned = _checked(found, gate, file.parent, place_of(database, runs), profile, as_me)
+        pinned = _check(submission, gate, file.parent, place_of(database, runs), profile, as_me)
         size = f", {pinned.parameters / 1e9:.2f} G parameters" if pinned.parameters else ""
-        print(f"{found.system.name} passes the gate{size}")
+        print(f"{submission.system.name} passes the gate{size}")
         return
-    with opened(place_to_make(database, runs)) as queue:
+    with open_queue(place_to_make(database, runs)) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
         row = SubmissionService(queue, gate).submit(
-            found, submitter, place=file.parent, profile=profile, priority=priority
+            submission, submitter, document_folder=file.parent, profile=profile, priority=priority
         )
-        print(f"{row.id}: {row.state}{_standing(row, queue.standings())}")
+        print(f"{row.id}: {row.state}{_describe_standing(row, queue.standings())}")
         if row.state == "received":
             say("The Hub does not answer, so it is not checked yet; a worker checks it when the Hub is back.")
 
 
-def _checked(
-    document: "Submission", gate: "Gate", beside: Path, place: str, profile: str, as_me: bool
+def _check(
+    document: "Submission", gate: "Gate", beside: Path, folder: str, profile: str, as_me: bool
 ) -> "PinnedSource":
-    """Look a submission over as submitting it would, duplicates and quotas too where there is a queue already."""
+    """Check a submission as submitting it would, with duplicates and quotas if there is a queue already."""
     from podeval.submissions.service import OPERATOR, SubmissionService, hub_submitter
 
-    if not is_there(place):
+    if not is_there(folder):
         return gate.check(document, beside)
-    with opened(place) as queue:
+    with open_queue(folder) as queue:
         submitter = hub_submitter() if as_me else OPERATOR
-        return SubmissionService(queue, gate).check(document, submitter, place=beside, profile=profile)
+        return SubmissionService(queue, gate).check(document, submitter, document_folder=beside, profile=profile)
 
 
-def _estimate(document: "Submission", place: str, image: str, flavor: str, timeout: str) -> None:
-    """What a submission costs at most, and what is spent so far."""
+def _estimate(document: "Submission", document_path: str, image: str, flavor: str, timeout: str) -> None:
+    """Print the highest cost of a submission, and what is spent so far."""
     from podeval.runs.hf_jobs import HfJobs, minutes_of
     from podeval.submissions.job_budget import Ledger, estimate
 
     jobs = HfJobs(image, flavor, "me", minutes_of(timeout))
-    found = estimate(document, jobs)
-    if not found.runs:
+    estimated = estimate(document, jobs)
+    if not estimated.runs:
         print(f"{document.system.name} costs nothing on the Hub: its source is run on the worker's own machine")
         return
-    print(f"{document.system.name}: at most {found.total:.2f} USD, as {len(found.runs)} jobs on {jobs.flavour}")
-    for run in found.runs:
-        print(f"  {run}: at most {found.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
+    print(f"{document.system.name}: at most {estimated.total:.2f} USD, as {len(estimated.runs)} jobs on {jobs.flavour}")
+    for run in estimated.runs:
+        print(f"  {run}: at most {estimated.each:.2f} USD ({jobs.minutes} minutes, {jobs.attempts} attempts)")
     print("A job that falls is followed by another for what is missing, while the budget lasts.")
     spent = 0.0
-    if is_there(place):
-        with opened(place) as queue:
+    if is_there(document_path):
+        with open_queue(document_path) as queue:
             spent = Ledger(queue.database, 0.0).committed()
     print(f"Spent or set aside so far by all submissions: {spent:.2f} USD")
 
@@ -130,7 +131,7 @@ def list_(
 
     if state is not None and state not in STATES:
         raise BadInput(f"there is no state {state!r}; there are {', '.join(STATES)}")
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         _print(queue.all(owner=owner, states=(state,) if state else ()), queue.standings(), as_json)
 
 
@@ -143,26 +144,27 @@ def show(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson =
     from podeval.submissions.job_budget import Ledger
     from podeval.submissions.pull_requests import Proposals
 
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         row, history = queue.get(id), queue.history(id)
         if as_json:
-            steps = [_plain(step) for step in history]
-            print(json.dumps({**_plain(row), "history": steps}, ensure_ascii=False))
+            steps = [_to_plain(step) for step in history]
+            print(json.dumps({**_to_plain(row), "history": steps}, ensure_ascii=False))
             return
-        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{_standing(row, queue.standings())}")
+        standing = _describe_standing(row, queue.standings())
+        print(f"{row.id}: {row.system} of {row.owner}, {row.kind}, {row.state}{standing}")
         for name in ("repo", "revision", "base", "parameters", "weight_bytes", "output_bytes"):
             if row.pinned.get(name):
                 print(f"  {name}: {row.pinned[name]}")
         for job in Ledger(queue.database, 0.0).of(row.id):
-            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_cost(job)}")
+            print(f"  job {job.job or 'not started'} on {job.flavour}: {job.stage}, {_format_cost(job)}")
         for proposal in Proposals(queue, Path()).of(row.id):
-            came = f"{proposal.state}{_told(proposal.url or proposal.reason)}"
+            came = f"{proposal.state}{_append(proposal.url or proposal.reason)}"
             print(f"  {proposal.form} proposed to the model's repo: {came}")
         for step in history:
             what = f"{step.after} by {step.made_by}"
             # The reason of a withdrawal says so too, as it stands alone elsewhere.
             reason = step.reason.removeprefix(what).removeprefix(": ")
-            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_told(reason)}")
+            print(f"  {step.at:%Y-%m-%d %H:%M:%S} {what}{_append(reason)}")
 
 
 @submissions.command()
@@ -171,8 +173,8 @@ def cancel(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "opera
 
     Example: podeval submissions cancel s0123456789ab
     """
-    with opened(existing_place(database, runs)) as queue:
-        print(f"{id}: {queue.cancel(id, by, also=_noted('submission cancelled', id, by)).state}")
+    with open_queue(existing_place(database, runs)) as queue:
+        print(f"{id}: {queue.cancel(id, by, also=_note_action('submission cancelled', id, by)).state}")
 
 
 @submissions.command()
@@ -181,9 +183,9 @@ def retry(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "operat
 
     Example: podeval submissions retry s0123456789ab
     """
-    with opened(existing_place(database, runs)) as queue:
-        row = queue.retry(id, by, also=_noted("submission requeued", id, by))
-        print(f"{id}: {row.state}{_standing(row, queue.standings())}")
+    with open_queue(existing_place(database, runs)) as queue:
+        row = queue.retry(id, by, also=_note_action("submission requeued", id, by))
+        print(f"{id}: {row.state}{_describe_standing(row, queue.standings())}")
 
 
 @submissions.command()
@@ -195,11 +197,11 @@ def withdraw(id: Id, database: Place = DEFAULT, runs: Runs = RUNS, by: By = "ope
     from podeval.leaderboard.build import build
     from podeval.submissions import service
 
-    with opened(existing_place(database, runs)) as queue:
-        taken = service.withdraw(queue, id, by, runs, also=_noted("submission withdrawn", id, by))
-        if taken:
+    with open_queue(existing_place(database, runs)) as queue:
+        moved = service.withdraw(queue, id, by, runs, also=_note_action("submission withdrawn", id, by))
+        if moved:
             build(runs)
-        print(f"{id}: withdrawn, {len(taken)} runs taken off the board")
+        print(f"{id}: withdrawn, {len(moved)} runs taken off the board")
 
 
 @submissions.command()
@@ -221,12 +223,12 @@ def publish(
     from podeval.submissions.pull_requests import Proposals, forms_of
     from podeval.systems.submission import Submission
 
-    with opened(existing_place(database, runs)) as queue:
-        asked = {"eval_results": eval_results, "model_index": model_index}
+    with open_queue(existing_place(database, runs)) as queue:
+        options = {"eval_results": eval_results, "model_index": model_index}
         document = Submission.model_validate(queue.get(id).document)
-        forms = [form for form, wanted in asked.items() if wanted] or list(forms_of(document))
-        for proposal in Proposals(queue, runs).again(id, forms):
-            print(f"{proposal.form}: {proposal.state}{_told(proposal.url or proposal.reason)}")
+        forms = [form for form, chosen in options.items() if chosen] or list(forms_of(document))
+        for proposal in Proposals(queue, runs).propose_again(id, forms):
+            print(f"{proposal.form}: {proposal.state}{_append(proposal.url or proposal.reason)}")
 
 
 @submissions.command("spot-check")
@@ -259,9 +261,9 @@ def spot_check(
     if not trust_models:
         sandbox.require()
     making, seeds = GenerationSettings(trusted=trust_models, gpu=gpu), tuple(range(times))
-    with opened(existing_place(database, runs)) as queue:
-        found = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
-        reports = found.check(queue.get(id), items=items, seed=seed)
+    with open_queue(existing_place(database, runs)) as queue:
+        check = SpotCheck(runs, work, fetch, Gate(data=data), making, data, seeds, say)
+        reports = check.check(queue.get(id), items=items, seed=seed)
     build(runs)
     for report in reports:
         if as_json:
@@ -271,8 +273,8 @@ def spot_check(
         for each in report.comparisons:
             figures = f"{each.supplied:.4g} supplied, {each.generated:.4g} generated, spread {each.spread:.2g}"
             print(f"  {each.metric}.{each.key}: {figures}, p = {each.p:.2g}{' DIFFERS' if each.differs else ''}")
-        for place, reason in report.failed.items():
-            print(f"  {place} could not be made again: {reason.splitlines()[0][:200]}")
+        for where, reason in report.failed.items():
+            print(f"  {where} could not be made again: {reason.splitlines()[0][:200]}")
 
 
 _VERDICTS = {
@@ -295,14 +297,14 @@ def jobs(
     """
     from podeval.submissions.job_budget import Ledger
 
-    with opened(existing_place(database, runs)) as queue:
+    with open_queue(existing_place(database, runs)) as queue:
         ledger = Ledger(queue.database, 0.0)
         for row in ledger.of(queue.get(id).id) if id else ledger.all():
             if as_json:
-                print(json.dumps(_plain(row), ensure_ascii=False))
+                print(json.dumps(_to_plain(row), ensure_ascii=False))
                 continue
-            told = f"{_cost(row)}{_told(row.message)}"
-            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {told}")
+            line = f"{_format_cost(row)}{_append(row.message)}"
+            print(f"{row.submission}  {row.run} {row.round}  {row.job or '-'}  {row.stage}  {row.flavour}, {line}")
         if not as_json:
             print(f"spent or set aside by all jobs: {ledger.committed():.2f} USD")
 
@@ -326,14 +328,14 @@ def mirror(
     from podeval.leaderboard.build import build
     from podeval.submissions.hub_record import HubRecord
 
-    with opened(place_to_make(database, runs)) as queue:
-        found = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
+    with open_queue(place_to_make(database, runs)) as queue:
+        record = HubRecord(queue, AppendOnly(requests, private=private), AppendOnly(results, private=private))
         if read_back:
-            taken, files = found.read_back(), found.read_back_results(runs)
+            count, files = record.read_back(), record.read_back_results(runs)
             if files:
                 build(runs)
-            print(f"{taken} submissions and {files} files of results taken in")
-        print(f"{found.push()} changes of state and {found.push_results(runs)} runs sent")
+            print(f"{count} submissions and {files} files of results taken in")
+        print(f"{record.push()} changes of state and {record.push_results(runs)} runs sent")
 
 
 def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False) -> None:
@@ -341,44 +343,49 @@ def queue(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False)
 
     Example: podeval queue
     """
-    with opened(existing_place(database, runs)) as found:
-        order = found.standings()
-        working = found.all(states=("running", "measured"))
-        waiting = {row.id: row for row in found.all(states=("queued",))}
-        rows = [*working, *(waiting[id] for id in order if id in waiting), *found.all(states=("received", "checked"))]
+    with open_queue(existing_place(database, runs)) as database_queue:
+        order = database_queue.standings()
+        working = database_queue.all(states=("running", "measured"))
+        waiting = {row.id: row for row in database_queue.all(states=("queued",))}
+        rows = [
+            *working,
+            *(waiting[id] for id in order if id in waiting),
+            *database_queue.all(states=("received", "checked")),
+        ]
         if not as_json:
-            for lease in found.leases():
+            for lease in database_queue.leases():
                 print(f"{lease.worker} works on {lease.submission} since {lease.taken_at:%Y-%m-%d %H:%M:%S} UTC")
         _print(rows, order, as_json)
 
 
 @contextmanager
-def opened(place: str) -> Iterator["Queue"]:
-    """The queue in a database."""
+def open_queue(url: str) -> Iterator["Queue"]:
+    """Open the queue in a database."""
     from podeval.store.database import Database
     from podeval.submissions.queue import Queue
 
-    with Database(place) as database:
+    with Database(url) as database:
         yield Queue(database)
 
 
 def _print(rows: list["SubmissionRow"], standings: "Standings", as_json: bool) -> None:
-    from podeval.submissions.queue import waits_for_operator
+    from podeval.submissions.states import waits_for_operator
 
     if as_json:
         for row in rows:
-            print(json.dumps(_plain(row), ensure_ascii=False))
+            print(json.dumps(_to_plain(row), ensure_ascii=False))
         return
     if not rows:
         print("there are no submissions here")
     for row in rows:
         quiet = row.state == "running" or (row.state == "queued" and not waits_for_operator(row))
-        told = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
-        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{_standing(row, standings)}{told}")
+        reason = f": {row.reason.splitlines()[0][:300]}" if row.reason and not quiet else ""
+        standing = _describe_standing(row, standings)
+        print(f"{row.id}  {row.state:<10} {row.system}  {row.owner}  {row.kind}{standing}{reason}")
 
 
-def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
-    """What an operator did here, for the trail that `podeval admin trail` shows."""
+def _note_action(action: str, id: str, by: str) -> Callable[["Session"], None]:
+    """Return the work that notes an operator's action in the trail that `podeval admin trail` shows."""
     from datetime import UTC
 
     from podeval.store.operator_settings import note
@@ -387,33 +394,33 @@ def _noted(action: str, id: str, by: str) -> Callable[["Session"], None]:
     return lambda session: note(session, action, id, "on the command line", by, now)
 
 
-def _standing(row: "SubmissionRow", standings: "Standings") -> str:
-    """Position and estimate, or how far it is."""
+def _describe_standing(row: "SubmissionRow", standings: "Standings") -> str:
+    """Describe a submission's position and estimate, or its progress."""
     if row.state in ("running", "measured"):
         return f", {row.items_done} of {row.items_total} items done"
-    if row.state != "queued" or (found := standings.get(row.id)) is None:
+    if row.state != "queued" or (position := standings.get(row.id)) is None:
         return ""
-    left = f", done in about {_time(found.seconds)}" if found.seconds is not None else ""
-    return f", number {found.position} in the queue{left}"
+    left = f", done in about {_format_time(position.seconds)}" if position.seconds is not None else ""
+    return f", number {position.position} in the queue{left}"
 
 
-def _told(text: str) -> str:
+def _append(text: str) -> str:
     return f": {text}" if text else ""
 
 
-def _cost(job: "HubJob") -> str:
+def _format_cost(job: "HubJob") -> str:
     return f"at most {job.reserved:.2f} USD" if job.spent is None else f"{job.spent:.2f} USD"
 
 
-def _time(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     return f"{seconds / 3600:.1f} hours" if seconds > 5400 else f"{max(1, round(seconds / 60))} minutes"
 
 
-def _plain(row: Any) -> dict[str, Any]:
+def _to_plain(row: Any) -> dict[str, Any]:
     values = {column.key: getattr(row, column.key) for column in row.__table__.columns}
     return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}
 
 
 def say(text: str) -> None:
-    """Tell whoever is there, beside what is printed as a result."""
+    """Print a message beside the results, on stderr."""
     print(text, file=sys.stderr, flush=True)

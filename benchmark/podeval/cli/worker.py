@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from podeval.cli.database import DEFAULT, RUNS, Place, Runs, place_to_make
-from podeval.cli.submissions import Data, Flavor, Image, Timeout, opened, say
+from podeval.cli.submissions import Data, Flavor, Image, Timeout, open_queue, say
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def worker(
     ] = 0.0,
     namespace: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_NAMESPACE", help="hf-jobs: who pays")] = "",
     bucket: Annotated[str, typer.Option(envvar="PODEVAL_JOBS_BUCKET", help="hf-jobs: bucket for outputs")] = "",
-    asked: Annotated[
-        str, typer.Option(envvar="PODEVAL_JOBS_ASKED", help="hf-jobs: private dataset of what is asked")
+    asks: Annotated[
+        str, typer.Option("--asked", envvar="PODEVAL_JOBS_ASKED", help="hf-jobs: private dataset of what is asked")
     ] = "",
 ) -> None:
     """Work on submissions: models speak in a sandbox or as jobs on the Hub, podeval measures and publishes.
@@ -89,7 +89,7 @@ def worker(
     from podeval.submissions.generation import GenerationSettings
     from podeval.submissions.pull_requests import Proposals
     from podeval.submissions.sandbox import SandboxLimits
-    from podeval.submissions.scheduler import ticking
+    from podeval.submissions.scheduler import run_periodically
     from podeval.submissions.service import SubmissionService
     from podeval.submissions.worker import Worker
     from podeval.systems.adapters.presets import require_voices
@@ -99,40 +99,40 @@ def worker(
     if executor not in EXECUTORS:
         raise BadInput(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
     limits = SandboxLimits(wall_seconds=7 * 86_400.0, memory_bytes=int(memory * 2**30), output_bytes=50 * 2**30)
-    given = None if voices is None else require_voices(voices)
+    voices_folder = None if voices is None else require_voices(voices)
     making = GenerationSettings(
-        limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=given
+        limits=limits, item_seconds=60 * item_minutes, trusted=trust_models, gpu=gpu, voices=voices_folder
     )
-    with opened(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
+    with open_queue(place_to_make(database, board)) as queue, _executor(Workers, InProcess, workers) as measuring:
         hub = None
         if executor == "hf-jobs":
-            jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asked)
+            jobs = HfJobs(image, flavor, namespace, minutes_of(timeout), attempts, bucket, asks)
             hub = _on_the_hub(queue.database, jobs, budget)
         desk = SubmissionService(queue, Gate(api=HfApi(token=False), data=data))
         look = desk.look_over_all
-        found = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
-        found.hub, found.proposals = hub, Proposals(queue, board)
+        this_worker = Worker(queue, work.resolve(), board, build, making, measuring, data=data, log=say, look_over=look)
+        this_worker.hub, this_worker.proposals = hub, Proposals(queue, board)
         if once:
             look()
-            found.catch_up()
-            done = _work_once(found)
-            found.clear()
-            found.catch_up()
+            this_worker.catch_up()
+            done = _work_once(this_worker)
+            this_worker.clear()
+            this_worker.catch_up()
             if not done:
                 raise typer.Exit(1)
             return
         if not trust_models and (why := sandbox.missing()) is not None:
             say(f"models, and recordings from the Hub, wait for a machine with isolation: {why}")
         if dispatch:
-            _dispatched(queue, found, desk, board, pause)
+            _work_dispatched(queue, this_worker, desk, board, pause)
             return
-        say(f"{found.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
-        with ticking(housekeeping(queue.database, board, say), say), _stopped_by_signals(found) as stopped:
-            found.watch(pause, stopped)
+        say(f"{this_worker.name} waits for submissions in {queue.database.name}; Ctrl-C stops it")
+        with run_periodically(housekeeping(queue.database, board, say), say), _stop_by_signals(this_worker) as stopped:
+            this_worker.watch(pause, stopped)
 
 
 def _work_once(worker: "Worker") -> bool:
-    """Work on one submission; False where there were some, and this machine could do none of them."""
+    """Work on one submission; returns False if there were some and this machine could run none of them."""
     faults = []
     # As if stopped by Ctrl-C: what it worked on is given back, so that nobody waits until it is missed.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -154,8 +154,8 @@ def _work_once(worker: "Worker") -> bool:
 
 
 @contextmanager
-def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
-    """Whether a signal came to stop. The first lets the worker finish what it is at, the second ends it at once."""
+def _stop_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
+    """Yield whether a signal to stop came. The first lets the worker finish, the second ends it at once."""
     stops: list[int] = []
 
     def stop(number: int, frame: object) -> None:
@@ -176,7 +176,7 @@ def _stopped_by_signals(worker: "Worker") -> Iterator[Callable[[], bool]]:
 
 
 def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHub":
-    """How models run on the Hub; says what is spent, and what a job costs at most.
+    """Return how models run on the Hub; prints what is spent, and the highest cost of a job.
 
     Raises:
         BadInput: a setting is missing or cannot be used.
@@ -189,45 +189,45 @@ def _on_the_hub(database: "Database", jobs: "HfJobs", budget: float) -> "OnTheHu
         raise BadInput("say what all jobs together may cost, with --budget or PODEVAL_JOBS_BUDGET, in US dollars")
     ledger = Ledger(database, budget)
     try:
-        told = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
+        message = f"a job costs at most {jobs.at_most(jobs.per_minute()):.2f} USD on {jobs.flavour}"
     except HubUnavailable as error:
-        told = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
-    say(f"{told}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
+        message = f"what a job costs on {jobs.flavour} is asked before it starts ({error})"
+    say(f"{message}; {ledger.committed():.2f} of {budget:.2f} USD are gone")
     return OnTheHub(jobs, ledger, log=say)
 
 
-def _dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
-    """Be woken by procrastinate; a clock announces what waits, and what came back after a worker fell silent."""
+def _work_dispatched(queue: "Queue", worker: "Worker", desk: "SubmissionService", board: Path, pause: float) -> None:
+    """Work when procrastinate wakes this worker; a clock announces waiting and returned submissions."""
     from podeval.operations.retention import housekeeping
     from podeval.submissions.procrastinate_worker import Dispatch
-    from podeval.submissions.scheduler import ticking
+    from podeval.submissions.scheduler import run_periodically
 
-    found = Dispatch(queue)
+    dispatch = Dispatch(queue)
     works = {
         "sweep": (30.0, queue.sweep),
         "gate": (60.0, desk.look_over_all),
-        "announce": (pause, found.announce),
+        "announce": (pause, dispatch.announce),
         "catch up": (60.0, worker.catch_up),
         "leftovers": (60.0, worker.clear),
         **housekeeping(queue.database, board, say),
     }
-    with ticking(works, say):
-        found.announce()
+    with run_periodically(works, say):
+        dispatch.announce()
         say(f"{worker.name} is woken by procrastinate; Ctrl-C stops it")
-        with _telling_of_stops(worker):
-            found.work(worker)
+        with _report_stops(worker):
+            dispatch.work(worker)
 
 
 @contextmanager
-def _telling_of_stops(worker: "Worker") -> Iterator[None]:
-    """Say what a worker finishes when procrastinate, which has the signals, was told to stop."""
+def _report_stops(worker: "Worker") -> Iterator[None]:
+    """Print what a worker finishes when procrastinate, which handles the signals, was told to stop."""
     logger = logging.getLogger("procrastinate.worker")
 
     class Telling(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             if getattr(record, "action", "") == "stopping_worker":
-                told = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
-                say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {told}")
+                message = "then SIGTERM stops at once, and another goes on when its claim has lapsed"
+                say("stops" if worker.at_work is None else f"{_FINISHES.format(worker.at_work)}; {message}")
 
     telling, level = Telling(logging.INFO), logger.level
     logger.addHandler(telling)

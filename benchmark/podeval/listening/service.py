@@ -160,7 +160,11 @@ class Listening:
             known = session.scalar(select(ListeningSession).where(*mine))
             if known is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
-                    raise BadInput(f"the test {test} is closed; thank you for coming")
+                    raise BadInput(
+                        f"the test {test} is closed; thank you for coming",
+                        code="listening-test-closed",
+                        parameters={"test": test},
+                    )
                 place, seed = free_place(session, design), secrets.randbits(48)
                 known = ListeningSession(
                     id=secrets.token_urlsafe(24),

@@ -1,11 +1,6 @@
-"""How a system comes to podeval: the submission document, read with bounds and checked in words."""
-
-from podeval.systems.submission import Submission
-from podeval.systems.submission_reading import BadDocument, load, load_all, parse, parse_form
+"""How a submission becomes a row of the board: the gate, the queue, the worker, the sandbox, publishing, takedown."""
 
 __all__ = [
-    "BadDocument",
-    "Submission",
     "benchmark_entries",
     "fetch_model",
     "gate",
@@ -14,14 +9,11 @@ __all__ = [
     "hub_record",
     "job_budget",
     "job_items",
-    "load",
-    "load_all",
-    "parse",
-    "parse_form",
     "procrastinate_worker",
     "public_view",
     "pull_requests",
     "queue",
+    "queue_order",
     "quotas",
     "restoring",
     "rules",
@@ -29,6 +21,7 @@ __all__ = [
     "scheduler",
     "service",
     "spot_check",
+    "states",
     "takedown",
     "worker",
 ]

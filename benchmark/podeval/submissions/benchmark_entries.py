@@ -1,4 +1,4 @@
-"""What a submission enters: the runs it asks for, and which files of supplied outputs belong to which item."""
+"""The runs that a submission asks for, and which files of supplied outputs belong to which item."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class RunEntry:
         return f"{self.benchmark}/{self.split}"
 
     def items(self, data: Path | None = None) -> tuple[Item, ...]:
-        """The items, in order.
+        """Return the items, in order.
 
         Raises:
             BadInput: they are rows of a dataset that is built first; says the command.
@@ -45,22 +45,22 @@ class RunEntry:
 
 
 def entries(document: Submission) -> tuple[RunEntry, ...]:
-    """Every split that serves a track which is entered; what is there to try things on, where there is nothing else.
+    """List the runs that a submission asks for: every split of its tracks, or trial splits if there are no others.
 
     Splits for listening tests are spoken on request, and not entered.
     """
-    found = []
+    runs = []
     for entered in document.benchmarks:
         splits = benchmarks.get(entered.name).splits
         for track in entered.tracks:
             serving = [split for split in splits if track in split.tracks and not split.for_listening]
             whole = [split for split in serving if not split.sample and not split.trial] or serving
-            found += [RunEntry(entered.name, split.name, track) for split in whole]
-    return tuple(found)
+            runs += [RunEntry(entered.name, split.name, track) for split in whole]
+    return tuple(runs)
 
 
-def everywhere(document: Submission) -> tuple[RunEntry, ...]:
-    """Every run that there may be of a submission, also in splits that were entered once and are not any more."""
+def possible_runs(document: Submission) -> tuple[RunEntry, ...]:
+    """List every run that a submission may have, also in splits that are not entered any more."""
     return tuple(
         RunEntry(entered.name, split.name, track)
         for entered in document.benchmarks
@@ -70,18 +70,18 @@ def everywhere(document: Submission) -> tuple[RunEntry, ...]:
     )
 
 
-def expected(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
-    """Names that a file may have, for each output that is asked for; named by item, or by item and turn."""
+def expected_names(entry: RunEntry, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+    """List the names that a file may have for each expected output, which is named by item, or by item and turn."""
     endings = ENDINGS[entry.track]
-    wanted = [
+    names = [
         name
         for item in items
         for name in ([f"{item.id}/{turn.id}" for turn in item.user] if entry.track == "respond" else [item.id])
     ]
-    return {name: tuple(f"{name}.{ending}" for ending in endings) for name in wanted}
+    return {name: tuple(f"{name}.{ending}" for ending in endings) for name in names}
 
 
-def place_of(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
-    """The folder that an entry's outputs lie in: `<benchmark>/<split>`; for an only entry, the root will do."""
+def outputs_folder(entry: RunEntry, files: Mapping[str, int], alone: bool) -> str:
+    """Return the folder of an entry's outputs: `<benchmark>/<split>`; an only entry may use the root."""
     inside = any(name.startswith(f"{entry.folder}/") for name in files)
     return "" if alone and not inside else f"{entry.folder}/"

@@ -1,7 +1,8 @@
-"""What submissions leave on a worker's disk, and when it goes.
+"""Removal of the files that submissions leave on a worker's disk.
 
-`<id>` holds the files of a model, what it made and the logs of its jobs, `spot-<id>` those of a spot check. Of what is
-over the logs stay; of what may be tried again everything does, for a week; of what was taken down nothing.
+The folder `<id>` holds the files of a model, its outputs and the logs of its jobs; `spot-<id>` holds those of a spot
+check. The logs of a finished submission stay. A submission that can be retried keeps everything for a week. Nothing
+stays of a submission that was taken down.
 """
 
 import shutil
@@ -33,7 +34,7 @@ _LOCK, _REMOVED = ".lock", ".removed"
 
 
 def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
-    """Remove what is not needed any more; the names of the folders that lost something.
+    """Remove files that are not needed any more; returns the names of the folders that lost some.
 
     A folder that somebody works in is left, and so is what belongs to no submission of the queue. Killed in between,
     the next call ends it.
@@ -43,14 +44,14 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
         work: folder of submissions at work, on this machine.
         now: the time.
     """
-    there = [path for path in sorted(work.glob("*")) if path.is_dir() and _inside(path, _LOCK)]
+    folders = [path for path in sorted(work.glob("*")) if path.is_dir() and _list_folder(path, _LOCK)]
     cleared: list[str] = []
-    if not there:
+    if not folders:
         return cleared
-    for path in _over(queue, there, now):
+    for path in _find_finished(queue, folders, now):
         with suppress(BadInput), only_one(path):
             # Looked at again under the lock: it may have been queued meanwhile.
-            for unneeded, taken_down in _over(queue, [path], now).items():
+            for unneeded, taken_down in _find_finished(queue, [path], now).items():
                 if taken_down:
                     _keep_marks(queue, unneeded, now)
                 if _remove(unneeded, (_LOCK,) if taken_down else (_LOCK, LOGS)):
@@ -59,7 +60,7 @@ def clear(queue: Queue, work: Path, now: datetime) -> list[str]:
 
 
 def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
-    """Know again what was taken down and never reached the board, and delete what this machine's cache holds of it."""
+    """Keep the marks of taken-down content that never reached the board, and delete it from the local cache."""
     contents, marks = contents_and_marks(run_folders(folder / "runs"))
     delete_facts(contents)
     if marks:
@@ -67,19 +68,19 @@ def _keep_marks(queue: Queue, folder: Path, now: datetime) -> None:
         queue.database.write(lambda session: keep_marks(session, id, marks, "worker", now))
 
 
-def _over(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
-    """The folders of which nothing but logs is needed, and whether what is in them was taken down."""
+def _find_finished(queue: Queue, paths: Iterable[Path], now: datetime) -> dict[Path, bool]:
+    """Find the folders of which only the logs are needed, and whether their submission was taken down."""
     ids = {path: path.name.removeprefix(SPOT_CHECK) for path in paths}
     with queue.database.reading() as session:
         columns = (SubmissionRow.id, SubmissionRow.state, SubmissionRow.state_at)
-        wanted = select(*columns).where(SubmissionRow.id.in_(ids.values()))
-        rows = {id: (state, since) for id, state, since in session.execute(wanted)}
+        query = select(*columns).where(SubmissionRow.id.in_(ids.values()))
+        rows = {id: (state, since) for id, state, since in session.execute(query)}
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         taken_down = set(session.scalars(decided.where(OperatorAction.subject.in_(ids.values()))))
-    known = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
+    submissions = {path: (id, *rows[id]) for path, id in ids.items() if id in rows}
     return {
         path: id in taken_down
-        for path, (id, state, since) in known.items()
+        for path, (id, state, since) in submissions.items()
         if id in taken_down or _is_over(path, state, since, now)
     }
 
@@ -92,8 +93,8 @@ def _is_over(path: Path, state: str, since: datetime, now: datetime) -> bool:
 
 
 def _remove(folder: Path, kept: Iterable[str]) -> bool:
-    """Remove what is in a folder but for some names; whether there was anything."""
-    if not _inside(folder, *kept):
+    """Remove the contents of a folder except some names; returns whether there was anything to remove."""
+    if not _list_folder(folder, *kept):
         return False
     aside = folder / _REMOVED
     with writing(folder):
@@ -101,11 +102,11 @@ def _remove(folder: Path, kept: Iterable[str]) -> bool:
         aside.mkdir(exist_ok=True)
         # Renamed first: a retry after a kill finds a thing whole or not at all. Files before folders: the mark that a
         # model was fetched must not outlive it.
-        for path in sorted(_inside(folder, *kept, _REMOVED), key=Path.is_dir):
+        for path in sorted(_list_folder(folder, *kept, _REMOVED), key=Path.is_dir):
             path.rename(aside / path.name)
         shutil.rmtree(aside, ignore_errors=True)
     return True
 
 
-def _inside(folder: Path, *kept: str) -> list[Path]:
+def _list_folder(folder: Path, *kept: str) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.name not in kept]

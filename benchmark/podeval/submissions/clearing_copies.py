@@ -1,6 +1,6 @@
-"""Taking what was taken down out of copies: files that commands of ours wrote elsewhere, and words in the tables.
+"""Removal of taken-down content from copies: files that podeval's commands wrote elsewhere, and texts in the tables.
 
-Each copy is a step of its own: one that fails is told with what is left to do, and the others go on.
+Each copy is a separate step: if one fails, a message says what is left to do, and the others go on.
 """
 
 import html
@@ -42,14 +42,14 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def clear_copies(
-    copies: Iterable[Copy], content: SpokenContent, taken: TakenDown, places: Collection[str]
+    copies: Iterable[Copy], content: SpokenContent, takedown: TakenDown, places: Collection[str]
 ) -> Iterator[str]:
-    """Clear every copy that lies here; a sentence for each that held something, or that a person has to look after.
+    """Clear every copy on this machine; yields a message for each that held content or that a person has to look after.
 
     Args:
         copies: what is listed.
         content: what was said.
-        taken: the decision.
+        takedown: the decision.
         places: where its runs are, or were, as `benchmark/split/system`.
     """
     for copy in copies:
@@ -61,7 +61,7 @@ def clear_copies(
                     "moved, or lies on that machine, delete it there"
                 )
             elif copy.kind == "backup":
-                write_beside(path, taken)
+                write_beside(path, takedown)
                 yield (
                     f"{path} is a backup and may hold it: `podeval restore` leaves it out, as {path}.taken-down.jsonl "
                     "says; keep that file beside it, or delete the backup and make another one"
@@ -80,35 +80,35 @@ def clear_file(path: Path, content: SpokenContent) -> str:
     """
     kind = path.suffix.lower()
     if kind[1:] in AUDIO_ENDINGS:
-        return _deleted(path) if content.heard_in(path) else ""
+        return _delete(path) if content.is_heard_in(path) else ""
 
     def words(text: str) -> str:
-        return "" if content.quoted_in(text) else text
+        return "" if content.is_quoted_in(text) else text
 
     if kind == ".parquet":
-        return _emptied(path, _parquet_without(path, words))
+        return _write_emptied(path, _replace_words_in_parquet(path, words))
     text = path.read_bytes().decode("utf-8", "replace")
     match kind:
         case ".jsonl":
-            changed = "".join(_line_without(line, words) for line in text.splitlines(True))
+            changed = "".join(_replace_words_in_line(line, words) for line in text.splitlines(True))
         case ".json":
             data = json.loads(text)
-            cleared = _without(data, words)
+            cleared = _replace_words(data, words)
             changed = text if cleared == data else json.dumps(cleared, ensure_ascii=False, indent=1) + "\n"
         case _:
-            return _deleted(path) if content.quoted_in(html.unescape(_TAG.sub("", text))) else ""
-    return _emptied(path, changed.encode() if changed != text else None)
+            return _delete(path) if content.is_quoted_in(html.unescape(_TAG.sub("", text))) else ""
+    return _write_emptied(path, changed.encode() if changed != text else None)
 
 
 def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Iterator[str]:
-    """Empty what listening tests show and what people wrote that quote what was said; sentences on what is left.
+    """Empty texts of listening tests, votes and answers that quote the content; yields messages on what is left.
 
     Answers and figures stay, and with them the digest of the design under which they were given.
     """
     with database.reading() as session:
         designs = list(session.scalars(select(ListeningTest.design)))
     recordings = {board / name for design in designs for name in _recordings_in(design)}
-    same = {path for path in recordings if _heard_in(path, content)}
+    same = {path for path in recordings if _holds_recording(path, content)}
     played: list[tuple[Path, str]] = []
 
     def work(session: Session) -> None:
@@ -116,14 +116,14 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
         if database.is_sqlite:
             session.execute(sql("PRAGMA secure_delete = ON"))
         for test in session.scalars(select(ListeningTest)):
-            design = _design_without(test.design, content, board, same)
+            design = _clear_design(test.design, content, board, same)
             if design != test.design:
                 played.extend((board / name, test.id) for name in _recordings_in(test.design) if board / name in same)
                 test.design = design
         for vote in session.scalars(select(Vote).where(Vote.comment != "")):
-            vote.comment = "" if content.quoted_in(vote.comment) else vote.comment
+            vote.comment = "" if content.is_quoted_in(vote.comment) else vote.comment
         for answer in session.scalars(select(ListeningAnswer).where(ListeningAnswer.reason != "")):
-            answer.reason = "" if content.quoted_in(answer.reason) else answer.reason
+            answer.reason = "" if content.is_quoted_in(answer.reason) else answer.reason
 
     if content.texts or content.marks:
         database.write(work)
@@ -133,15 +133,19 @@ def empty_quotes(database: Database, content: SpokenContent, board: Path) -> Ite
                 connection.exec_driver_sql("ROLLBACK")
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
                 connection.exec_driver_sql("BEGIN")
-    yield from (_left(path, f"the test {test}") for path, test in dict.fromkeys(played) if not _inside(path, board))
+    yield from (
+        _describe_copy_left(path, f"the test {test}")
+        for path, test in dict.fromkeys(played)
+        if not _is_inside(path, board)
+    )
 
 
 def played_in_battles(database: Database, content: SpokenContent, board: Path) -> list[str]:
-    """Sentences on recordings of the arena that are the same and lie outside the folder of runs."""
-    wanted = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
+    """Describe the arena's recordings of the same content that lie outside the folder of runs."""
+    query = select(ArenaOutput.audio).where(ArenaOutput.audio != "", ArenaOutput.sha256.in_(content.contents))
     with database.reading() as session:
-        paths = [Path(audio) for audio in session.scalars(wanted)]
-    return [_left(path, "the arena") for path in paths if not _inside(path, board)]
+        paths = [Path(audio) for audio in session.scalars(query)]
+    return [_describe_copy_left(path, "the arena") for path in paths if not _is_inside(path, board)]
 
 
 def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
@@ -149,50 +153,50 @@ def delete_other_recordings(folder: Path, content: SpokenContent) -> None:
 
     Runs' outputs are deleted with their runs.
     """
-    for place, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name != "outputs"]
-        for path in (Path(place) / name for name in names):
-            if path.suffix[1:].lower() in AUDIO_ENDINGS and _heard_in(path, content):
+        for path in (Path(root) / name for name in names):
+            if path.suffix[1:].lower() in AUDIO_ENDINGS and _holds_recording(path, content):
                 content.contents.add(content_hash(path))
                 path.unlink()
 
 
-def _inside(path: Path, board: Path) -> bool:
+def _is_inside(path: Path, board: Path) -> bool:
     return path.resolve().is_relative_to(board.resolve())
 
 
-def _left(path: Path, where: str) -> str:
+def _describe_copy_left(path: Path, where: str) -> str:
     return f"{path}, which {where} played, is a copy that podeval did not make: delete it"
 
 
 def _clear(copy: Copy, path: Path, content: SpokenContent, places: Collection[str]) -> str:
     if copy.kind == "records":
-        removed = Records(path).remove(content.shown_in)
+        removed = Records(path).remove(content.is_shown_in)
         return f"{path}: {removed} exchanges with a judge are removed" if removed else ""
     if copy.about and not set(copy.about).isdisjoint(places):
-        return _deleted(path)
+        return _delete(path)
     return clear_file(path, content)
 
 
-def _design_without(
+def _clear_design(
     design: dict[str, Any], content: SpokenContent, board: Path, same: Collection[Path]
 ) -> dict[str, Any]:
-    def changed(value: Any, name: str = "") -> Any:
+    def change(value: Any, name: str = "") -> Any:
         if isinstance(value, dict):
-            return {key: changed(part, key) for key, part in value.items()}
+            return {key: change(part, key) for key, part in value.items()}
         if isinstance(value, list | tuple):
-            return [changed(part, name) for part in value]
+            return [change(part, name) for part in value]
         if not isinstance(value, str):
             return value
         if name == "audio":
             return SILENT if board / value in same else value
-        return EMPTIED if name in _SHOWN and content.quoted_in(value) else value
+        return EMPTIED if name in _SHOWN and content.is_quoted_in(value) else value
 
-    return {key: changed(value, key) for key, value in design.items()}
+    return {key: change(value, key) for key, value in design.items()}
 
 
 def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
-    """Every recording that a design names."""
+    """List every recording that a design names."""
     if isinstance(value, dict):
         for key, part in value.items():
             yield from _recordings_in(part, key)
@@ -203,55 +207,55 @@ def _recordings_in(value: Any, name: str = "") -> Iterator[str]:
         yield value
 
 
-def _heard_in(path: Path, content: SpokenContent) -> bool:
+def _holds_recording(path: Path, content: SpokenContent) -> bool:
     try:
-        return content.heard_in(path)
+        return content.is_heard_in(path)
     except (PodevalError, OSError):
         return False
 
 
-def _without(value: Any, words: Words) -> Any:
+def _replace_words(value: Any, words: Words) -> Any:
     if isinstance(value, str):
         return words(value)
     if isinstance(value, dict):
-        return {key: _without(part, words) for key, part in value.items()}
-    return [_without(part, words) for part in value] if isinstance(value, list) else value
+        return {key: _replace_words(part, words) for key, part in value.items()}
+    return [_replace_words(part, words) for part in value] if isinstance(value, list) else value
 
 
-def _line_without(line: str, words: Words) -> str:
-    """A line of JSON with its words; what is none is left out where it quotes."""
+def _replace_words_in_line(line: str, words: Words) -> str:
+    """Return a line of JSON with replaced texts; a line that is not JSON is dropped if it quotes."""
     try:
         data = json.loads(line)
     except ValueError:
         return words(line)
-    changed = _without(data, words)
+    changed = _replace_words(data, words)
     return line if changed == data else json.dumps(changed, ensure_ascii=False) + "\n"
 
 
-def _parquet_without(path: Path, words: Words) -> bytes | None:
-    """A table with its words; None where they all stay."""
+def _replace_words_in_parquet(path: Path, words: Words) -> bytes | None:
+    """Return a table with replaced texts; None if nothing changes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     table, some = pq.read_table(path), False
-    for place, column in enumerate(table.schema):
+    for number, column in enumerate(table.schema):
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-            values = table.column(place).to_pylist()
+            values = table.column(number).to_pylist()
             kept = [words(value) if value else value for value in values]
             if kept != values:
-                table, some = table.set_column(place, column, pa.array(kept, column.type)), True
+                table, some = table.set_column(number, column, pa.array(kept, column.type)), True
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
     return buffer.getvalue() if some else None
 
 
-def _emptied(path: Path, data: bytes | None) -> str:
+def _write_emptied(path: Path, data: bytes | None) -> str:
     if data is None:
         return ""
     write_whole(path, data)
     return f"{path}: the words are emptied"
 
 
-def _deleted(path: Path) -> str:
+def _delete(path: Path) -> str:
     path.unlink()
     return f"{path} is deleted"

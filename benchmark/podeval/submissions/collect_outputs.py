@@ -1,7 +1,7 @@
-"""From what an untrusted process left behind to outputs of a run: files are looked at by name and kind only.
+"""Collection of a run's outputs from the files of an untrusted process, which are judged by name and kind only.
 
-Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. Of the process's own log,
-lines are taken that are well-formed, of an item that was asked for, and name plain files beside it.
+Audio is decoded and written anew as FLAC in a second sandbox, and only that copy is kept. A line of the process's log
+is used if it is well-formed, belongs to a requested item, and names plain files beside the log.
 """
 
 import contextlib
@@ -55,12 +55,12 @@ class Intake:
     trusted: bool = False
 
     def lines(self, out: Path, start: int) -> tuple[list[Generated], int]:
-        """New whole lines of the log in a folder, and where the next begin; there may be more at once than are read.
+        """Read new whole lines of a folder's log; returns them and the position of the next. More may be left to read.
 
         Raises:
             BadInput: the log is no plain file, or larger than a log can be, or a line of it is.
         """
-        content, size = _content(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
+        content, size = _read_file(out / LOG, start, min(_LOG_MOST, start + _AT_ONCE))
         if size > _LOG_MOST:
             raise BadInput(f"its log is larger than {_LOG_MOST // 2**20} MiB")
         pieces = content.split(b"\n")
@@ -69,48 +69,50 @@ class Intake:
             raise BadInput(f"a line of its log is longer than {_LINE_MOST // 2**20} MiB")
         # A line an item is what there should be; who writes millions is not read to the end at once.
         whole = b"".join(piece + b"\n" for piece in pieces[:-1][:_LINES_MOST])
-        return list(_parsed(whole)), start + len(whole)
+        return list(_parse_lines(whole)), start + len(whole)
 
-    def take(self, made: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
-        """Keep what was made of these items, or why there is nothing.
+    def take(self, lines: Sequence[tuple[Item, Generated]], out: Path, clean: Path) -> None:
+        """Store the outputs of these items, or the reason why there are none.
 
         Args:
-            made: items with the line of each.
+            lines: items with the line of each.
             out: where the process wrote.
             clean: a new folder for the decoded copies.
         """
-        wanted = {name: file for item, line in made for name, file in _audio_of(item, line).items()}
-        sound = {name: file for name, file in wanted.items() if _plain(out, file)}
-        copies = self._transcoded({name: out / file for name, file in sound.items()}, clean)
-        for item, line in made:
+        audio = {name: file for item, line in lines for name, file in _audio_files(item, line).items()}
+        sound = {name: file for name, file in audio.items() if _is_plain_file(out, file)}
+        copies = self._transcode({name: out / file for name, file in sound.items()}, clean)
+        for item, line in lines:
             self._keep(item, line, out, clean, copies)
 
     def fail(self, item: Item, reason: str) -> None:
-        """Keep that there is nothing, by the system's fault."""
-        self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_asked(item)))
+        """Store that an item has no output, by the system's fault."""
+        self.folder.write_output(Output(item=item.id, failed=reason[:2_000], script=_script_asked_for(item)))
 
     def _keep(self, item: Item, line: Generated, out: Path, clean: Path, copies: Mapping[str, Transcoded]) -> None:
         if line.error is not None:
             self.fail(item, line.error)
             return
-        refused = [f"{file!r} is no plain file of its output" for file in _files(line) if not _plain(out, file)]
-        named = _audio_of(item, line)
-        refused += [why for name in named if name in copies and (why := copies[name].refused)]
+        refused = [
+            f"{file!r} is no plain file of its output" for file in _file_names(line) if not _is_plain_file(out, file)
+        ]
+        audio_files = _audio_files(item, line)
+        refused += [why for name in audio_files if name in copies and (why := copies[name].refused)]
         if refused:
             self.fail(item, refused[0])
             return
-        script: tuple[dict[str, str], ...] = _asked(item)
+        script: tuple[dict[str, str], ...] = _script_asked_for(item)
         if line.script is not None:
             try:
-                script = tuple(any_script(_script(out / line.script)).to_json())
+                script = tuple(any_script(_read_script(out / line.script)).to_json())
             except (BadInput, UnicodeDecodeError, RecursionError) as error:
                 self.fail(item, f"its script cannot be read: {error}")
                 return
-        if not named and line.script is None:
+        if not audio_files and line.script is None:
             self.fail(item, "it handed back neither audio nor script")
             return
-        kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in named}
-        seconds = sum(copies[name].seconds for name in named) or None
+        kept = {name: _adopt(clean / str(copies[name].file), self.folder.outputs) for name in audio_files}
+        seconds = sum(copies[name].seconds for name in audio_files) or None
         audio = kept.get(item.id) if line.audio else None
         words = {answer.turn: answer.text or "" for answer in line.answers}
         answers = tuple(
@@ -121,28 +123,28 @@ class Intake:
                 item=item.id,
                 audio=audio,
                 duration=seconds,
-                wall_seconds=_seconds(line.wall_seconds),
-                load_seconds=_seconds(line.load_seconds),
-                turns=_turns(line, seconds),
+                wall_seconds=_require_possible_seconds(line.wall_seconds),
+                load_seconds=_require_possible_seconds(line.load_seconds),
+                turns=_possible_turns(line, seconds),
                 script=script,
                 answers=answers if line.answers else (),
-                details=_details(line),
+                details=_proportionate_details(line),
             )
         )
 
-    def _transcoded(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
-        """Every file by its name; together first, and one by one where that did not end well."""
+    def _transcode(self, files: Mapping[str, Path], clean: Path) -> dict[str, Transcoded]:
+        """Transcode files, by name: all together first, then one by one if that fails."""
         if not files:
             return {}
-        found, failure = self._box(files, clean)
-        missing = {name: file for name, file in files.items() if name not in found}
+        copies, failure = self._transcode_in_box(files, clean)
+        missing = {name: file for name, file in files.items() if name not in copies}
         if len(files) == 1:
-            return found | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
+            return copies | {name: Transcoded(name, refused=f"it cannot be decoded: {failure}") for name in missing}
         for name, file in missing.items():
-            found |= self._transcoded({name: file}, clean)
-        return found
+            copies |= self._transcode({name: file}, clean)
+        return copies
 
-    def _box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
+    def _transcode_in_box(self, files: Mapping[str, Path], clean: Path) -> tuple[dict[str, Transcoded], str | None]:
         clean.mkdir(parents=True, exist_ok=True)
         job = clean / "job.json"
         transcode.write_job(job, files, clean, self.bounds)
@@ -156,30 +158,30 @@ class Intake:
         with open_box(SandboxSpec(command, clean, sources, limits, _ONE_THREAD, trusted=self.trusted)) as running:
             ended = running.wait()
         require_no_fault(ended, clean, kills)
-        found = {}
-        for line in _content(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
+        reports = {}
+        for line in _read_file(clean / transcode.REPORT, 0, 2**20)[0].splitlines():
             with contextlib.suppress(ValueError, TypeError):
                 one = Transcoded(**json.loads(line))
-                if one.item in files and (one.refused or _right(one, clean)):
-                    found[one.item] = one
-        if any(one.refused for one in found.values()):
+                if one.item in files and (one.refused or _is_right(one, clean)):
+                    reports[one.item] = one
+        if any(one.refused for one in reports.values()):
             # A file may be refused for nothing but want of room for its copy.
             require_disk(clean, disk_use(clean))
-        return found, ended.failure
+        return reports, ended.failure
 
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _parsed(content: bytes) -> Iterator[Generated]:
-    """Lines that are well-formed; others count as not written."""
+def _parse_lines(content: bytes) -> Iterator[Generated]:
+    """Parse the well-formed lines; others count as not written."""
     for line in content.splitlines():
         with contextlib.suppress(ValueError, ValidationError, RecursionError):
             yield Generated.model_validate(json.loads(line))
 
 
-def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
-    """What a plain file holds from a place on, at most so much, and its size; nothing where it is not there."""
+def _read_file(path: Path, start: int, most: int) -> tuple[bytes, int]:
+    """Read a plain file from a position up to a limit; returns the content and the file's size."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -194,13 +196,13 @@ def _content(path: Path, start: int, most: int) -> tuple[bytes, int]:
         return file.read(max(0, most - start)), about.st_size
 
 
-def _script(path: Path) -> str:
-    """The text of a script.
+def _read_script(path: Path) -> str:
+    """Read the text of a script.
 
     Raises:
         BadInput: it is larger than any script that is read.
     """
-    content, size = _content(path, 0, MOST_BYTES)
+    content, size = _read_file(path, 0, MOST_BYTES)
     if size > MOST_BYTES:
         raise BadInput(f"{path.name} is {size} bytes long; a script has at most {MOST_BYTES}")
     return content.decode("utf-8")
@@ -211,7 +213,7 @@ def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def _plain(out: Path, name: str) -> bool:
+def _is_plain_file(out: Path, name: str) -> bool:
     """Whether a name is that of a plain file in a folder."""
     if not is_name(name):
         return False
@@ -222,20 +224,20 @@ def _plain(out: Path, name: str) -> bool:
     return stat.S_ISREG(about.st_mode) and about.st_nlink == 1
 
 
-def _files(line: Generated) -> list[str]:
+def _file_names(line: Generated) -> list[str]:
     return [name for name in (line.audio, line.script, *(answer.audio for answer in line.answers)) if name]
 
 
-def _audio_of(item: Item, line: Generated) -> dict[str, str]:
-    """Files of audio by the name that the copy gets."""
+def _audio_files(item: Item, line: Generated) -> dict[str, str]:
+    """Return the audio files of a line, by the name that each copy gets."""
     turns = {turn.id for turn in item.user}
     answers = {f"{item.id}.{answer.turn}": answer.audio for answer in line.answers if answer.turn in turns}
     return ({item.id: line.audio} if line.audio else {}) | answers
 
 
-def _right(one: Transcoded, clean: Path) -> bool:
-    """Whether a report is of a file that is there, in figures that can be."""
-    plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _plain(clean, str(one.file))
+def _is_right(one: Transcoded, clean: Path) -> bool:
+    """Whether a report names an existing file and has possible figures."""
+    plain = one.file in (f"{one.item}.flac", f"{one.item}.wav") and _is_plain_file(clean, str(one.file))
     return plain and math.isfinite(one.seconds) and one.seconds > 0
 
 
@@ -253,16 +255,16 @@ def _adopt(copy: Path, outputs: Path) -> str:
     return copy.name
 
 
-def _asked(item: Item) -> tuple[dict[str, str], ...]:
+def _script_asked_for(item: Item) -> tuple[dict[str, str], ...]:
     return tuple(item.script.to_json()) if item.script is not None else ()
 
 
-def _seconds(value: float) -> float | None:
+def _require_possible_seconds(value: float) -> float | None:
     return value if math.isfinite(value) and 0 < value < 10**7 else None
 
 
-def _turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
-    """Times of turns; none where one of them cannot be."""
+def _possible_turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
+    """Return the times of turns; none if one of them is impossible."""
     times = [(turn.start, turn.end) for turn in line.turns]
     longest = (seconds or 0.0) + 1.0
     if not all(0 <= start <= end <= longest for start, end in times):
@@ -270,8 +272,8 @@ def _turns(line: Generated, seconds: float | None) -> tuple[SpokenTurn, ...]:
     return line.turns
 
 
-def _details(line: Generated) -> dict[str, Any]:
-    """Provenance, where it is not out of proportion."""
+def _proportionate_details(line: Generated) -> dict[str, Any]:
+    """Return the details of provenance, unless they are too large."""
     details = line.details | ({"hardware": line.hardware} if line.hardware else {})
     try:
         text = json.dumps(details, allow_nan=False)

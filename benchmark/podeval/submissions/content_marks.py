@@ -1,4 +1,4 @@
-"""What was taken down, known again by its content: digests of sound and of words, kept when the rest is deleted.
+"""Digests of sound and of words, by which taken-down content is recognised after it was deleted.
 
 A recording's digest is of its decoded samples, so that another name, system, folder, repo or lossless container is the
 same content; one sample that differs makes another one. A script's or an answer's is of its words, whatever their case
@@ -29,7 +29,7 @@ _FRAMES = 2**18
 
 
 def marks_of(run: RunFolder, output: Output) -> set[str]:
-    """Digests of what a system made for one item."""
+    """Compute the digests of what a system made for one item."""
     files = [output.audio, *(answer.audio for answer in output.answers)]
     paths = [run.outputs / Path(name).name for name in files if name]
     marks = {sound_mark(path) for path in paths if path.is_file()}
@@ -41,12 +41,12 @@ def marks_of(run: RunFolder, output: Output) -> set[str]:
 
 
 def marks_of_run(run: RunFolder) -> set[str]:
-    """Digests of everything that a system made in a run."""
+    """Compute the digests of everything that a system made in a run."""
     return {mark for output in outputs_of(run) for mark in marks_of(run, output)}
 
 
 def outputs_of(run: RunFolder) -> Iterator[Output]:
-    """The outputs that can be read of a run, also those whose audio is not there."""
+    """List the readable outputs of a run, also those whose audio is missing."""
     for path in sorted(run.outputs.glob("*.json")):
         try:
             yield Output.model_validate_json(path.read_bytes())
@@ -63,51 +63,51 @@ def keep_marks(session: Session, submission: str, marks: Iterable[str], by: str,
 
 
 def taken_down_marks(database: Database) -> dict[str, str]:
-    """The submission that each digest was taken down with."""
-    wanted = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
+    """Return the submission that each digest was taken down with."""
+    query = select(OperatorSetting).where(OperatorSetting.name.startswith(_SETTING, autoescape=True))
     with database.reading() as session:
-        rows = list(session.scalars(wanted))
+        rows = list(session.scalars(query))
         return {mark: row.name.removeprefix(_SETTING) for row in rows for mark in row.value}
 
 
-def refuse_taken_down(database: Database, run: RunFolder, made: Iterable[Item]) -> Iterator[Item]:
-    """Hand items on as their outputs come, as long as none of those was taken down before.
+def refuse_taken_down(database: Database, run: RunFolder, items: Iterable[Item]) -> Iterator[Item]:
+    """Pass items on as their outputs come, unless one of them was taken down before.
 
     Args:
         database: of the submissions.
         run: where the outputs lie.
-        made: items whose outputs are there.
+        items: items whose outputs are there.
 
     Raises:
-        Refused: by the rule `taken_down`; what was made is not measured.
+        SubmissionRefused: by the rule `taken_down`; what was made is not measured.
     """
-    known = taken_down_marks(database)
-    for item in made:
-        output = run.output(item.id) if known else None
-        mark = next((mark for mark in marks_of(run, output) if mark in known), None) if output else None
+    marks = taken_down_marks(database)
+    for item in items:
+        output = run.output(item.id) if marks else None
+        mark = next((mark for mark in marks_of(run, output) if mark in marks), None) if output else None
         if mark is not None:
-            why = _reason(database, known[mark])
-            told = f"what it says for the item {item.id} was taken down from this board: {why}"
+            why = _reason(database, marks[mark])
+            reason = f"what it says for the item {item.id} was taken down from this board: {why}"
             raise SubmissionRefused(
-                Refusal("taken_down", f"{told}; leave it out, or write to the operators if it is yours")
+                Refusal("taken_down", f"{reason}; leave it out, or write to the operators if it is yours")
             )
         yield item
 
 
 def _reason(database: Database, submission: str) -> str:
-    wanted = select(OperatorAction.reason).where(
+    query = select(OperatorAction.reason).where(
         OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == submission
     )
     with database.reading() as session:
-        return session.scalars(wanted.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
+        return session.scalars(query.order_by(OperatorAction.number.desc()).limit(1)).first() or "no reason is kept"
 
 
 def sound_mark(path: Path) -> str:
-    """The digest of decoded samples with their rate and channels; empty for silence and for what cannot be decoded."""
+    """Compute the digest of decoded samples, rate and channels; empty for silence and for unreadable files."""
     import soundfile
 
     digest = hashlib.sha256(b"sound")
-    stated = _stated_by_flac(path)
+    stated = _read_flac_statement(path)
     try:
         with soundfile.SoundFile(path) as file:
             digest.update(stated or f"{file.samplerate} {file.channels} {file.frames}".encode())
@@ -123,7 +123,7 @@ def sound_mark(path: Path) -> str:
     return digest.hexdigest() if sounding else ""
 
 
-def _stated_by_flac(path: Path) -> bytes:
+def _read_flac_statement(path: Path) -> bytes:
     """Rate, channels, bits, length and MD5 of the samples, as a FLAC file's first block states them; empty elsewhere.
 
     What is kept as an output was encoded by us, so the statement is true and the file need not be decoded to its end.
@@ -135,7 +135,7 @@ def _stated_by_flac(path: Path) -> bytes:
 
 
 def _text_mark(text: str) -> str:
-    """The digest of a text's words; empty for a short one."""
+    """Compute the digest of a text's words; empty for a short text."""
     letters = "".join(letter if letter.isalnum() else " " for letter in unicodedata.normalize("NFKC", text).casefold())
     words = letters.split()
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in letters)

@@ -1,4 +1,4 @@
-"""The files of a submission on this machine: fetched once at the pinned commit, whole, readable for its sandbox."""
+"""Fetching of a submission's files: once, at the pinned commit, completely, and readable for the sandbox."""
 
 import os
 import shutil
@@ -19,38 +19,40 @@ from podeval.systems.submission import Human, Model, Outputs, Submission
 _DONE = "fetched.json"
 
 
-def fetch(document: Submission, pinned: Mapping[str, Any], folder: Path, place: str = "") -> tuple[Path, Path | None]:
-    """Files of what is submitted, and of what it adapts; nothing is done where they are there.
+def fetch(
+    document: Submission, pinned: Mapping[str, Any], folder: Path, document_folder: str = ""
+) -> tuple[Path, Path | None]:
+    """Fetch the files of a submission and of the model that it adapts; files that are there are not fetched again.
 
     Args:
         document: of the submission.
         pinned: what the gate let through.
         folder: of the submission on this machine.
-        place: folder of the document, where it names files beside it.
+        document_folder: folder of the document, where it names files beside it.
 
     Raises:
         BadInput: they cannot be had; says why.
-        Refused: they are not what the gate saw.
+        SubmissionRefused: they are not what the gate saw.
         MachineFault: a folder that the gate saw is not on this machine.
     """
     source = document.source
     match source:
         case Model():
-            model = _once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
+            model = _fetch_once(folder / "model", lambda to: snapshot.fetch(source.repo, source.revision, to))
             base = pinned.get("base")
             if not base:
                 return model, None
-            return model, _once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
+            return model, _fetch_once(folder / "base", lambda to: snapshot.fetch(base["repo"], base["revision"], to))
         case Outputs() | Human() if source.repo is not None:
-            return _once(folder / "model", lambda to: _fetch_outputs(source, to)), None
+            return _fetch_once(folder / "model", lambda to: _fetch_outputs(source, to)), None
         case Outputs() | Human():
-            beside = Path(place) / str(source.folder)
-            return _once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
+            beside = Path(document_folder) / str(source.folder)
+            return _fetch_once(folder / "model", lambda to: _copy(beside, to, pinned.get("content", ""))), None
     raise BadInput(f"a source of kind {source.kind} has no files")
 
 
-def _once(folder: Path, get: Any) -> Path:
-    """The folder, made whole or not at all."""
+def _fetch_once(folder: Path, get: Any) -> Path:
+    """Fetch into a folder, completely or not at all."""
     mark = folder.with_name(f"{folder.name}-{_DONE}")
     if not mark.exists():
         partial = folder.with_name(f"{folder.name}.partial")
@@ -58,7 +60,7 @@ def _once(folder: Path, get: Any) -> Path:
             shutil.rmtree(leftover, ignore_errors=True)
         folder.parent.mkdir(parents=True, exist_ok=True)
         get(partial)
-        _readable(partial)
+        _make_readable(partial)
         partial.replace(folder)
         write_json(mark, {"schema": 1})
     return folder
@@ -81,30 +83,32 @@ def _fetch_outputs(source: Outputs | Human, folder: Path) -> None:
             f"the Hub did not hand out {source.repo} ({error.__cause__ or error}); try again later"
         ) from None
     shutil.rmtree(folder / ".cache", ignore_errors=True)
-    supplied_outputs.listed(folder)
+    supplied_outputs.list_files(folder)
 
 
 def _copy(source: Path, folder: Path, content: str) -> None:
-    """The plain files of a folder as the gate saw them; a link that came after it looked is not followed."""
+    """Copy the plain files of a folder as the gate saw them; links that were added later are not followed."""
     if not source.is_dir():
         raise MachineFault(f"there is no folder {source} here any more, or it is on another machine")
     folder.mkdir(parents=True)
-    for name in supplied_outputs.listed(source):
+    for name in supplied_outputs.list_files(source):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(source / name, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb") as file, target.open("wb") as copy:
             shutil.copyfileobj(file, copy)
     if content and folder_digest(folder) != content:
-        told = f"the folder {source.name} was changed after it was submitted"
-        raise SubmissionRefused(Refusal("pinned", f"{told}; submit it again, what is measured is what was submitted"))
+        message = f"the folder {source.name} was changed after it was submitted"
+        raise SubmissionRefused(
+            Refusal("pinned", f"{message}; submit it again, what is measured is what was submitted")
+        )
 
 
-def _readable(folder: Path) -> None:
-    """A sandbox runs as somebody else."""
-    for place, _, names in os.walk(folder):
-        os.chmod(place, 0o755)  # noqa: S103 - holds only what is public
+def _make_readable(folder: Path) -> None:
+    """Make a folder readable for the sandbox, which runs as another user."""
+    for root, _, names in os.walk(folder):
+        os.chmod(root, 0o755)  # noqa: S103 - holds only what is public
         for name in names:
-            path = os.path.join(place, name)
+            path = os.path.join(root, name)
             if stat.S_ISREG(os.lstat(path).st_mode):
                 os.chmod(path, 0o644)

@@ -1,4 +1,4 @@
-"""The revision of a supplied folder: a digest of what is in it, as a commit is one of a repo."""
+"""The revision of a supplied folder: a digest of its content, like a commit of a repo."""
 
 import hashlib
 import json
@@ -9,12 +9,12 @@ from podeval.submissions import supplied_outputs
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of the names and contents of all files below a folder, wherever it lies and whatever it is called.
+    """Compute the SHA-256 of the names and contents of all files below a folder, whatever its path.
 
     Raises:
-        Refused: there is no such folder, or something in it is a link or no plain file.
+        SubmissionRefused: there is no such folder, or something in it is a link or no plain file.
     """
-    files = {name: _file_digest(folder / name) for name in supplied_outputs.listed(folder)}
+    files = {name: _file_digest(folder / name) for name in supplied_outputs.list_files(folder)}
     return hashlib.sha256(json.dumps(sorted(files.items())).encode()).hexdigest()
 
 

@@ -1,10 +1,10 @@
-"""The gate: what is looked at before anything is queued. Nothing of a repo is run, and no weights are downloaded.
+"""The gate: the checks before a submission is queued. No code of a repo is run, and no weights are downloaded.
 
-Every rule that is not kept is told at once, by its name and with what to change (`refusal.RULES`).
+Every broken rule is reported at once, by its name and with what to change (`rules.RULES`).
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ _OPEN_LICENCES = ("other", "unknown")
 
 @dataclass(frozen=True)
 class GateLimits:
-    """What this board can run and keep.
+    """The limits of what this board can run and store.
 
     Attributes:
         weight_bytes: of a model and its base together.
@@ -59,7 +59,7 @@ class GateLimits:
 
 @dataclass(frozen=True)
 class PinnedSource:
-    """What the gate let through, and at which commits; kept with the submission, and what is run is this.
+    """The repos and commits that passed the gate; they are stored with the submission, and exactly they are run.
 
     Attributes:
         base: the repo that an adapter adapts, with its commit.
@@ -77,13 +77,13 @@ class PinnedSource:
     content: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data for JSON."""
         return {**asdict(self), "passed": True}
 
 
 @dataclass(frozen=True)
 class Gate:
-    """Looks submissions over.
+    """Checks submissions before they are queued.
 
     Attributes:
         limits: of this board.
@@ -97,48 +97,50 @@ class Gate:
     local: bool = True
     data: Path | None = None
 
-    def check(self, document: Submission, place: Path | None = None) -> PinnedSource:
-        """Look a submission over.
+    def check(self, document: Submission, document_folder: Path | None = None) -> PinnedSource:
+        """Check a submission by every rule.
 
         Args:
             document: valid.
-            place: its folder, where it names files beside it.
+            document_folder: its folder, where it names files beside it.
 
         Raises:
-            Refused: with every rule that is not kept.
+            SubmissionRefused: with every rule that is not kept.
             HubUnavailable: the Hub does not answer.
         """
         source = document.source
         match source:
             case Model():
-                return self._model(document, source)
+                return self._check_model(document, source)
             case Outputs() | Human():
-                return self._outputs(document, source, place)
+                return self._check_outputs(document, source, document_folder)
             case BuiltIn():
                 return PinnedSource(licence=document.system.licence)
-        told = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
-        raise SubmissionRefused(Refusal("document", f"{told}; put the folder under submissions/"))
+        message = f"sources of kind {source.kind} are not run: their figures are shown as they are printed"
+        raise SubmissionRefused(Refusal("document", f"{message}; put the folder under submissions/"))
 
-    def _model(self, document: Submission, source: Model) -> PinnedSource:
-        found = self._facts(source.repo, source.revision)
-        refusals = [*_of_any_repo(found, document.system.licence, self.limits), *_of_weights(found)]
-        refusals += _of_task(document, source.task)
+    def _check_model(self, document: Submission, source: Model) -> PinnedSource:
+        repo = self._read_facts(source.repo, source.revision)
+        refusals = [*_check_repo(repo, document.system.licence, self.limits), *_check_weights(repo)]
+        refusals += _check_task(document, source.task)
         base = None
-        parts = [found]
-        if "adapter_config.json" in found.files:
-            base, under = self._base(found, source.base, refusals)
+        parts = [repo]
+        if "adapter_config.json" in repo.files:
+            base, under = self._check_base(repo, source.base, refusals)
             parts += [under] if under else []
         else:
             if source.base is not None:
                 refusals.append(Refusal("base", f"{source.repo} is no adapter repo; leave source.base out"))
-            if "config.json" not in found.files:
+            if "config.json" not in repo.files:
                 refusals.append(Refusal("task", f"{source.repo} has no config.json; save it with save_pretrained"))
         size = sum(size for part in parts for name, size in part.files.items() if name in part.weights)
         count = sum(weights.parameters for part in parts for weights in part.weights.values() if weights)
-        refusals += _of_size(size, count, self.limits)
-        if (beside := sum(map(_beside_the_weights, parts))) > self.limits.other_bytes:
-            told = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
-            refusals.append(Refusal("volume", f"{told}, more than {self.limits.other_bytes / 10**9:g} GB; remove some"))
+        refusals += _check_size(size, count, self.limits)
+        if (beside := sum(map(_count_other_bytes, parts))) > self.limits.other_bytes:
+            message = f"{beside / 10**9:.1f} GB of configs, tokenizers and voices lie beside the weights"
+            refusals.append(
+                Refusal("volume", f"{message}, more than {self.limits.other_bytes / 10**9:g} GB; remove some")
+            )
         if refusals:
             raise SubmissionRefused(*refusals)
         return PinnedSource(
@@ -150,48 +152,50 @@ class Gate:
             weight_bytes=size,
         )
 
-    def _base(
-        self, found: RepoFacts, named: PinnedRepo | None, refusals: list[Refusal]
+    def _check_base(
+        self, repo: RepoFacts, stated_base: PinnedRepo | None, refusals: list[Refusal]
     ) -> tuple[PinnedRepo | None, RepoFacts | None]:
-        """What an adapter adapts, held to the same rules; the repo's own word for it must be the document's."""
-        config = found.configs.get("adapter_config.json")
+        """Check the base model of an adapter by the same rules; the repo and the document must name the same base."""
+        config = repo.configs.get("adapter_config.json")
         stated = config.get("base_model_name_or_path") if isinstance(config, dict) else None
         if not isinstance(stated, str) or not re.fullmatch(r"[\w.-]+/[\w.-]+", stated, re.ASCII):
-            told = "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name"
-            refusals.append(Refusal("base", told))
+            message = "adapter_config.json names no repo as base_model_name_or_path; write it as owner/name"
+            refusals.append(Refusal("base", message))
             return None, None
-        if named is not None and named.repo != stated:
-            told = f"adapter_config.json adapts {stated}, source.base says {named.repo}; make them the same"
-            refusals.append(Refusal("base", told))
+        if stated_base is not None and stated_base.repo != stated:
+            message = f"adapter_config.json adapts {stated}, source.base says {stated_base.repo}; make them the same"
+            refusals.append(Refusal("base", message))
             return None, None
         try:
-            pinned = named or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
-            under = self._facts(pinned.repo, pinned.revision)
+            pinned = stated_base or PinnedRepo(repo=stated, revision=hub.resolve(stated, api=self.api))
+            under = self._read_facts(pinned.repo, pinned.revision)
         except (SubmissionRefused, NotThere, NotReadable, ValueError) as error:
-            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_short(error)}"))
+            refusals.append(Refusal("base", f"the base {stated} cannot be used: {_shorten(error)}"))
             return None, None
-        problems = [*_of_any_repo(under, None, self.limits), *_of_weights(under)]
+        problems = [*_check_repo(under, None, self.limits), *_check_weights(under)]
         if "adapter_config.json" in under.files:
             problems.append(Refusal("base", "it is an adapter itself; merge it first"))
         refusals += [Refusal("base", f"{pinned.repo}, which it adapts, does not pass ({each})") for each in problems]
         return pinned, under
 
-    def _outputs(self, document: Submission, source: Outputs | Human, place: Path | None) -> PinnedSource:
+    def _check_outputs(
+        self, document: Submission, source: Outputs | Human, document_folder: Path | None
+    ) -> PinnedSource:
         refusals: list[Refusal] = []
         if source.repo is not None and source.revision is not None:
-            found = self._facts(source.repo, source.revision, "dataset")
-            refusals += [each for each in _of_any_repo(found, None, self.limits) if each.rule != "code"]
-            files: Mapping[str, int] = found.files
+            dataset = self._read_facts(source.repo, source.revision, "dataset")
+            refusals += [each for each in _check_repo(dataset, None, self.limits) if each.rule != "code"]
+            files: Mapping[str, int] = dataset.files
             repo, revision = source.repo, source.revision
 
             def read(name: str) -> bytes:
                 return hub.content(repo, revision, name, api=self.api, kind="dataset")
-        elif not self.local or place is None:
-            told = "outputs come from a dataset repo here, not from a folder; push them and name repo and revision"
-            raise SubmissionRefused(Refusal("exists", told))
+        elif not self.local or document_folder is None:
+            message = "outputs come from a dataset repo here, not from a folder; push them and name repo and revision"
+            raise SubmissionRefused(Refusal("exists", message))
         else:
-            folder = place / str(source.folder)
-            files, read = supplied_outputs.listed(folder), lambda name: (folder / name).read_bytes()
+            folder = document_folder / str(source.folder)
+            files, read = supplied_outputs.list_files(folder), lambda name: (folder / name).read_bytes()
         refusals += supplied_outputs.refusals(files, entries(document), self.limits, data=self.data, read=read)
         if refusals:
             raise SubmissionRefused(*refusals)
@@ -200,106 +204,109 @@ class Gate:
             revision=source.revision or "",
             licence=document.system.licence,
             output_bytes=sum(files.values()),
-            content="" if source.repo or place is None else folder_digest(place / str(source.folder)),
+            content=""
+            if source.repo or document_folder is None
+            else folder_digest(document_folder / str(source.folder)),
         )
 
-    def _facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
+    def _read_facts(self, repo: str, revision: str, kind: hub.Kind = "model") -> RepoFacts:
         try:
             return hub.facts(repo, revision, api=self.api, kind=kind)
         except NotThere as error:
             raise SubmissionRefused(Refusal("exists", f"{error}; check source.repo and source.revision")) from None
         except NotReadable as error:
-            told = f"{error}; open it, or grant podeval access and submit again"
-            raise SubmissionRefused(Refusal("readable", told)) from None
+            message = f"{error}; open it, or grant podeval access and submit again"
+            raise SubmissionRefused(Refusal("readable", message)) from None
 
 
-Rule = Callable[..., Iterable[Refusal]]
-
-
-def _beside_the_weights(found: RepoFacts) -> int:
-    """Bytes that are fetched of a model's repo, without its weights."""
+def _count_other_bytes(repo: RepoFacts) -> int:
+    """Count the bytes that are fetched of a model's repo beside its weights."""
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
-    others = (name for name in found.files if name not in found.weights)
+    others = (name for name in repo.files if name not in repo.weights)
     fetched = filter_repo_objects(others, allow_patterns=list(PATTERNS), ignore_patterns=list(REFUSED))
-    return sum(found.files[name] for name in fetched)
+    return sum(repo.files[name] for name in fetched)
 
 
-def _of_any_repo(found: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
-    """Rules for models and for outputs."""
-    if found.private:
-        yield Refusal("readable", f"{found.repo} is private; make it public")
-    if found.gated:
-        yield Refusal("readable", f"{found.repo} is gated; anyone must be able to check a result, so open it")
-    if not found.on_main:
-        told = f"{found.revision[:12]} is not in the history of main (a pull request's commit is its author's)"
-        yield Refusal("pinned", f"{told}; name a commit of the main branch of {found.repo}")
-    yield from _of_card(found, licence)
-    if len(found.files) > limits.files:
-        yield Refusal("volume", f"{found.repo} holds {len(found.files)} files, more than {limits.files}; remove some")
-    if (count := sum(map(hub.is_config, found.files))) > hub.CONFIGS_MOST:
-        yield Refusal("volume", f"{found.repo} holds {count} configs, more than {hub.CONFIGS_MOST}; remove some")
-    if code := [name for name in found.files if name.lower().endswith(CODE)]:
-        yield Refusal("code", f"{found.repo} holds {_some(code)}; remove it, or publish the model without it elsewhere")
+def _check_repo(repo: RepoFacts, licence: str | None, limits: GateLimits) -> Iterator[Refusal]:
+    """Check the rules that hold for models and for outputs."""
+    if repo.private:
+        yield Refusal("readable", f"{repo.repo} is private; make it public")
+    if repo.gated:
+        yield Refusal("readable", f"{repo.repo} is gated; anyone must be able to check a result, so open it")
+    if not repo.on_main:
+        message = f"{repo.revision[:12]} is not in the history of main (a pull request's commit is its author's)"
+        yield Refusal("pinned", f"{message}; name a commit of the main branch of {repo.repo}")
+    yield from _check_card(repo, licence)
+    if len(repo.files) > limits.files:
+        yield Refusal("volume", f"{repo.repo} holds {len(repo.files)} files, more than {limits.files}; remove some")
+    if (count := sum(map(hub.is_config, repo.files))) > hub.CONFIGS_MOST:
+        yield Refusal("volume", f"{repo.repo} holds {count} configs, more than {hub.CONFIGS_MOST}; remove some")
+    if code := [name for name in repo.files if name.lower().endswith(CODE)]:
+        yield Refusal(
+            "code", f"{repo.repo} holds {_list_some(code)}; remove it, or publish the model without it elsewhere"
+        )
 
 
-def _of_card(found: RepoFacts, licence: str | None) -> Iterator[Refusal]:
-    if len(found.card_text.strip()) < _CARD_LEAST:
-        told = f"{found.repo} has no card worth the name (README.md with at least {_CARD_LEAST} characters)"
-        yield Refusal("card", f"{told}; say what it is, what it was trained on and how it is used")
-    stated = found.card.get("license")
+def _check_card(repo: RepoFacts, licence: str | None) -> Iterator[Refusal]:
+    if len(repo.card_text.strip()) < _CARD_LEAST:
+        message = f"{repo.repo} has no card worth the name (README.md with at least {_CARD_LEAST} characters)"
+        yield Refusal("card", f"{message}; say what it is, what it was trained on and how it is used")
+    stated = repo.card.get("license")
     if not isinstance(stated, str) or not stated.strip():
-        yield Refusal("licence", f"the card of {found.repo} states no licence; add `license: …` at its head")
+        yield Refusal("licence", f"the card of {repo.repo} states no licence; add `license: …` at its head")
         return
-    named = found.card.get("license_name")
+    licence_name = repo.card.get("license_name")
     # Only text: a list of lists of the same lists is short in YAML and without end in words.
-    named = named if isinstance(named, str) else ""
-    known = {stated.casefold(), named.casefold()}
+    licence_name = licence_name if isinstance(licence_name, str) else ""
+    names = {stated.casefold(), licence_name.casefold()}
     if (
         licence is not None
-        and licence.casefold() not in known
+        and licence.casefold() not in names
         and not (stated in _OPEN_LICENCES and licence in ("proprietary", "unknown"))
     ):
-        told = f"the card of {found.repo} says {named or stated}, system.licence says {licence}"
-        yield Refusal("licence", f"{told}; make them the same")
+        message = f"the card of {repo.repo} says {licence_name or stated}, system.licence says {licence}"
+        yield Refusal("licence", f"{message}; make them the same")
 
 
-def _of_weights(found: RepoFacts) -> Iterator[Refusal]:
-    """Safetensors, whole, and nothing that can hold code."""
-    unsafe = [name for name in found.files if name.lower().endswith(UNSAFE_WEIGHTS)]
+def _check_weights(repo: RepoFacts) -> Iterator[Refusal]:
+    """Check that the weights are complete safetensors and that no file can hold code."""
+    unsafe = [name for name in repo.files if name.lower().endswith(UNSAFE_WEIGHTS)]
     if unsafe:
-        told = f"{found.repo} holds {_some(unsafe)}, which can run code when it is read"
-        yield Refusal("safetensors", f"{told}; save with save_pretrained(safe_serialization=True) and remove the rest")
-    if not found.weights:
-        yield Refusal("safetensors", f"{found.repo} has no .safetensors file; save it with save_pretrained")
-    if len(found.weights) > hub.SHARDS_MOST:
-        told = f"{found.repo} holds {len(found.weights)} files of weights, more than {hub.SHARDS_MOST}"
-        yield Refusal("safetensors", f"{told}; save it in larger shards")
+        message = f"{repo.repo} holds {_list_some(unsafe)}, which can run code when it is read"
+        yield Refusal(
+            "safetensors", f"{message}; save with save_pretrained(safe_serialization=True) and remove the rest"
+        )
+    if not repo.weights:
+        yield Refusal("safetensors", f"{repo.repo} has no .safetensors file; save it with save_pretrained")
+    if len(repo.weights) > hub.SHARDS_MOST:
+        message = f"{repo.repo} holds {len(repo.weights)} files of weights, more than {hub.SHARDS_MOST}"
+        yield Refusal("safetensors", f"{message}; save it in larger shards")
         return
-    for name, weights in found.weights.items():
-        size = found.files[name]
+    for name, weights in repo.weights.items():
+        size = repo.files[name]
         if weights is None:
             yield Refusal("safetensors", f"the header of {name} cannot be read; upload the file again")
         elif not 0 <= size - weights.claimed - 8 <= 100 * 2**20:
-            told = f"{name} is {size} bytes, but its header speaks of {weights.claimed}"
-            yield Refusal("safetensors", f"{told}; upload the whole file")
-    for name, config in found.configs.items():
-        if asked := sorted(hub.keys(config) & set(_ASKS_FOR_CODE)):
-            told = f"{name} of {found.repo} has {', '.join(asked)}, which asks to run the repo's own code"
-            yield Refusal("remote_code", f"{told}; only classes of transformers are run, remove it")
+            message = f"{name} is {size} bytes, but its header speaks of {weights.claimed}"
+            yield Refusal("safetensors", f"{message}; upload the whole file")
+    for name, config in repo.configs.items():
+        if fields := sorted(hub.keys(config) & set(_ASKS_FOR_CODE)):
+            message = f"{name} of {repo.repo} has {', '.join(fields)}, which asks to run the repo's own code"
+            yield Refusal("remote_code", f"{message}; only classes of transformers are run, remove it")
 
 
-def _of_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
+def _check_size(size: int, count: int, limits: GateLimits) -> Iterator[Refusal]:
     if size > limits.weight_bytes:
-        told = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
-        yield Refusal("size", f"{told}; submit a smaller model, or the outputs (kind: outputs)")
+        message = f"the weights are {size / 1e9:.1f} GB, this board runs up to {limits.weight_bytes / 1e9:.0f} GB"
+        yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
     elif count > limits.parameters:
-        told = f"the model has {count / 1e9:.1f} G parameters, this board runs up to {limits.parameters / 1e9:.0f} G"
-        yield Refusal("size", f"{told}; submit a smaller model, or the outputs (kind: outputs)")
+        message = f"the model has {count / 1e9:.1f} G parameters, this board runs up to {limits.parameters / 1e9:.0f} G"
+        yield Refusal("size", f"{message}; submit a smaller model, or the outputs (kind: outputs)")
 
 
-def _of_task(document: Submission, task: str) -> Iterator[Refusal]:
-    """Whether an adapter does the task, and the task is what the tracks ask for."""
+def _check_task(document: Submission, task: str) -> Iterator[Refusal]:
+    """Check that an adapter does the task, and that the task fits the tracks."""
     from podeval.systems.adapters.adapter import adapter_for
 
     try:
@@ -309,15 +316,15 @@ def _of_task(document: Submission, task: str) -> Iterator[Refusal]:
     for entry in document.benchmarks:
         wrong = [track for track in entry.tracks if task not in TASKS.get(track, ())]
         if wrong:
-            told = f"a {task} model does not do the track {', '.join(wrong)} of {entry.name}"
+            message = f"a {task} model does not do the track {', '.join(wrong)} of {entry.name}"
             fitting = ", ".join(sorted({each for track in wrong for each in TASKS.get(track, ())})) or "no model"
-            yield Refusal("task", f"{told}, {fitting} does; change source.task or the tracks")
+            yield Refusal("task", f"{message}, {fitting} does; change source.task or the tracks")
 
 
-def _some(names: list[str]) -> str:
-    shown = ", ".join(PurePosixPath(name).as_posix()[:80] for name in sorted(names)[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def _list_some(names: list[str]) -> str:
+    listing = ", ".join(PurePosixPath(name).as_posix()[:80] for name in sorted(names)[:3])
+    return listing + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def _short(error: BaseException) -> str:
+def _shorten(error: BaseException) -> str:
     return error.reason if isinstance(error, SubmissionRefused) else str(error)

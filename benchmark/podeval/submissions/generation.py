@@ -1,4 +1,4 @@
-"""An untrusted model at work: boxed in, its outputs taken in as they come, itself started again where it fell."""
+"""Generation with an untrusted model: in a sandbox, with outputs collected as they come, and restarts after a crash."""
 
 import contextlib
 import json
@@ -49,12 +49,12 @@ _START_SECONDS = 900.0
 
 
 def generate_command(job: Path) -> list[str]:
-    """The program that makes a model speak, with its job."""
+    """Return the command that runs a model on a job."""
     return sandbox.python("podeval.systems.adapters.generate", str(job))
 
 
 class Unusable(PodevalError):
-    """The model cannot be run at all; says why, for who submitted it."""
+    """The model cannot be run at all; the message tells the submitter why."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class GenerationSettings:
     voices: Path | None = None
 
     def voices_for(self, entry: RunEntry, asks: Path) -> Path | None:
-        """Put the reference voices beside what is asked, where the benchmark's settings want some; their folder."""
+        """Copy the reference voices beside the items if the benchmark's settings want some; returns their folder."""
         if self.voices is None or not preset(preset_of(entry)).reference_voices:
             return None
         copy_voices(self.voices, asks / VOICES)
@@ -90,13 +90,13 @@ class GenerationSettings:
 
 
 class Runner(Protocol):
-    """Starts a model; what it makes is in the run's folder."""
+    """Starts a model, whose outputs are put into the run's folder."""
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """Take in what earlier starts made and nobody took in; each item whose output is then in the folder."""
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """Collect outputs that earlier starts left behind; yields each item whose output is then in the folder."""
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """One start of the model, until it ends; each item as soon as its output is in the folder, then the end.
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+        """Start the model once, until it ends; yields each item whose output is in the folder, returns how it ended.
 
         Raises:
             Unusable: the model cannot be run.
@@ -120,7 +120,7 @@ class Generation:
     rounds: Runner
 
     def outputs(self, items: Sequence[Item]) -> Iterator[Item]:
-        """Make what is missing; each item as soon as its output is in the folder.
+        """Make the missing outputs; yields each item as soon as its output is in the folder.
 
         Raises:
             Unusable: the model cannot be run.
@@ -128,19 +128,19 @@ class Generation:
             MachineFault: this machine cannot run any.
         """
         yield from (item for item in items if self.folder.output(item.id) is not None)
-        yield from self.rounds.recovered(self._missing(items), self.intake)
+        yield from self.rounds.recover(self._list_missing(items), self.intake)
         falls = 0
-        while missing := self._missing(items):
-            ended = yield from self.rounds.round(missing, self.intake)
-            if left := self._missing(missing):
+        while missing := self._list_missing(items):
+            ended = yield from self.rounds.run_round(missing, self.intake)
+            if left := self._list_missing(missing):
                 falls += 1
                 yield from self._blame(left, ended, final=falls >= FALLS)
 
-    def _missing(self, items: Sequence[Item]) -> list[Item]:
+    def _list_missing(self, items: Sequence[Item]) -> list[Item]:
         return [item for item in items if self.folder.output(item.id) is None]
 
     def _blame(self, left: Sequence[Item], ended: ExitInfo, *, final: bool) -> Iterator[Item]:
-        """Items that count as failed after a fall: the one it fell on; all, where it handed back nothing more."""
+        """Mark items as failed after a crash: the one it crashed on, or all if no more outputs came; yields them."""
         if ended.failure is None:
             reason, failed = "the system ended without handing back anything for it", left
         else:
@@ -175,24 +175,24 @@ class SandboxRunner:
     base: Path | None = None
     seed: int = 0
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `Runner`: what a sandbox makes is taken in at once."""
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """See `Runner`: outputs of a sandbox are collected at once, so nothing is left behind."""
         return iter(())
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
         """See `Runner`."""
         # Whole, without links: a box is entered in a folder of its own, and sees files where they really are.
         work = self.work.resolve()
-        place = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
+        folder = work / str(sum(1 for _ in work.glob("*")) if work.is_dir() else 0)
         try:
-            return (yield from self._watched(missing, intake, place))
+            return (yield from self._watch(missing, intake, folder))
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def _watched(self, missing: Sequence[Item], intake: Intake, place: Path) -> Generator[Item, None, ExitInfo]:
-        """One start of the model in a folder, until it ends."""
-        out, job = self._prepared(missing, place)
-        asked = {item.id: item for item in missing}
+    def _watch(self, missing: Sequence[Item], intake: Intake, folder: Path) -> Generator[Item, None, ExitInfo]:
+        """Run the model once in a folder, until it ends."""
+        out, job = self._prepare(missing, folder)
+        outstanding = {item.id: item for item in missing}
         start = batches = 0
         unread = False
         require_disk(out)
@@ -208,13 +208,13 @@ class SandboxRunner:
                 except BadInput as error:
                     running.stop(str(error))
                     break
-                made = [(asked.pop(line.item), line) for line in lines if self._wanted(line, asked)]
+                new = [(outstanding.pop(line.item), line) for line in lines if self._is_wanted(line, outstanding)]
                 # Only so much is read at a time: what it left is read on as long as it holds what was asked for.
-                unread = bool(made)
-                if made:
+                unread = bool(new)
+                if new:
                     batches += 1
-                    intake.take(made, out, place / f"clean-{batches}")
-                    yield from (item for item, _ in made)
+                    intake.take(new, out, folder / f"clean-{batches}")
+                    yield from (item for item, _ in new)
                 elif alive:
                     time.sleep(TICK)
             ended = running.wait()
@@ -222,17 +222,17 @@ class SandboxRunner:
         self._raise_if_unusable(out, ended)
         return ended
 
-    def _wanted(self, line: Generated, asked: dict[str, Item]) -> bool:
-        if line.item not in asked or line.seed != self.seed:
+    def _is_wanted(self, line: Generated, outstanding: dict[str, Item]) -> bool:
+        if line.item not in outstanding or line.seed != self.seed:
             return False
         if line.error is not None and line.cause == "ours":
             raise OursFailed(f"{line.item} was not made: {redact_line(line.error)}")
         # A line may be there twice in one reading; the first counts.
         return True
 
-    def _prepared(self, missing: Sequence[Item], place: Path) -> tuple[Path, Path]:
-        out, asks = place / "out", place / "asked"
-        shutil.rmtree(place, ignore_errors=True)
+    def _prepare(self, missing: Sequence[Item], folder: Path) -> tuple[Path, Path]:
+        out, asks = folder / "out", folder / "asked"
+        shutil.rmtree(folder, ignore_errors=True)
         out.mkdir(parents=True)
         items = write_asks(self.entry, missing, asks)
         job = Job(

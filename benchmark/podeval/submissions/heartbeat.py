@@ -1,4 +1,4 @@
-"""A claim kept alive while its work is done, and how far that work is."""
+"""The heartbeat that keeps a worker's claim alive, and the progress that it reports."""
 
 import contextlib
 import threading
@@ -9,7 +9,7 @@ from podeval.submissions.queue import Claim, LeaseLost, Queue
 
 
 class Heartbeat:
-    """How far a claim's work is, and whether the claim still holds.
+    """The progress of a claim's work, and whether the claim still holds.
 
     Args:
         claim: whose.
@@ -25,7 +25,7 @@ class Heartbeat:
         self._claim, self._lease_seconds = claim, lease_seconds
 
     def check(self) -> None:
-        """Go on only while the claim holds.
+        """Stop the work if the claim does not hold any more.
 
         Raises:
             LeaseLost: it does not, or may not.
@@ -38,7 +38,7 @@ class Heartbeat:
 
 
 @contextlib.contextmanager
-def beating(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
+def keep_alive(queue: Queue, claim: Claim) -> Iterator[Heartbeat]:
     """Keep a claim alive from another thread while its work is done."""
     pulse, over = Heartbeat(claim, queue.policy.lease_seconds), threading.Event()
     pause = queue.policy.lease_seconds / 4

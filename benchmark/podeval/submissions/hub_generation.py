@@ -1,4 +1,4 @@
-"""An untrusted model at work on the Hub: a job in a container of its own, its outputs fetched as they come.
+"""Generation with an untrusted model on the Hub: as a job in its own container, with outputs fetched as they come.
 
 A job belongs to a round of a submission's run, which the ledger keeps: a worker that is started again finds the round
 that is open, and follows its job. What the bucket holds is as untrusted as what a sandbox leaves behind, and goes
@@ -23,7 +23,7 @@ from podeval.store.submission_tables import HubJob
 from podeval.submissions.benchmark_entries import RunEntry
 from podeval.submissions.collect_outputs import Intake
 from podeval.submissions.generation import UNUSABLE, GenerationSettings, Unusable
-from podeval.submissions.hub_results import Taken, TooMuch
+from podeval.submissions.hub_results import FetchedResults, TooMuch
 from podeval.submissions.job_budget import Ledger
 from podeval.submissions.job_items import preset_of, write_asks, write_job
 from podeval.submissions.machine_faults import OursFailed
@@ -46,7 +46,7 @@ _LOG_MOST = 2**20
 
 @dataclass(frozen=True)
 class OnTheHub:
-    """How a worker runs models on the Hub.
+    """The settings and the ledger by which a worker runs models on the Hub.
 
     Attributes:
         jobs: where, on what, for how long.
@@ -61,7 +61,7 @@ class OnTheHub:
     log: Callable[[str], None] = field(default=lambda line: None)
 
     def end_strays(self, under_way: Callable[[str], bool]) -> list[str]:
-        """Stop jobs of submissions that nobody works on any more, and settle what they cost; their ids.
+        """Stop jobs of submissions that nobody works on any more, and settle their cost; returns the jobs' ids.
 
         Args:
             under_way: whether a submission is queued or being worked on.
@@ -73,27 +73,27 @@ class OnTheHub:
             try:
                 job = self._job_of(row)
             except JobGone:
-                self.ledger.gone(row)
+                self.ledger.settle_lost(row)
                 continue
             if job is not None and stage(job) in RUNNING:
                 self.jobs.stop(job.id)
                 job = self.jobs.look(job.id)
                 stopped.append(job.id)
-            self.ledger.ended(row, job)
+            self.ledger.settle(row, job)
         return stopped
 
     def delete_taken_down(self) -> list[str]:
-        """Delete what jobs made of what was taken down, and what they were asked; ids of the submissions.
+        """Delete the results and items of jobs whose submissions were taken down; returns the submissions' ids.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next call ends it.
             BadInput: the token may not.
         """
         deleted = []
-        for id in self.ledger.taken_down(self.jobs.namespace):
+        for id in self.ledger.list_taken_down(self.jobs.namespace):
             BucketFolder(self.jobs.bucket, id, api=self.jobs.client).delete()
             AppendOnly(self.jobs.items_repo, api=self.jobs.client, private=True).delete({id})
-            self.ledger.emptied(id)
+            self.ledger.keep_emptied(id)
             deleted.append(id)
         return deleted
 
@@ -105,7 +105,7 @@ class OnTheHub:
 
 @dataclass(frozen=True)
 class HubRounds:
-    """Starts a model as a job; see `generation.Rounds`.
+    """Starts a model as a job; see `generation.Runner`.
 
     Attributes:
         hub: how jobs are run.
@@ -134,25 +134,27 @@ class HubRounds:
 
     @property
     def run(self) -> str:
-        """Which of the submission's runs it is."""
+        """Return the name of the run within the submission."""
         return self.entry.folder
 
-    def recovered(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
-        """See `generation.Rounds`: what earlier jobs of this submission handed over."""
+    def recover(self, missing: Sequence[Item], intake: Intake) -> Iterator[Item]:
+        """See `generation.Runner`: what earlier jobs of this submission handed over."""
         for row in self.hub.ledger.rounds(self.submission, self.run):
             if row.ended_at is None:
                 continue
-            place = self._place(row)
-            asked = {item.id: item for item in missing if intake.folder.output(item.id) is None}
-            taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+            folder = self._make_folder(row)
+            outstanding = {item.id: item for item in missing if intake.folder.output(item.id) is None}
+            results = FetchedResults(
+                self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
+            )
             try:
-                yield from self._took(taken, intake, place, final=True)
+                yield from self._take_in(results, intake, folder, final=True)
             except BadInput as error:  # somebody emptied the bucket: what is not there is made again
                 self.hub.log(f"{self.submission}: nothing is left of round {row.round} ({error})")
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
-        """See `generation.Rounds`: one job, until it ends.
+    def run_round(self, missing: Sequence[Item], intake: Intake) -> Generator[Item, None, ExitInfo]:
+        """See `generation.Runner`: one job, until it ends.
 
         Raises:
             BudgetSpent: there is no money for it now.
@@ -162,67 +164,69 @@ class HubRounds:
         jobs, ledger = self.hub.jobs, self.hub.ledger
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
-            ledger.ended(row, None)
+            ledger.settle(row, None)
             raise Unusable(f"it is not done after {MOST_ROUNDS} jobs; it needs another machine")
         try:
-            place, job = self._place(row), self._started(row, missing)
+            folder, job = self._make_folder(row), self._find_or_start(row, missing)
         except JobGone:
-            ledger.gone(row)
+            ledger.settle_lost(row)
             raise
-        asked = {item.id: item for item in missing}
-        taken = Taken(self._results(row), asked, self.seed, place / "out", self.making.limits.output_bytes)
+        outstanding = {item.id: item for item in missing}
+        results = FetchedResults(
+            self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
+        )
         self._hand_on_log(row, job.id)
-        heard, alive = time.monotonic(), True
+        answered, alive = time.monotonic(), True
         while alive:
             self.check()
             try:
                 # Looked at before the bucket: what is written last must not be missed.
                 job = jobs.look(job.id)
                 alive = stage(job) in RUNNING
-                yield from self._took(taken, intake, place, final=not alive)
-                heard = time.monotonic()
+                yield from self._take_in(results, intake, folder, final=not alive)
+                answered = time.monotonic()
             except HubUnavailable:
-                if time.monotonic() - heard > SILENCE_SECONDS:
+                if time.monotonic() - answered > SILENCE_SECONDS:
                     raise
             except TooMuch:
                 jobs.stop(job.id)
-                ledger.ended(row, jobs.look(job.id))
+                ledger.settle(row, jobs.look(job.id))
                 raise
             if alive:
                 self._wait()
-        ended = _ended(job, taken.end)
-        ledger.ended(row, job)
-        shutil.rmtree(place, ignore_errors=True)
-        if taken.refused:
-            raise Unusable(f"{UNUSABLE}: {redact(taken.refused)[:1_000]}")
-        if taken.ours:
-            raise OursFailed(redact(taken.ours[0])[:1_000])
-        if ended.failure and not ended.seconds and not taken.done and not taken.end:
+        ended = _describe_end(job, results.end)
+        ledger.settle(row, job)
+        shutil.rmtree(folder, ignore_errors=True)
+        if results.refused:
+            raise Unusable(f"{UNUSABLE}: {redact(results.refused)[:1_000]}")
+        if results.ours:
+            raise OursFailed(redact(results.ours[0])[:1_000])
+        if ended.failure and not ended.seconds and not results.done and not results.end:
             raise OursFailed(f"nothing was begun: {ended.failure}")
         return ended
 
-    def _took(self, taken: Taken, intake: Intake, place: Path, *, final: bool) -> Iterator[Item]:
-        made = taken.new(final=final)
-        if made:
-            intake.take(made, taken.out, place / f"clean-{len(taken.done)}")
-            yield from (item for item, _ in made)
+    def _take_in(self, results: FetchedResults, intake: Intake, folder: Path, *, final: bool) -> Iterator[Item]:
+        new = results.fetch_new(final=final)
+        if new:
+            intake.take(new, results.out, folder / f"clean-{len(results.done)}")
+            yield from (item for item, _ in new)
 
     def _wait(self) -> None:
-        """The pause between two looks, in which the end of the claim is noticed."""
+        """Pause between two looks at a job, while the claim is still checked."""
         until = time.monotonic() + self.hub.pause
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 1.0))
             self.check()
 
-    def _started(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
-        """The job of a round: found again, or started."""
+    def _find_or_start(self, row: HubJob, missing: Sequence[Item]) -> "JobInfo":
+        """Return the job of a round, found again or started."""
         jobs = self.hub.jobs
-        known = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
-        if known is None:
+        job = jobs.look(row.job) if row.job else jobs.find(labels_of(row.submission, row.run, row.round))
+        if job is None:
             BucketFolder(jobs.bucket, "", api=jobs.client).make_bucket()
-            revision, folder = self._ask(missing)
+            revision, folder = self._push_asks(missing)
             self.check()
-            known = jobs.start(
+            job = jobs.start(
                 JobPlan(
                     submission=self.submission,
                     run=self.run,
@@ -238,18 +242,18 @@ class HubRounds:
                     results=self._results_folder(row),
                 )
             )
-            told = f"job {known.id} on {row.flavour}, at most {row.reserved:.2f} USD"
-            self.hub.log(f"{self.submission}: {told}")
+            message = f"job {job.id} on {row.flavour}, at most {row.reserved:.2f} USD"
+            self.hub.log(f"{self.submission}: {message}")
         if not row.job:
-            self.hub.ledger.started(row, known.id)
-        return known
+            self.hub.ledger.keep_job(row, job.id)
+        return job
 
-    def _ask(self, missing: Sequence[Item]) -> tuple[str, str]:
-        """Put what is asked into the dataset of asks; its commit, and the folder in it."""
-        place = self.work / "asked"
-        shutil.rmtree(place, ignore_errors=True)
-        write_asks(self.entry, missing, place)
-        voices = self.making.voices_for(self.entry, place)
+    def _push_asks(self, missing: Sequence[Item]) -> tuple[str, str]:
+        """Push the items to the dataset of asks; returns the commit and the folder in it."""
+        local = self.work / "asked"
+        shutil.rmtree(local, ignore_errors=True)
+        write_asks(self.entry, missing, local)
+        voices = self.making.voices_for(self.entry, local)
         job = Job(
             adapter=self.task,
             model_folder=Path(MODEL),
@@ -259,10 +263,10 @@ class HubRounds:
             out_folder=Path(_OUT),
             seeds=(self.seed,),
             item_seconds=self.making.item_seconds,
-            voices_folder=Path(ASKED, voices.relative_to(place)) if voices else None,
+            voices_folder=Path(ASKED, voices.relative_to(local)) if voices else None,
         )
-        write_job(place / "job.json", job)
-        files = {path.relative_to(place).as_posix(): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        write_job(local / "job.json", job)
+        files = {path.relative_to(local).as_posix(): path.read_bytes() for path in local.rglob("*") if path.is_file()}
         jobs = self.hub.jobs
         repo = AppendOnly(jobs.items_repo, api=jobs.client, private=True)
         folder = f"{self.submission}/{self.run}/{_digest(files)}"
@@ -278,14 +282,14 @@ class HubRounds:
         jobs = self.hub.jobs
         return BucketFolder(jobs.bucket, self._results_folder(row), api=jobs.client)
 
-    def _place(self, row: HubJob) -> Path:
-        place = self.work / f"job-{row.round}"
-        shutil.rmtree(place, ignore_errors=True)
-        (place / "out").mkdir(parents=True)
-        return place
+    def _make_folder(self, row: HubJob) -> Path:
+        folder = self.work / f"job-{row.round}"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        return folder
 
     def _hand_on_log(self, row: HubJob, job: str) -> None:
-        """What a job prints, to a file and to whoever listens, from a thread that ends with the job."""
+        """Write a job's output to a file and to the log, from a thread that ends with the job."""
         file = self.logs / f"{self.run.replace('/', '-')}-{row.round}.log"
 
         def follow() -> None:
@@ -307,13 +311,13 @@ class HubRounds:
 
 
 def stage(job: "JobInfo") -> str:
-    """Where a job stands, as the Hub names it."""
-    found = job.status.stage
-    return str(getattr(found, "value", found))
+    """Return the stage of a job, as the Hub names it."""
+    value = job.status.stage
+    return str(getattr(value, "value", value))
 
 
-def _ended(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
-    """How a round ended, as of a sandbox; the Hub's word counts before the container's."""
+def _describe_end(job: "JobInfo", end: Mapping[str, Any]) -> ExitInfo:
+    """Describe how a round ended, as for a sandbox; the Hub's statement counts before the container's."""
     seconds = float(job.durations.running_secs or 0) if job.durations else 0.0
     log = redact_line(str(end.get("log") or "").strip().rpartition("\n")[2])
     code = end.get("code")

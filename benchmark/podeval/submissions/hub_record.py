@@ -1,4 +1,4 @@
-"""Submissions and results on the Hub: the public record, and what a new server starts from.
+"""The public record of submissions and results on the Hub, from which a new server can start.
 
 `requests/<id>/<step>-<state>.json` holds each change of state with the submission as it was; results hold what a run's
 folder holds but its audio. Both are only added to (`hub.commits`), but the results of what was taken down are deleted,
@@ -22,7 +22,8 @@ from podeval.runs.run_folder import RunFolder, run_folders
 from podeval.store.files import write_whole
 from podeval.store.operator_settings import TAKEN_DOWN, OperatorAction
 from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import LEASED, Queue
+from podeval.submissions.queue import Queue
+from podeval.submissions.states import LEASED
 
 _ALWAYS = ("id", "owner", "owner_proven", "system", "kind", "digest", "document", "profile", "submitted_at")
 _AT_THE_END = ("rule", "items_done", "items_total", "worked_seconds")
@@ -47,16 +48,16 @@ class HubRecord:
     results: AppendOnly
 
     def push(self) -> int:
-        """Send every change of state that is not there; how many.
+        """Send every change of state that is not on the Hub; returns how many.
 
         Raises:
             HubUnavailable: the Hub does not answer; the next push sends it.
         """
-        _, there = self.requests.files()
+        _, paths = self.requests.files()
         new: dict[str, bytes] = {}
         for row in reversed(self.queue.all()):
             for step in self.queue.history(row.id):
-                if (path := _path(step)) not in there:
+                if (path := _path(step)) not in paths:
                     new[path] = _record(row, step)
         for start in range(0, len(new), _MOST):
             part = dict(list(new.items())[start : start + _MOST])
@@ -64,40 +65,40 @@ class HubRecord:
         return len(new)
 
     def push_results(self, board: Path) -> int:
-        """Send every finished run of the board that is not there; how many runs.
+        """Send every finished run of the board that is not on the Hub; returns how many.
 
         A run is sent under its submission's name, so that a later one of the same system is another. What was taken
         down is deleted first.
         """
         self.delete_taken_down()
-        sent, (_, there) = 0, self.results.files()
+        sent, (_, paths) = 0, self.results.files()
         for run in run_folders(board):
             submission = run.plan().generation.get("submission")
             if submission is None or not run.summaries():
                 continue
-            place = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
-            files = {f"{place}/{name}": data for name, data in _files(run).items()}
-            if files.keys() <= there:
+            target = f"results/{run.path.relative_to(run.runs).as_posix()}/{submission}"
+            files = {f"{target}/{name}": data for name, data in _files(run).items()}
+            if files.keys() <= paths:
                 continue
             self.results.add(files, f"results of {run.path.name} on {run.plan().benchmark}")
             sent += 1
         return sent
 
     def delete_taken_down(self) -> int:
-        """Delete the results of every submission that was taken down, from the history too; how many files."""
-        wanted = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
+        """Delete the results of taken-down submissions, from the repo's history too; returns how many files."""
+        query = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
         with self.queue.database.reading() as session:
-            taken_down = set(session.scalars(wanted))
+            taken_down = set(session.scalars(query))
         if not taken_down:
             return 0
-        head, there = self.results.files()
+        head, paths = self.results.files()
         if not head:
             return 0
-        parts = [path.split("/") for path in there if path.startswith("results/")]
+        parts = [path.split("/") for path in paths if path.startswith("results/")]
         return self.results.delete({"/".join(part[:5]) for part in parts if len(part) >= 6 and part[4] in taken_down})
 
     def read_back(self) -> int:
-        """Take in the submissions that this database does not know; how many.
+        """Insert the submissions that this database does not have; returns how many.
 
         One that a worker held is queued: that worker's folder is not known here.
 
@@ -106,32 +107,32 @@ class HubRecord:
             HubUnavailable: the Hub does not answer.
         """
         steps: dict[str, list[str]] = defaultdict(list)
-        commit, there = self.requests.files()
-        for path in there:
+        commit, files = self.requests.files()
+        for path in files:
             if path.startswith("requests/") and path.count("/") == 2:
                 steps[path.split("/")[1]].append(path)
-        known = {row.id for row in self.queue.all()}
-        taken = 0
+        ids = {row.id for row in self.queue.all()}
+        count = 0
         for id, paths in sorted(steps.items()):
-            if id not in known:
+            if id not in ids:
                 records = [_read(self.requests.read(path, commit), path) for path in sorted(paths)]
-                taken += self.queue.database.write(partial(_take_in, records))
-        return taken
+                count += self.queue.database.write(partial(_take_in, records))
+        return count
 
     def read_back_results(self, board: Path) -> int:
-        """Put the newest results of each system into the board's folder, where it has none; how many files."""
+        """Write the newest results of each system that the board's folder lacks; returns how many files."""
         newest: dict[tuple[str, ...], str] = {}
         order = {row.id: row.number for row in self.queue.all(states=("published",))}
-        commit, there = self.results.files()
-        files = [path.split("/") for path in sorted(there) if path.startswith("results/")]
+        commit, paths = self.results.files()
+        files = [path.split("/") for path in sorted(paths) if path.startswith("results/")]
         for _, benchmark, split, system, submission, *_rest in (parts for parts in files if len(parts) >= 6):
-            place = (benchmark, split, system)
-            if submission in order and order[submission] >= order.get(newest.get(place, ""), 0):
-                newest[place] = submission
+            run = (benchmark, split, system)
+            if submission in order and order[submission] >= order.get(newest.get(run, ""), 0):
+                newest[run] = submission
         written = 0
         for parts in files:
             where, name = tuple(parts[1:4]), parts[5:]
-            if len(parts) < 6 or newest.get(where) != parts[4] or not all(map(_plain, (*where, *name))):
+            if len(parts) < 6 or newest.get(where) != parts[4] or not all(map(_is_plain, (*where, *name))):
                 continue
             target = board.joinpath(*where, *name)
             if not target.exists():
@@ -140,7 +141,7 @@ class HubRecord:
         return written
 
 
-def _plain(name: str) -> bool:
+def _is_plain(name: str) -> bool:
     return name not in ("", ".", "..") and not name.startswith(".") and "\\" not in name and "\x00" not in name
 
 
@@ -149,9 +150,9 @@ def _path(step: SubmissionHistory) -> str:
 
 
 def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
-    """A change as JSON; the same whenever it is made."""
-    change = {name: _text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
-    kept = {name: _text(getattr(row, name)) for name in _ALWAYS}
+    """Return a change of state as JSON, which is always the same for the same change."""
+    change = {name: _to_text(getattr(step, name)) for name in ("before", "after", "attempt", "made_by", "reason", "at")}
+    kept = {name: _to_text(getattr(row, name)) for name in _ALWAYS}
     kept["pinned"] = row.pinned if step.before not in ("", "received") else {}
     if step.after in ("published", "refused"):
         kept |= {name: getattr(row, name) for name in _AT_THE_END}
@@ -159,12 +160,12 @@ def _record(row: SubmissionRow, step: SubmissionHistory) -> bytes:
     return (json.dumps(record, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
 
 
-def _text(value: Any) -> Any:
+def _to_text(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime) else value
 
 
 def _files(run: RunFolder) -> dict[str, bytes]:
-    """What is kept of a run: everything but its audio."""
+    """Read the files of a run that are recorded: all but its audio."""
     kept = {path for path in run.path.rglob("*") if path.suffix in (".json", ".jsonl") and path.name[0] != "."}
     return {path.relative_to(run.path).as_posix(): path.read_bytes() for path in sorted(kept)}
 
@@ -176,12 +177,12 @@ def _read(content: bytes, path: str) -> dict[str, Any]:
         str(record["submission"]["id"])
     except (ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{path} is no record of a change ({error}); take it out of the repo") from None
-    found: dict[str, Any] = record
-    return found
+    document: dict[str, Any] = record
+    return document
 
 
 def _take_in(records: list[dict[str, Any]], session: Session) -> int:
-    """A submission with its history; nothing where it came meanwhile, or a step is missing."""
+    """Insert a submission with its history, unless it exists by now or a step is missing; returns how many."""
     last = records[-1]
     kept = {key: value for record in records for key, value in record["submission"].items()}
     if session.get(SubmissionRow, kept["id"]) is not None:

@@ -1,4 +1,4 @@
-"""What a job handed over in a bucket, fetched bit by bit: only what was asked for, within bounds, under plain names."""
+"""Results of a job in a bucket, fetched bit by bit: only requested items, within limits, under plain names."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ class TooMuch(Unusable):
     """A job handed over more than outputs can be; it was stopped."""
 
 
-class Taken:
-    """What of a folder of results was fetched; a line once, its files with it."""
+class FetchedResults:
+    """The part of a folder of results that was fetched; each line once, together with its files."""
 
-    def __init__(self, results: BucketFolder, asked: dict[str, Item], seed: int, out: Path, most: int) -> None:
+    def __init__(self, results: BucketFolder, items: dict[str, Item], seed: int, out: Path, most: int) -> None:
         self.out = out
         self.done: set[str] = set()
         self.ours: list[str] = []
@@ -34,11 +34,11 @@ class Taken:
         """Why the model cannot be run."""
         self.end: dict[str, Any] = {}
         """How the generation said it ended; empty where it could not say."""
-        self._results, self._asked, self._seed, self._left = results, asked, seed, most
+        self._results, self._asked, self._seed, self._left = results, items, seed, most
         out.mkdir(parents=True, exist_ok=True)
 
-    def new(self, *, final: bool) -> list[tuple[Item, Generated]]:
-        """Items with a line since the last look, their files in `out`.
+    def fetch_new(self, *, final: bool) -> list[tuple[Item, Generated]]:
+        """Fetch items that got a line since the last look, with their files in `out`.
 
         Args:
             final: nothing more will come, so that files which are missing stay so.
@@ -47,31 +47,31 @@ class Taken:
             TooMuch: their files are larger than outputs can be.
             HubUnavailable: the Hub does not answer; nothing is lost.
         """
-        there = self._results.files()
-        made = []
+        sizes = self._results.files()
+        new = []
         for item in self._asked.values():
             name = line_name(item.id, self._seed)
-            if item.id in self.done or not 0 < there.get(name, 0) <= _LINE_MOST:
+            if item.id in self.done or not 0 < sizes.get(name, 0) <= _LINE_MOST:
                 continue
-            line = self._line(name, there[name])
+            line = self._fetch_line(name, sizes[name])
             if line is None or line.item != item.id or line.seed != self._seed:
                 self.done.add(item.id)
                 continue
             files = files_of(line)
-            if not final and any(f"{FILES}/{file}" not in there for file in files):
+            if not final and any(f"{FILES}/{file}" not in sizes for file in files):
                 continue
             self.done.add(item.id)
             if line.error is not None and line.cause == "ours":
                 self.ours.append(f"{item.id} was not made: {line.error}")
                 continue
-            self._fetch(files, there)
-            made.append((item, line))
+            self._fetch(files, sizes)
+            new.append((item, line))
         if final:
-            self._read_end(there)
-        return made
+            self._read_end(sizes)
+        return new
 
-    def _line(self, name: str, size: int) -> Generated | None:
-        """A line that is one; None for anything else."""
+    def _fetch_line(self, name: str, size: int) -> Generated | None:
+        """Fetch a line; None if it is not valid."""
         file = self.out.parent / "line.json"
         try:
             self._results.fetch(name, size, file)
@@ -79,9 +79,9 @@ class Taken:
         except (BadInput, ValidationError):
             return None
 
-    def _fetch(self, files: Sequence[str], there: Mapping[str, int]) -> None:
+    def _fetch(self, files: Sequence[str], sizes: Mapping[str, int]) -> None:
         for file in files:
-            size = there.get(f"{FILES}/{file}")
+            size = sizes.get(f"{FILES}/{file}")
             if size is None or not is_name(file):
                 continue  # the intake says what is wrong with it
             self._left -= size
@@ -92,19 +92,19 @@ class Taken:
             except BadInput:
                 continue
 
-    def _read_end(self, there: Mapping[str, int]) -> None:
-        if not 0 < there.get(ENDED, 0) <= _LINE_MOST:
+    def _read_end(self, sizes: Mapping[str, int]) -> None:
+        if not 0 < sizes.get(ENDED, 0) <= _LINE_MOST:
             return
         file = self.out.parent / ENDED
         try:
-            self._results.fetch(ENDED, there[ENDED], file)
-            found = json.loads(file.read_bytes())
+            self._results.fetch(ENDED, sizes[ENDED], file)
+            document = json.loads(file.read_bytes())
         except (BadInput, ValueError, RecursionError):
             return
-        if isinstance(found, dict):
-            self.end = found
-            reason = str(found.get("refused") or "")
-            if reason and found.get("cause") == "ours":
+        if isinstance(document, dict):
+            self.end = document
+            reason = str(document.get("refused") or "")
+            if reason and document.get("cause") == "ours":
                 self.ours.append(reason)
             else:
                 self.refused = reason

@@ -1,4 +1,4 @@
-"""What jobs on the Hub cost, all of them together: set aside before a job starts, settled when it has ended.
+"""The budget of jobs on the Hub: the cost of a job is reserved before it starts and settled when it has ended.
 
 The figures are in the database, so that a restarted worker, or another one, knows what was spent and which job is
 still running.
@@ -55,7 +55,7 @@ class Ledger:
     clock: Clock = lambda: datetime.now(UTC)
 
     def reserve(self, submission: str, run: str, jobs: HfJobs, per_minute: float) -> HubJob:
-        """Set aside what the next round of a run costs at most; the round that is open already, where one is.
+        """Reserve the highest cost of a run's next round; returns the open round if there is one already.
 
         Raises:
             TooExpensive: it could cost more than the budget.
@@ -64,8 +64,8 @@ class Ledger:
         cost, now = jobs.at_most(per_minute), self.clock()
         about = f"a job for {submission} could cost {cost:.2f} USD on {jobs.flavour} for {jobs.minutes} minutes"
         if cost > self.budget:
-            told = "take a cheaper machine or fewer minutes, or raise the budget"
-            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {told}")
+            advice = "take a cheaper machine or fewer minutes, or raise the budget"
+            raise TooExpensive(f"{about}, the budget of all is {self.budget:.2f}; {advice}")
 
         def take(session: Session) -> HubJob:
             rounds = list(session.scalars(_rounds(submission, run)))
@@ -73,8 +73,8 @@ class Ledger:
                 return rounds[-1]
             gone = _committed(session)
             if gone + cost > self.budget:
-                told = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
-                raise BudgetSpent(f"{about}, and {told}")
+                advice = f"{gone:.2f} of {self.budget:.2f} are spent or set aside; raise the budget"
+                raise BudgetSpent(f"{about}, and {advice}")
             row = HubJob(submission=submission, run=run, round=len(rounds) + 1)
             row.namespace, row.image, row.flavour = jobs.namespace, jobs.image, jobs.flavour
             row.minutes, row.attempts, row.per_minute = jobs.minutes, jobs.attempts, per_minute
@@ -85,12 +85,12 @@ class Ledger:
 
         return self.database.write(take)
 
-    def started(self, row: HubJob, job: str) -> None:
-        """Keep which job it became."""
+    def keep_job(self, row: HubJob, job: str) -> None:
+        """Store which job a round became."""
         self._change(row, job=job, stage="RUNNING")
 
-    def ended(self, row: HubJob, info: "JobInfo | None") -> None:
-        """Settle a round: what it cost by the time the Hub says it ran; None where it was never started."""
+    def settle(self, row: HubJob, info: "JobInfo | None") -> None:
+        """Settle a round by the running time that the Hub reports; `info` is None if no job was started."""
         spent = 0.0 if info is None else cost_of(row, info)
         stage, message = (
             ("NEVER STARTED", "")
@@ -99,48 +99,48 @@ class Ledger:
         )
         self._change(row, stage=stage, message=message[:2_000], spent=spent, ended_at=self.clock())
 
-    def gone(self, row: HubJob) -> None:
-        """Settle a round whose job nobody knows any more: at what was set aside for it."""
+    def settle_lost(self, row: HubJob) -> None:
+        """Settle a round whose job is lost, at the sum that was reserved."""
         self._change(row, stage="GONE", spent=row.reserved, ended_at=self.clock())
 
     def rounds(self, submission: str, run: str) -> list[HubJob]:
-        """Rounds of a run, in order."""
+        """List the rounds of a run, in order."""
         return self._read(_rounds(submission, run))
 
     def of(self, submission: str) -> list[HubJob]:
-        """All jobs of a submission, in order."""
+        """List all jobs of a submission, in order."""
         return self._read(_IN_ORDER.where(HubJob.submission == submission))
 
     def all(self) -> list[HubJob]:
-        """All jobs of all submissions, in order."""
+        """List all jobs of all submissions, in order."""
         return self._read(_IN_ORDER)
 
     def under_way(self) -> list[HubJob]:
-        """Jobs that have not been settled."""
+        """List the jobs that are not settled."""
         return self._read(select(HubJob).where(HubJob.ended_at.is_(None)).order_by(HubJob.asked_at))
 
-    def taken_down(self, namespace: str) -> list[str]:
-        """Submissions that were taken down, whose jobs in a namespace have ended and may have left something."""
+    def list_taken_down(self, namespace: str) -> list[str]:
+        """List taken-down submissions whose jobs in a namespace have ended and may have left results."""
         decided = select(OperatorAction.subject).where(OperatorAction.action == TAKEN_DOWN)
-        wanted = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
+        conditions = (HubJob.submission.in_(decided), HubJob.namespace == namespace, HubJob.stage != EMPTIED)
         under_way = {row.submission for row in self.under_way()}
-        return sorted({row.submission for row in self._read(select(HubJob).where(*wanted))} - under_way)
+        return sorted({row.submission for row in self._read(select(HubJob).where(*conditions))} - under_way)
 
-    def emptied(self, submission: str) -> None:
-        """Keep that nothing is left of what its jobs made, nor of what they printed last."""
+    def keep_emptied(self, submission: str) -> None:
+        """Store that no results of a submission's jobs are left, and delete their last messages."""
         for row in self.of(submission):
             self._change(row, stage=EMPTIED, message="")
 
     def committed(self) -> float:
-        """US dollars that are spent, or set aside for what is running."""
+        """Return the US dollars that are spent or reserved for running jobs."""
         with self.database.reading() as session:
             return _committed(session)
 
-    def _read(self, wanted: Any) -> list[HubJob]:
+    def _read(self, query: Any) -> list[HubJob]:
         with self.database.reading() as session:
-            found: Sequence[HubJob] = session.scalars(wanted).all()
+            rows: Sequence[HubJob] = session.scalars(query).all()
             session.expunge_all()
-            return list(found)
+            return list(rows)
 
     def _change(self, row: HubJob, **values: Any) -> None:
         def change(session: Session) -> None:
@@ -153,7 +153,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class JobCost:
-    """What a submission costs at most, where no job falls.
+    """The highest cost of a submission if no job crashes.
 
     Attributes:
         runs: each a job.
@@ -165,12 +165,12 @@ class JobCost:
 
     @property
     def total(self) -> float:
-        """US dollars of all."""
+        """Return the sum over all runs, in US dollars."""
         return self.each * len(self.runs)
 
 
 def estimate(document: Submission, jobs: HfJobs) -> JobCost:
-    """What a submission costs at most at the Hub's present prices; nothing where its source is no model.
+    """Estimate the highest cost of a submission at the Hub's present prices; nothing if its source is no model.
 
     Raises:
         BadInput: there is no such machine.
@@ -182,7 +182,7 @@ def estimate(document: Submission, jobs: HfJobs) -> JobCost:
 
 
 def cost_of(row: HubJob, info: "JobInfo") -> float:
-    """US dollars that a job which ended has cost: by its running time; what was set aside, where that is not told."""
+    """Compute the cost of an ended job in US dollars: by its running time, or the reserved sum if that is unknown."""
     ran = info.durations.running_secs if info.durations else None
     # Whether the time of a job that was started again is that of all its attempts, the Hub does not say.
     if ran is None or row.attempts > 1:
@@ -191,8 +191,8 @@ def cost_of(row: HubJob, info: "JobInfo") -> float:
 
 
 def _rounds(submission: str, run: str) -> "Select[HubJob]":
-    wanted = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
-    return wanted.order_by(HubJob.round)
+    query = select(HubJob).where(HubJob.submission == submission, HubJob.run == run)
+    return query.order_by(HubJob.round)
 
 
 def _committed(session: Session) -> float:

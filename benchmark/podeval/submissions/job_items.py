@@ -1,4 +1,4 @@
-"""What a model is asked for each item of a run, as the adapters read it: a folder that a sandbox can be shown."""
+"""The task of a model for each item of a run, written as a folder that adapters read inside a sandbox."""
 
 import shutil
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ ITEMS = "items.jsonl"
 
 
 def preset_of(entry: RunEntry) -> str:
-    """The settings under which a benchmark has its systems generate."""
+    """Return the generation settings of a benchmark."""
     return PRESETS.get(entry.benchmark, "default")
 
 
 def write_asks(entry: RunEntry, items: Iterable[Item], folder: Path) -> Path:
-    """Write what is asked, with the recordings that belong to it; the file of items."""
+    """Write the items with their recordings; returns the file of items."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [ask_of(entry, item, folder).model_dump_json(exclude_none=True) for item in items]
     file = folder / ITEMS
@@ -37,11 +37,11 @@ def write_job(path: Path, job: Job) -> Path:
 
 
 def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
-    """One item as a task for a model."""
+    """Return one item as a task for a model."""
     match entry.track:
         case "voice" if item.script is not None:
-            said = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
-            return Ask(id=item.id, language=item.language, script=said, voices=_voices(item, folder))
+            spoken = tuple(JobTurn(**asdict(turn)) for turn in item.script.turns)
+            return Ask(id=item.id, language=item.language, script=spoken, voices=_voices(item, folder))
         case "write":
             return Ask(id=item.id, language=item.language, prompt=prompt_of(item))
     turns = tuple(
@@ -52,22 +52,22 @@ def ask_of(entry: RunEntry, item: Item, folder: Path) -> Ask:
 
 
 def prompt_of(item: Item) -> str:
-    """What a script writer is told: the item's own instruction with its sources; else a plain request on its topic."""
+    """Return the prompt of a script writer: the item's instruction with its sources, or a request on its topic."""
     if item.instruction:
         return "\n\n".join([item.instruction, *item.sources])
-    asked = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
-    return f"{asked}\nGive each turn a line of its own that starts with the speaker's name and a colon."
+    request = f"Write the whole script of a podcast episode for {item.voices} speakers on this topic: {item.topic}"
+    return f"{request}\nGive each turn a line of its own that starts with the speaker's name and a colon."
 
 
 def _voices(item: Item, folder: Path) -> dict[str, Reference]:
-    """The reference voice of each speaker; recordings are put beside the items, each once."""
-    found = {}
+    """Return the reference voice of each speaker; each recording is copied beside the items once."""
+    voices = {}
     for speaker, voice in item.reference_voices.items():
         copy = folder / f"{voice.id}{Path(voice.file).suffix}"
         if not copy.exists():
             shutil.copyfile(voice.recording(), copy)
-        found[speaker] = Reference(audio=copy.name, text=voice.words)
-    return found
+        voices[speaker] = Reference(audio=copy.name, text=voice.words)
+    return voices
 
 
 def _beside(audio: str | None, name: str, folder: Path) -> str | None:

@@ -1,7 +1,7 @@
-"""Faults of the machine that works on submissions, told apart from those of what was submitted.
+"""Faults of the machine that works on submissions, as opposed to faults of the submissions.
 
-A `MachineFault` is one that this process saw itself: its submission goes back to the queue and is never given up for
-it. What a program in a box says of the machine cannot be trusted as far, and counts as an attempt (`OursFailed`).
+This process observes a `MachineFault` itself: the submission returns to the queue and is never given up because of it.
+A program in a sandbox cannot be trusted as far: what it reports counts as an attempt (`OursFailed`).
 """
 
 import contextlib
@@ -33,7 +33,7 @@ _KILLED = (-9, 128 + 9)
 
 
 class MachineFault(PodevalError):
-    """This machine cannot do what was submitted; says what its operator can do.
+    """This machine cannot run the submission; the message tells its operator what to do.
 
     Attributes:
         everything: whether it can do nothing else either.
@@ -45,11 +45,11 @@ class MachineFault(PodevalError):
 
 
 class OursFailed(PodevalError):
-    """Something was not made by a fault that is not the system's, as the program in its box says."""
+    """An output is missing, by a fault that is not the system's, as the program in the sandbox reports."""
 
 
 def machine_fault(error: BaseException) -> MachineFault | None:
-    """An error as a fault of this machine; None where it is none."""
+    """Return an error as a fault of this machine; None if it is none."""
     match error:
         case MachineFault():
             return error
@@ -68,7 +68,7 @@ def machine_fault(error: BaseException) -> MachineFault | None:
 
 
 def require_isolation(what: str) -> None:
-    """Refuse where there is no box.
+    """Refuse if no sandbox can be opened.
 
     Args:
         what: is not done without one, as a clause.
@@ -81,7 +81,7 @@ def require_isolation(what: str) -> None:
 
 
 def require_disk(folder: Path, held: int = 0) -> None:
-    """Refuse where a disk has too little room for any box, by no fault of what is in this one.
+    """Refuse if the disk has too little room for any sandbox, which this sandbox did not cause.
 
     Args:
         folder: on the disk.
@@ -100,7 +100,7 @@ def require_disk(folder: Path, held: int = 0) -> None:
 
 
 def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
-    """Ask the machine before anything in a box is blamed for how it ended.
+    """Check the machine for faults before a program in a sandbox is blamed for how it ended.
 
     Args:
         ended: how.
@@ -126,32 +126,32 @@ def require_no_fault(ended: ExitInfo, folder: Path, kills_before: int) -> None:
 
 
 def disk_use(folder: Path) -> int:
-    """Bytes of the files below a folder, links not followed; of very many, those of the first."""
+    """Return the bytes of the files below a folder, without following links; only the first of very many count."""
     size = 0
-    for place, _, names in itertools.islice(os.walk(folder), 10_000):
+    for root, _, names in itertools.islice(os.walk(folder), 10_000):
         for name in names:
             with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(place, name)).st_blocks * 512
+                size += os.lstat(os.path.join(root, name)).st_blocks * 512
     return size
 
 
 @contextlib.contextmanager
 def open_box(box: SandboxSpec) -> Iterator[Running]:
-    """A box at work; when the block ends, everything in it is dead.
+    """Open a sandbox; when the block ends, every process in it is dead.
 
     Raises:
         MachineFault: it cannot be started here.
     """
     with contextlib.ExitStack() as held:
         try:
-            running = held.enter_context(sandbox.opened(box))
+            running = held.enter_context(sandbox.open_sandbox(box))
         except OSError as error:
             raise MachineFault(f"no box can be opened on this machine ({error})", everything=True) from error
         yield running
 
 
 def memory_kills() -> int:
-    """How many processes this machine's kernel has killed for want of memory; 0 where it does not tell."""
+    """Count the processes that the kernel has killed because memory ran out; 0 if the kernel does not tell."""
     try:
         lines = Path("/proc/vmstat").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -160,7 +160,7 @@ def memory_kills() -> int:
 
 
 def require_weights(entry: RunEntry, profile: str) -> None:
-    """Refuse to measure where none of the models is installed that a run's metrics need; some may be missing.
+    """Refuse to measure if none of the models is installed that a run's metrics need; some may be missing.
 
     Raises:
         MachineFault: with the command that helps.
@@ -173,7 +173,7 @@ def require_weights(entry: RunEntry, profile: str) -> None:
 
 
 class Rests:
-    """Submissions that a worker gave back because of its machine: it leaves them alone, longer each time.
+    """Submissions that a worker returned because of its machine and leaves alone, for longer each time.
 
     Another worker may take them at once, and so may this one once it was started anew.
 
@@ -189,15 +189,15 @@ class Rests:
         self._until: dict[str, tuple[float, float]] = {}
 
     def begin(self, id: str) -> None:
-        """Leave one alone, twice as long as the last time."""
+        """Leave a submission alone, twice as long as the last time."""
         _, last = self._until.get(id, (0.0, 0.0))
         seconds = min(self._longest, 2 * last or self._first)
         self._until[id] = (self._clock() + seconds, seconds)
 
     def end(self, id: str) -> None:
-        """Take it as any other again."""
+        """Treat a submission as any other again."""
         self._until.pop(id, None)
 
     def now(self) -> list[str]:
-        """What is left alone at the moment."""
+        """List the submissions that are left alone at the moment."""
         return [id for id, (until, _) in self._until.items() if until > self._clock()]

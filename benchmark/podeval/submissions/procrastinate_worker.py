@@ -1,7 +1,7 @@
-"""With PostgreSQL, procrastinate wakes workers on many machines; it carries no truth about any submission.
+"""Dispatch by procrastinate, which wakes workers on many machines on PostgreSQL and stores nothing about submissions.
 
-A job says no more than "look at the queue": one for each submission that waits, never two of the same. A worker that is
-woken claims what is next, which need not be what woke it; a job that is lost is made again by the next `announce`.
+A job only says "look at the queue"; there is one for each waiting submission, never two. A worker that is woken claims
+the next submission, which need not be the one that woke it; the next `announce` makes a lost job again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ LISTEN_AGAIN_SECONDS = 2.0
 
 
 class Dispatch:
-    """Wakes workers for what waits in a queue on PostgreSQL.
+    """Wakes workers for the submissions that wait in a queue on PostgreSQL.
 
     Args:
         queue: on PostgreSQL; procrastinate's tables are made in its database where they are not there.
@@ -53,25 +53,25 @@ class Dispatch:
         self._make_tables()
 
     def announce(self) -> int:
-        """Wake a worker for every submission that waits and is not announced; how many."""
+        """Wake a worker for every waiting submission that is not announced; returns how many."""
         from procrastinate.exceptions import AlreadyEnqueued
 
-        made = 0
+        count = 0
         standings = self._queue.standings()
         with self._sender.open():
             for id in standings:
-                asked = self._sender.configure_task(
+                task = self._sender.configure_task(
                     TASK, queue=CHANNEL, queueing_lock=id, schedule_at=self._queue.get(id).not_before
                 )
                 try:
-                    asked.defer()
-                    made += 1
+                    task.defer()
+                    count += 1
                 except AlreadyEnqueued:
                     continue
-        return made
+        return count
 
     def work(self, worker: "Worker", *, wait: bool = True) -> None:
-        """Have a worker do what it is woken for, one submission at a time.
+        """Run a worker whenever it is woken, on one submission at a time.
 
         Args:
             worker: on the same queue.
@@ -82,7 +82,7 @@ class Dispatch:
     def _receiver(self, worker: "Worker") -> "App":
         import procrastinate
 
-        app = procrastinate.App(connector=_listening_again(self._conninfo))
+        app = procrastinate.App(connector=listen_again(self._conninfo))
 
         @app.task(name=TASK, queue=CHANNEL)
         def look() -> None:
@@ -96,8 +96,8 @@ class Dispatch:
                 self._sender.schema_manager.apply_schema()
 
 
-def _listening_again(conninfo: str) -> "PsycopgConnector":
-    """A connector that listens again after the server was restarted, and says so in one line as it happens.
+def listen_again(conninfo: str) -> "PsycopgConnector":
+    """Return a connector that listens again after the server was restarted, and logs that in one line.
 
     Procrastinate's own stops listening when it cannot connect at once, and tells it when the worker ends; until then
     its workers only look from time to time.
@@ -107,14 +107,14 @@ def _listening_again(conninfo: str) -> "PsycopgConnector":
 
     class Connector(procrastinate.PsycopgConnector):
         async def listen_notify(self, on_notification: "Notify", channels: "Iterable[str]") -> None:
-            wanted, lost = list(channels), False
+            names, lost = list(channels), False
             while True:
                 try:
                     if lost:
                         async with self._get_standalone_connection():
                             _LOG.warning("PostgreSQL answers again; the worker is woken as before")
                             lost = False
-                    await super().listen_notify(on_notification, wanted)
+                    await super().listen_notify(on_notification, names)
                 except ConnectorException as error:
                     if not lost:
                         why = " ".join(str(error.__cause__ or error).split())

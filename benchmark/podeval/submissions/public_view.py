@@ -1,18 +1,19 @@
-"""What of a submission everybody may see: no secrets, no addresses of people, no folders or names of our machines."""
+"""The public part of a submission: no secrets, no addresses of people, no folders or names of the board's machines."""
 
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from podeval.store.submission_tables import HubJob, HubProposal, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue import QueuePosition, waits_for_operator
+from podeval.submissions.queue_order import QueuePosition
+from podeval.submissions.states import waits_for_operator
 from podeval.text.redaction import redact
 
 _WORKER = re.compile(r"[^\s:]+:\d+")
 
 
 def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[str, Any]:
-    """A submission as plain data for everybody.
+    """Return a submission as plain data for everybody.
 
     Args:
         row: which.
@@ -50,7 +51,7 @@ def public(row: SubmissionRow, standing: QueuePosition | None = None) -> dict[st
 
 
 def steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
-    """Changes of state as plain data for everybody; workers have no names."""
+    """Return changes of state as plain data for everybody; workers' names are left out."""
     return [
         {
             "state": step.after,
@@ -64,7 +65,7 @@ def steps(history: list[SubmissionHistory]) -> list[dict[str, Any]]:
 
 
 def on_the_hub(jobs: Sequence[HubJob], proposals: Sequence[HubProposal]) -> dict[str, Any]:
-    """What is done for a submission on the Hub as plain data for everybody: jobs with their cost, pull requests.
+    """Return a submission's jobs with their cost and its pull requests on the Hub as plain data for everybody.
 
     `at_most` and `spent` are US dollars; `spent` is None while a job runs.
     """

@@ -1,4 +1,4 @@
-"""A finished run becomes one of the board's: whole or not at all, its predecessor kept."""
+"""Publishing of a finished run: it is copied to the board completely or not at all, and its predecessor is kept."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ from podeval.store.files import only_one
 
 
 def publish(run: RunFolder, board: Path) -> Path:
-    """Put a copy of a run where the board reads it; done again, it changes nothing.
+    """Copy a run to the board's folder; doing it again changes nothing.
 
     Args:
         run: finished.
@@ -17,10 +17,10 @@ def publish(run: RunFolder, board: Path) -> Path:
     Raises:
         DiskFull: no space; the board is as it was.
     """
-    place = run.path.relative_to(run.runs)
-    target = board / place
+    relative = run.path.relative_to(run.runs)
+    target = board / relative
     with only_one(board, wait=True):
-        incoming = board / f".incoming-{'-'.join(place.parts)}"
+        incoming = board / f".incoming-{'-'.join(relative.parts)}"
         shutil.rmtree(incoming, ignore_errors=True)
         shutil.copytree(run.path, incoming, ignore=shutil.ignore_patterns(".lock", ".*.partial"))
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def publish(run: RunFolder, board: Path) -> Path:
 
 
 def take_down(run: RunFolder) -> bool:
-    """Take a run off the board; whether it was there. It is kept aside."""
+    """Move a run off the board, where it is kept aside; returns whether it was on the board."""
     with only_one(run.runs, wait=True):
         if not run.path.exists():
             return False

@@ -1,7 +1,7 @@
-"""Results of a submission proposed to its model's own repo, where its submitter asked for that; each form once.
+"""Pull requests that propose a submission's results to its model's repo, if its submitter asked; each form once.
 
-What is to be proposed is written down with the publication, and done after it: a worker that is killed in between, or
-a Hub that is down, leaves it waiting for the next one. Pull requests are found again by their title, so that none is
+A proposal is stored with the publication and opened after it: if a worker is killed in between, or the Hub is down,
+the proposal waits for the next worker. Pull requests are found again by their title, so that none is
 opened twice.
 """
 
@@ -23,7 +23,7 @@ from podeval.hub.eval_results import HubFigure
 from podeval.hub.retry import HubUnavailable
 from podeval.runs.run_folder import RunFolder, RunSummary
 from podeval.store.submission_tables import HubProposal, SubmissionRow
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.queue import Queue
 from podeval.systems.submission import Model, Submission
 
@@ -40,23 +40,23 @@ _APART = timedelta(minutes=10)
 
 
 def forms_of(document: Submission) -> tuple[str, ...]:
-    """In which forms a submitter asked for results to be proposed."""
+    """List the forms in which a submitter asked for results to be proposed."""
     source = document.source
     return tuple(form for form in FORMS if getattr(source.publish, form)) if isinstance(source, Model) else ()
 
 
 def figures_of(row: SubmissionRow, board: Path) -> list[HubFigure]:
-    """The main value of every dimension that a published submission is complete on."""
+    """List the main value of every dimension for which a published submission is complete."""
     document = Submission.model_validate(row.document)
-    found: list[HubFigure] = []
-    for entry in everywhere(document):
+    figures: list[HubFigure] = []
+    for entry in possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
             continue
         for summary in run.summaries():
             if summary.profile == row.profile:
-                found += _figures(summary)
-    return found
+                figures += _figures(summary)
+    return figures
 
 
 def _figures(summary: RunSummary) -> Iterator[HubFigure]:
@@ -82,7 +82,7 @@ def _figures(summary: RunSummary) -> Iterator[HubFigure]:
 
 @dataclass(frozen=True)
 class Proposals:
-    """What is to be proposed, and what was.
+    """The proposals of a board, waiting and opened.
 
     Attributes:
         queue: of the submissions.
@@ -97,7 +97,7 @@ class Proposals:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def ask(self, id: str, forms: Sequence[str]) -> None:
-        """Write down that results are to be proposed; what was proposed already stays as it is."""
+        """Store that results are to be proposed; earlier proposals stay as they are."""
         at = self.clock() - _APART
 
         def add(session: Session) -> None:
@@ -109,17 +109,17 @@ class Proposals:
             self.queue.database.write(add)
 
     def of(self, id: str) -> list[HubProposal]:
-        """What became of a submission's proposals."""
+        """List the proposals of a submission with their states."""
         return self._read(HubProposal.submission == id)
 
     def settle_all(self) -> list[HubProposal]:
-        """Propose what waits; what the Hub did not answer to goes on waiting."""
+        """Open every waiting proposal; returns those that still wait because the Hub did not answer."""
         for waiting in self._read(HubProposal.state == "waiting"):
             self.settle(waiting)
         return self._read(HubProposal.state == "waiting")
 
     def settle(self, waiting: HubProposal) -> None:
-        """Propose one, unless somebody else is at it."""
+        """Open one proposal, unless another worker does."""
         if not self._take(waiting):
             return
         row = self.queue.get(waiting.submission)
@@ -127,7 +127,7 @@ class Proposals:
         assert isinstance(document.source, Model), "nothing else has a repo to propose to"
         repo, address = document.source.repo, os.environ.get("PODEVAL_BOARD_URL") or ADDRESS
         if row.state not in ("published", "measured"):
-            self._done(waiting, "refused", reason=f"the submission is {row.state}")
+            self._record(waiting, "refused", reason=f"the submission is {row.state}")
             return
         figures = figures_of(row, self.board)
         digest = hashlib.sha256(repr(figures).encode()).hexdigest()
@@ -138,14 +138,14 @@ class Proposals:
                 name = repo.partition("/")[2]
                 url = eval_results.propose_model_index(repo, name, figures, address, api=self.api)
         except HubUnavailable as error:
-            self._done(waiting, "waiting", reason=str(error))
+            self._record(waiting, "waiting", reason=str(error))
         except BadInput as error:
-            self._done(waiting, "refused", reason=str(error), digest=digest)
+            self._record(waiting, "refused", reason=str(error), digest=digest)
         else:
-            self._done(waiting, "open" if url else "there", url=url or "", digest=digest)
+            self._record(waiting, "open" if url else "there", url=url or "", digest=digest)
 
-    def again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
-        """Propose now, also what was refused or not asked for at first; what came of it.
+    def propose_again(self, id: str, forms: Sequence[str]) -> list[HubProposal]:
+        """Propose results now, also in forms that were refused or not asked for at first; returns the proposals.
 
         Raises:
             BadInput: the submission is not published, its source is no model, or no form is named.
@@ -171,7 +171,7 @@ class Proposals:
 
     def _take(self, waiting: HubProposal) -> bool:
         now = self.clock()
-        free = [*_same(waiting), HubProposal.state == "waiting", HubProposal.at <= now - _APART]
+        free = [*_match_proposal(waiting), HubProposal.state == "waiting", HubProposal.at <= now - _APART]
 
         def take(session: Session) -> bool:
             done = session.execute(update(HubProposal).where(*free).values(at=now))
@@ -179,17 +179,19 @@ class Proposals:
 
         return self.queue.database.write(take)
 
-    def _done(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
+    def _record(self, waiting: HubProposal, state: str, *, url: str = "", reason: str = "", digest: str = "") -> None:
         values = {"state": state, "url": url, "reason": reason[:2_000], "digest": digest, "at": self.clock()}
-        self.queue.database.write(lambda s: s.execute(update(HubProposal).where(*_same(waiting)).values(values)))
+        self.queue.database.write(
+            lambda s: s.execute(update(HubProposal).where(*_match_proposal(waiting)).values(values))
+        )
 
-    def _read(self, wanted: "ColumnElement[bool]") -> list[HubProposal]:
+    def _read(self, condition: "ColumnElement[bool]") -> list[HubProposal]:
         with self.queue.database.reading() as session:
-            ordered = select(HubProposal).where(wanted).order_by(HubProposal.submission, HubProposal.form)
-            found = list(session.scalars(ordered))
+            ordered = select(HubProposal).where(condition).order_by(HubProposal.submission, HubProposal.form)
+            proposals = list(session.scalars(ordered))
             session.expunge_all()
-        return found
+        return proposals
 
 
-def _same(waiting: HubProposal) -> "list[ColumnElement[bool]]":
+def _match_proposal(waiting: HubProposal) -> "list[ColumnElement[bool]]":
     return [HubProposal.submission == waiting.submission, HubProposal.form == waiting.form]

@@ -1,54 +1,29 @@
-"""The queue: the submissions table is the only truth, every change of state is one transaction with its history.
+"""The queue: the submissions table is the only truth; each change of state and its history are one transaction.
 
-A change names the state and the attempt it starts from, so that of two workers only one can make it. A claim is a
-lease: kept alive by its worker, taken back when it lapses. One code for SQLite and PostgreSQL.
+A change names the state and the attempt from which it starts, so that only one of two workers can make it. A claim is a
+lease that its worker keeps alive and that is taken back when it lapses. The code is the same for SQLite and PostgreSQL.
 """
 
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, PodevalError
 from podeval.store.database import Database
 from podeval.store.submission_tables import Lease, SubmissionHistory, SubmissionRow
-from podeval.submissions.queue_order import QueuedSubmission, estimate, in_order
+from podeval.submissions.queue_order import QueuePosition, last_position, list_positions, order_submissions
 from podeval.submissions.quotas import OPEN, Policy, digest, refuse_duplicate, refuse_too_many
+from podeval.submissions.states import LEASED, change_state, get_row, note_step
 
 Clock = Callable[[], datetime]
 Also = Callable[[Session], None]
 """What else happens in the transaction of a change."""
 Row = TypeVar("Row")
-
-NEXT: dict[str, tuple[str, ...]] = {
-    "": ("received",),
-    "received": ("checked", "refused", "cancelled"),
-    "checked": ("queued", "refused", "cancelled"),
-    "queued": ("running", "refused", "cancelled"),
-    "running": ("measured", "queued", "refused", "failed", "cancelled"),
-    "measured": ("published", "queued", "failed", "cancelled"),
-    "published": ("withdrawn",),
-    "refused": (),
-    "failed": ("queued",),
-    "cancelled": ("queued",),
-    "withdrawn": (),
-}
-"""Which state may follow which."""
-
-WAITS = "waits for the board's machine, by no fault of its own"
-"""How the history of a submission begins to say that its operator has something to mend."""
-
-OURS = "the board's machine could not do it, by no fault of the submission"
-"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
-
-LEASED = ("running", "measured")
-"""States in which a worker holds it."""
-
 
 _CLOCKS_AGREE = timedelta(minutes=1)
 """How far the clocks of workers may be apart."""
@@ -67,16 +42,8 @@ class Claim:
     worker: str
 
 
-@dataclass(frozen=True)
-class QueuePosition:
-    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
-
-    position: int
-    seconds: float | None
-
-
 class Queue:
-    """The service; may be used by any number of threads and processes on one database."""
+    """The queue of submissions; any number of threads and processes may use it on one database."""
 
     def __init__(
         self, database: Database, policy: Policy | None = None, *, clock: Clock = lambda: datetime.now(UTC)
@@ -91,27 +58,27 @@ class Queue:
         *,
         owner: str,
         profile: str = "embedded",
-        place: str = "",
+        document_folder: str = "",
         priority: int = 0,
         owner_proven: bool = False,
         quotas: bool = True,
     ) -> SubmissionRow:
-        """Take a document down; what is returned is on the disk.
+        """Store a document as a new submission; when this returns, it is on the disk.
 
         Args:
             document: valid, as plain data.
             owner: who submits it.
             profile: whose models measure it.
-            place: folder of the document, where it names files beside it.
+            document_folder: folder of the document, where it names files beside it.
             priority: higher ones are worked on first.
             owner_proven: whether the submitter was shown to own what is submitted.
             quotas: whether the owner's quotas apply.
 
         Raises:
-            Refused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: it is a duplicate, or the owner has too many.
         """
         now, identity = self._clock(), f"s{secrets.token_hex(6)}"
-        mark = digest(document, profile, place)
+        mark = digest(document, profile, document_folder)
 
         def take(session: Session) -> SubmissionRow:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
@@ -126,7 +93,7 @@ class Queue:
                 kind=document["source"]["kind"],
                 digest=mark,
                 document=dict(document),
-                place=place,
+                place=document_folder,
                 profile=profile,
                 state="received",
                 priority=priority,
@@ -136,7 +103,7 @@ class Queue:
             )
             session.add(row)
             session.flush()
-            _note(session, row.id, "", "received", 0, owner, "", now)
+            note_step(session, row.id, "", "received", 0, owner, "", now)
             return row
 
         return self.database.write(take)
@@ -144,7 +111,7 @@ class Queue:
     def move(
         self, id: str, before: str, after: str, *, by: str, reason: str = "", also: Also | None = None, **changes: Any
     ) -> SubmissionRow:
-        """Change a state that no worker holds; `also` is done in the same transaction.
+        """Change a state that no worker holds; `also` runs in the same transaction.
 
         Raises:
             BadInput: it is in another state by now, or there is no such change.
@@ -153,12 +120,12 @@ class Queue:
         def change(session: Session) -> SubmissionRow:
             if also is not None:
                 also(session)
-            return self._move(session, id, before, after, None, by=by, reason=reason, **changes)
+            return change_state(session, id, before, after, self._clock(), by=by, reason=reason, **changes)
 
         return self.database.write(change)
 
     def claim(self, worker: str, *, without: Collection[str] = ()) -> Claim | None:
-        """The next submission to work on, for this worker alone; None where there is none. Lapsed claims come back.
+        """Claim the next submission for this worker alone; None if there is none. Lapsed claims are taken back first.
 
         Args:
             worker: who works on it.
@@ -170,12 +137,12 @@ class Queue:
             self._take_back(session, now)
             queued = select(SubmissionRow).where(SubmissionRow.state == "queued", SubmissionRow.not_before <= now)
             ready = {row.id: row for row in session.scalars(queued) if row.id not in without}
-            order = in_order(map(_waiting, ready.values()), self._running(session))
+            order = order_submissions(session, ready.values())
             if not order:
                 return None
             row = ready[order[0].id]
             attempt = row.attempt + 1
-            self._move(session, row.id, "queued", "running", None, by=worker, attempt=attempt, reason="")
+            change_state(session, row.id, "queued", "running", self._clock(), by=worker, attempt=attempt, reason="")
             until = now + timedelta(seconds=self.policy.lease_seconds)
             lease = Lease(submission=row.id, attempt=attempt, worker=worker)
             lease.taken_at, lease.beat_at, lease.expires_at = now, now, until
@@ -185,7 +152,7 @@ class Queue:
         return self.database.write(take)
 
     def beat(self, claim: Claim, *, done: int | None = None, total: int | None = None) -> None:
-        """Say that the work goes on, and how far it is.
+        """Renew a claim, and report the progress of its work.
 
         Raises:
             LeaseLost: the claim is not valid any more; stop.
@@ -193,7 +160,7 @@ class Queue:
         now = self._clock()
 
         def renew(session: Session) -> None:
-            lease, row = self._held(session, claim)
+            lease, row = self._require_claim(session, claim)
             since = (now - lease.beat_at).total_seconds()
             row.worked_seconds += min(max(0.0, since), self.policy.lease_seconds)
             lease.beat_at, lease.expires_at = now, now + timedelta(seconds=self.policy.lease_seconds)
@@ -212,15 +179,25 @@ class Queue:
         """
 
         def change(session: Session) -> None:
-            lease, _ = self._held(session, claim)
-            self._move(session, claim.id, before, after, claim.attempt, by=claim.worker, reason=reason, rule=rule)
+            lease, _ = self._require_claim(session, claim)
+            change_state(
+                session,
+                claim.id,
+                before,
+                after,
+                self._clock(),
+                attempt_held=claim.attempt,
+                by=claim.worker,
+                reason=reason,
+                rule=rule,
+            )
             if after not in LEASED:
                 session.delete(lease)
 
         self.database.write(change)
 
     def give_back(self, claim: Claim, reason: str, *, failed: bool, pause: float = 0.0) -> str:
-        """Return a claimed submission; the state that it has now.
+        """Give a claimed submission back to the queue; returns its new state.
 
         Args:
             claim: which.
@@ -234,19 +211,19 @@ class Queue:
         now = self._clock()
 
         def back(session: Session) -> str:
-            lease, row = self._held(session, claim)
+            lease, row = self._require_claim(session, claim)
             session.delete(lease)
             return self._return(session, row, claim.worker, reason, now, failed=failed, pause=pause)
 
         return self.database.write(back)
 
     def sweep(self) -> list[str]:
-        """Take back every claim whose worker fell silent; the submissions concerned."""
+        """Take back every claim whose worker fell silent; returns the ids of the submissions."""
         now = self._clock()
         return self.database.write(lambda session: self._take_back(session, now))
 
     def cancel(self, id: str, by: str, *, reason: str = "", also: Also | None = None) -> SubmissionRow:
-        """Stop a submission that is not published; a worker that has it finds out at its next beat.
+        """Cancel a submission that is not published; its worker notices at its next beat.
 
         Args:
             id: of the submission.
@@ -259,7 +236,7 @@ class Queue:
         """
 
         def stop(session: Session) -> SubmissionRow:
-            row = self._get(session, id)
+            row = get_row(session, id)
             if row.state not in OPEN:
                 raise BadInput(f"{id} is {row.state}, so there is nothing to cancel")
             if (lease := session.get(Lease, id)) is not None:
@@ -267,7 +244,7 @@ class Queue:
             if also is not None:
                 also(session)
             why = f"cancelled by {by}" + (f": {reason}" if reason else "")
-            return self._move(session, id, row.state, "cancelled", None, by=by, reason=why)
+            return change_state(session, id, row.state, "cancelled", self._clock(), by=by, reason=why)
 
         return self.database.write(stop)
 
@@ -286,7 +263,7 @@ class Queue:
         now = self._clock()
 
         def again(session: Session) -> SubmissionRow:
-            row = self._get(session, id)
+            row = get_row(session, id)
             if row.state not in ("failed", "cancelled"):
                 raise BadInput(f"{id} is {row.state}; only failed and cancelled submissions are tried again")
             if not row.pinned:
@@ -294,53 +271,45 @@ class Queue:
             refuse_duplicate(session, row.digest, row.system, row.owner)
             if also is not None:
                 also(session)
-            anew = {"failures": 0, "not_before": now}
-            return self._move(session, id, row.state, "queued", None, by=by, reason=reason, **anew)
+            anew: dict[str, Any] = {"failures": 0, "not_before": now}
+            return change_state(session, id, row.state, "queued", self._clock(), by=by, reason=reason, **anew)
 
         return self.database.write(again)
 
     def get(self, id: str) -> SubmissionRow:
-        """A submission.
+        """Return a submission.
 
         Raises:
             BadInput: there is none.
         """
-        return self._read(lambda session: [self._get(session, id)])[0]
+        return self._read(lambda session: [get_row(session, id)])[0]
 
     def all(self, *, owner: str | None = None, states: Sequence[str] = ()) -> list[SubmissionRow]:
-        """Submissions, newest first."""
-        wanted = select(SubmissionRow).order_by(SubmissionRow.number.desc())
-        wanted = wanted.where(SubmissionRow.owner == owner) if owner else wanted
-        wanted = wanted.where(SubmissionRow.state.in_(states)) if states else wanted
-        return self._read(lambda session: list(session.scalars(wanted)))
+        """List submissions, newest first."""
+        query = select(SubmissionRow).order_by(SubmissionRow.number.desc())
+        query = query.where(SubmissionRow.owner == owner) if owner else query
+        query = query.where(SubmissionRow.state.in_(states)) if states else query
+        return self._read(lambda session: list(session.scalars(query)))
 
     def history(self, id: str) -> list[SubmissionHistory]:
-        """Every change of state of a submission, in order."""
+        """List every change of a submission's state, in order."""
         self.get(id)
-        wanted = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
-        return self._read(lambda session: list(session.scalars(wanted)))
+        query = select(SubmissionHistory).where(SubmissionHistory.submission == id).order_by(SubmissionHistory.step)
+        return self._read(lambda session: list(session.scalars(query)))
 
     def leases(self) -> list[Lease]:
-        """Who works on what."""
+        """List the leases: which worker works on which submission."""
         return self._read(lambda session: list(session.scalars(select(Lease).order_by(Lease.taken_at))))
 
     def standings(self) -> dict[str, QueuePosition]:
-        """Position and estimate of everything in the queue, in its order."""
+        """List the position and estimate of every queued submission, in order."""
         with self.database.reading() as session:
-            queued = session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued"))
-            order = in_order(map(_waiting, queued), self._running(session))
-            durations, workers = _pace(session)
-        return {
-            each.id: QueuePosition(position, estimate(position, durations, workers))
-            for position, each in enumerate(order, start=1)
-        }
+            return list_positions(session)
 
     def end(self) -> QueuePosition:
-        """Where a submission that came now would stand at the latest."""
+        """Return the last position that a submission would get now."""
         with self.database.reading() as session:
-            under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
-            position = (session.scalar(under_way) or 0) + 1
-            return QueuePosition(position, estimate(position, *_pace(session)))
+            return last_position(session)
 
     def admit(
         self,
@@ -348,58 +317,29 @@ class Queue:
         *,
         owner: str,
         profile: str = "embedded",
-        place: str = "",
+        document_folder: str = "",
         quotas: bool = True,
     ) -> None:
-        """Whether `receive` would take this down now; nothing is changed.
+        """Check whether `receive` would accept a document now; nothing is changed.
 
         Raises:
-            Refused: it is a duplicate, or the owner has too many.
+            SubmissionRefused: it is a duplicate, or the owner has too many.
         """
-        now, mark = self._clock(), digest(document, profile, place)
+        now, mark = self._clock(), digest(document, profile, document_folder)
         with self.database.reading() as session:
             refuse_duplicate(session, mark, str(document["system"]["id"]), owner)
             if quotas:
                 refuse_too_many(session, owner, now, self.policy)
 
     def _read(self, rows: Callable[[Session], list[Row]]) -> list[Row]:
-        """Rows that stay readable after the session is over."""
+        """Read rows that stay readable after the session is over."""
         with self.database.reading() as session:
-            found = rows(session)
+            result = rows(session)
             session.expunge_all()
-        return found
+        return result
 
-    def _move(
-        self,
-        session: Session,
-        id: str,
-        before: str,
-        after: str,
-        guarded: int | None,
-        *,
-        by: str,
-        reason: str = "",
-        **changes: Any,
-    ) -> SubmissionRow:
-        """The one place where a state changes: a guarded update and its line of history."""
-        if after not in NEXT[before]:
-            raise BadInput(f"a submission that is {before} cannot become {after}")
-        now = self._clock()
-        guard = [SubmissionRow.id == id, SubmissionRow.state == before]
-        guard += [SubmissionRow.attempt == guarded] if guarded is not None else []
-        values = {"state": after, "state_at": now, "reason": reason, "rule": "", **changes}
-        done = session.execute(
-            update(SubmissionRow).where(*guard).values(values).execution_options(synchronize_session="fetch")
-        )
-        row = self._get(session, id)
-        if done.rowcount != 1:  # type: ignore[attr-defined]
-            raise BadInput(f"{id} is {row.state}, not {before} any more; look at it again")
-        session.refresh(row)
-        _note(session, id, before, after, row.attempt, by, reason, now)
-        return row
-
-    def _held(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
-        lease, row = session.get(Lease, claim.id), self._get(session, claim.id)
+    def _require_claim(self, session: Session, claim: Claim) -> tuple[Lease, SubmissionRow]:
+        lease, row = session.get(Lease, claim.id), get_row(session, claim.id)
         held = lease is not None and (lease.attempt, lease.worker) == (claim.attempt, claim.worker)
         if not held or row.attempt != claim.attempt or row.state not in LEASED:
             raise LeaseLost(
@@ -412,14 +352,14 @@ class Queue:
         self._set_back(session, now)
         lapsed = list(session.scalars(select(Lease).where(Lease.expires_at < now)))
         for lease in lapsed:
-            row = self._get(session, lease.submission)
+            row = get_row(session, lease.submission)
             session.delete(lease)
             reason = f"the worker {lease.worker} fell silent"
             self._return(session, row, "queue", reason, now, failed=True)
         return [lease.submission for lease in lapsed]
 
     def _set_back(self, session: Session, now: datetime) -> None:
-        """Shorten what a clock that was ahead has put far into the future, so that nothing waits for it to come."""
+        """Shorten times that a clock which was ahead has put far into the future, so that nothing waits for them."""
         latest = now + _CLOCKS_AGREE
         lease_seconds = timedelta(seconds=self.policy.lease_seconds)
         for lease in session.scalars(select(Lease).where(Lease.expires_at > latest + lease_seconds)):
@@ -441,46 +381,22 @@ class Queue:
     ) -> str:
         failures = row.failures + failed
         if failures >= self.policy.failures_allowed:
-            told = f"given up after {failures} attempts without a finished item; the last: {reason}"
-            self._move(session, row.id, row.state, "failed", row.attempt, by=by, reason=told, failures=failures)
+            message = f"given up after {failures} attempts without a finished item; the last: {reason}"
+            change_state(
+                session,
+                row.id,
+                row.state,
+                "failed",
+                self._clock(),
+                attempt_held=row.attempt,
+                by=by,
+                reason=message,
+                failures=failures,
+            )
             return "failed"
         pause = self.policy.pause_seconds * 2 ** (failures - 1) if failed else pause
-        again = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
-        self._move(session, row.id, row.state, "queued", row.attempt, by=by, reason=reason, **again)
+        again: dict[str, Any] = {"failures": failures, "not_before": now + timedelta(seconds=pause)}
+        change_state(
+            session, row.id, row.state, "queued", self._clock(), attempt_held=row.attempt, by=by, reason=reason, **again
+        )
         return "queued"
-
-    def _running(self, session: Session) -> Counter[str]:
-        return Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
-
-    def _get(self, session: Session, id: str) -> SubmissionRow:
-        row = session.get(SubmissionRow, id)
-        if row is None:
-            raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
-        return row
-
-
-def waits_for_operator(row: SubmissionRow) -> bool:
-    """Whether a submission is in the queue again because a worker's machine was at fault."""
-    return row.state == "queued" and row.reason.startswith(WAITS)
-
-
-def _waiting(row: SubmissionRow) -> QueuedSubmission:
-    return QueuedSubmission(row.id, row.owner, row.priority, row.number)
-
-
-def _pace(session: Session) -> tuple[list[float], int]:
-    """Seconds of work that the latest published submissions took, and how many workers there are."""
-    done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
-    durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(20)))
-    return durations, session.scalar(select(func.count()).select_from(Lease)) or 1
-
-
-def _note(
-    session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
-) -> None:
-    count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
-    step = (session.scalar(count) or 0) + 1
-    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
-    entry.reason, entry.at = reason, now
-    session.add(entry)
-    session.flush()

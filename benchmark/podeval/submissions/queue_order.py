@@ -1,8 +1,18 @@
-"""In which order submissions are worked on: priority first, then every owner in turn, then first come."""
+"""The order of the queue (by priority, then every owner in turn, then first come), and how long it takes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.store.submission_tables import Lease, SubmissionRow
+from podeval.submissions.quotas import OPEN
+from podeval.submissions.states import LEASED
+
+_LATEST = 20
+"""Published submissions whose work tells how long others will take."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +25,16 @@ class QueuedSubmission:
     number: int
 
 
-def in_order(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
-    """The submissions in the order in which they will be claimed.
+@dataclass(frozen=True)
+class QueuePosition:
+    """Where a submission in the queue stands: `position` from 1, `seconds` until it is done, where that is known."""
+
+    position: int
+    seconds: float | None
+
+
+def sort_by_turn(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) -> list[QueuedSubmission]:
+    """Sort submissions into the order in which they will be claimed.
 
     An owner's second submission waits for everybody's first: who has more running or ahead comes later.
 
@@ -34,7 +52,7 @@ def in_order(waiting: Iterable[QueuedSubmission], running: Mapping[str, int]) ->
 
 
 def estimate(position: int, durations: Sequence[float], workers: int) -> float | None:
-    """Seconds until a submission is done, by how long others took; None where nobody has been done yet.
+    """Estimate the seconds until a submission is done, by how long others took; None if none is done yet.
 
     Args:
         position: in the queue, from 1.
@@ -45,3 +63,33 @@ def estimate(position: int, durations: Sequence[float], workers: int) -> float |
         return None
     rounds = -(-position // max(1, workers))
     return rounds * sum(durations) / len(durations)
+
+
+def order_submissions(session: Session, rows: Iterable[SubmissionRow]) -> list[QueuedSubmission]:
+    """Sort queued submissions into the order of claims, considering what is being worked on."""
+    running = Counter(session.scalars(select(SubmissionRow.owner).where(SubmissionRow.state.in_(LEASED))))
+    return sort_by_turn((QueuedSubmission(row.id, row.owner, row.priority, row.number) for row in rows), running)
+
+
+def list_positions(session: Session) -> dict[str, QueuePosition]:
+    """List the position and estimate of every queued submission, in order."""
+    order = order_submissions(session, session.scalars(select(SubmissionRow).where(SubmissionRow.state == "queued")))
+    durations, workers = _measure_pace(session)
+    return {
+        each.id: QueuePosition(position, estimate(position, durations, workers))
+        for position, each in enumerate(order, start=1)
+    }
+
+
+def last_position(session: Session) -> QueuePosition:
+    """Return the last position that a submission would get now."""
+    under_way = select(func.count()).select_from(SubmissionRow).where(SubmissionRow.state.in_(OPEN[:3]))
+    position = (session.scalar(under_way) or 0) + 1
+    return QueuePosition(position, estimate(position, *_measure_pace(session)))
+
+
+def _measure_pace(session: Session) -> tuple[list[float], int]:
+    """Return how many seconds the latest published submissions took, and how many workers there are."""
+    done = select(SubmissionRow.worked_seconds).where(SubmissionRow.state == "published")
+    durations = list(session.scalars(done.order_by(SubmissionRow.state_at.desc()).limit(_LATEST)))
+    return durations, session.scalar(select(func.count()).select_from(Lease)) or 1

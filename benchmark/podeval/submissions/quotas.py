@@ -1,4 +1,4 @@
-"""Who may queue how much, and what counts as the same submission; decided in the transaction that takes it down."""
+"""Quotas of owners, and what counts as the same submission; both are checked in the transaction that stores it."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ OPEN = ("received", "checked", "queued", "running", "measured")
 
 @dataclass(frozen=True)
 class Policy:
-    """What an operator can set about the queue.
+    """The settings of the queue that an operator can change.
 
     Attributes:
         lease_seconds: a worker that says nothing for so long is taken for dead.
@@ -41,8 +41,8 @@ class Policy:
     most_waiting: int = 500
 
 
-def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
-    """SHA-256 of what would be run and measured, whoever asks for it and whatever it is called.
+def digest(document: Mapping[str, Any], profile: str, document_folder: str = "") -> str:
+    """Compute the SHA-256 of what would be run and measured, whoever asks for it and whatever its name.
 
     A supplied folder counts by its content, so that the same recordings are the same under another name of the folder
     or the system, and changed ones are another submission.
@@ -50,10 +50,10 @@ def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
     Args:
         document: valid, as plain data.
         profile: whose models measure it.
-        place: folder of the document, where it names a folder beside it.
+        document_folder: folder of the document, where it names a folder beside it.
     """
     source = {key: value for key, value in document["source"].items() if key not in ("base", "publish", "made_by")}
-    content = _content(source, place)
+    content = _content(source, document_folder)
     if content:
         source |= {"folder": None, "content": content}
     elif not source.get("repo"):
@@ -62,24 +62,24 @@ def digest(document: Mapping[str, Any], profile: str, place: str = "") -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _content(source: Mapping[str, Any], place: str) -> str:
-    """The digest of a supplied folder; empty where there is none, or none that the gate lets through."""
-    if not place or not source.get("folder"):
+def _content(source: Mapping[str, Any], document_folder: str) -> str:
+    """Return the digest of a supplied folder; empty if there is none that passes the gate."""
+    if not document_folder or not source.get("folder"):
         return ""
     try:
-        return folder_digest(Path(place) / source["folder"])
+        return folder_digest(Path(document_folder) / source["folder"])
     except (SubmissionRefused, OSError):
         return ""
 
 
 def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> None:
-    """Refuse what is there already, what operators took down, and a system id that is someone else's or busy.
+    """Refuse a submission that exists already or was taken down, and a system id that is someone else's or busy.
 
     Raises:
-        Refused: by the rule `duplicate`.
+        SubmissionRefused: by the rule `duplicate`.
     """
-    there = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
-    if (other := session.scalars(there.where(SubmissionRow.digest == mark)).first()) is not None:
+    query = select(SubmissionRow).where(SubmissionRow.state.in_((*OPEN, "published"))).limit(1)
+    if (other := session.scalars(query.where(SubmissionRow.digest == mark)).first()) is not None:
         again = "change what is in the folder" if other.document["source"].get("folder") else "submit another revision"
         raise SubmissionRefused(Refusal("duplicate", f"the same is {other.state} already as {other.id}; {again}"))
     gone = (
@@ -88,30 +88,30 @@ def refuse_duplicate(session: Session, mark: str, system: str, owner: str) -> No
         .where(OperatorAction.action == TAKEN_DOWN, SubmissionRow.digest == mark)
     )
     if (reason := session.scalars(gone.limit(1)).first()) is not None:
-        told = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
-        raise SubmissionRefused(Refusal("duplicate", told))
-    named = there.where(SubmissionRow.system == system)
-    if (other := session.scalars(named.where(SubmissionRow.owner != owner)).first()) is not None:
+        message = f"the operators of this board took the same down: {reason}; submit a revision that mends it"
+        raise SubmissionRefused(Refusal("duplicate", message))
+    same_system = query.where(SubmissionRow.system == system)
+    if (other := session.scalars(same_system.where(SubmissionRow.owner != owner)).first()) is not None:
         raise SubmissionRefused(
             Refusal("duplicate", f"the system id {system} is {other.owner}'s; choose another system.id")
         )
-    if (other := session.scalars(named.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
-        told = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
-        raise SubmissionRefused(Refusal("duplicate", told))
+    if (other := session.scalars(same_system.where(SubmissionRow.state.in_(OPEN))).first()) is not None:
+        message = f"{other.id} of the same system is {other.state}; cancel it or wait for its end"
+        raise SubmissionRefused(Refusal("duplicate", message))
 
 
 def refuse_too_many(session: Session, owner: str, now: datetime, policy: Policy) -> None:
-    """Refuse what is over a quota.
+    """Refuse a submission that exceeds a quota.
 
     Raises:
-        Refused: by the rule `quota`.
+        SubmissionRefused: by the rule `quota`.
     """
     count = select(func.count()).select_from(SubmissionRow)
     under_way = session.scalar(count.where(SubmissionRow.state.in_(OPEN))) or 0
-    own = count.where(SubmissionRow.owner == owner)
-    busy = session.scalar(own.where(SubmissionRow.state.in_(OPEN))) or 0
+    of_owner = count.where(SubmissionRow.owner == owner)
+    busy = session.scalar(of_owner.where(SubmissionRow.state.in_(OPEN))) or 0
     day = SubmissionRow.submitted_at.between(now - timedelta(hours=24), now)
-    recent = session.scalar(own.where(day)) or 0
+    recent = session.scalar(of_owner.where(day)) or 0
     if busy >= policy.open_per_owner:
         raise SubmissionRefused(
             Refusal("quota", f"{owner} has {busy} submissions under way; wait for one or cancel one")

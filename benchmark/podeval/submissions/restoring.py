@@ -1,7 +1,7 @@
-"""Putting a backup back without what was taken down since it was made.
+"""Takedowns that are repeated when a backup is restored.
 
-What was taken down is known from the database that is replaced, from the file beside the backup, and from the backup's
-own database. It is deleted from what was unpacked, before anything is moved into place.
+The decisions come from the replaced database, from the file beside the backup, and from the backup's own database. The
+content is deleted from the unpacked files before they are moved into place.
 """
 
 import logging
@@ -14,30 +14,30 @@ from podeval.runs.board_tables import BOARD, ITEMS, SYSTEMS
 from podeval.store.database import Database, address
 from podeval.submissions.queue import Queue
 from podeval.submissions.takedown import take_down_again
-from podeval.submissions.taken_down import TakenDown, beside, taken_down_in, together
+from podeval.submissions.taken_down import TakenDown, list_takedowns, merge_takedowns, read_beside
 
 _LOG = logging.getLogger("podeval.submissions")
 
 
 class RestoredTakedowns:
-    """Takedowns that a backup does not know of, done again in what is unpacked of it.
+    """Takedowns that a backup does not have, repeated in its unpacked files.
 
     Args:
-        place: of the backup.
+        folder: of the backup.
         database: that is replaced.
 
     Raises:
         BadInput: the file beside the backup is damaged.
     """
 
-    def __init__(self, place: Path, database: str | Path) -> None:
-        self._decisions = [beside(place), _replaced(database)]
+    def __init__(self, folder: Path, database: str | Path) -> None:
+        self._decisions = [read_beside(folder), _read_replaced(database)]
         self._done: set[str] = set()
 
     def repeat(self, copy: Path, runs: Path) -> None:
-        """Delete what was taken down from an unpacked database and the unpacked runs."""
+        """Delete taken-down content from an unpacked database and the unpacked runs."""
         with Database(copy) as opened:
-            takedowns = together(taken_down_in(opened), *self._decisions)
+            takedowns = merge_takedowns(list_takedowns(opened), *self._decisions)
             for takedown in takedowns:
                 take_down_again(Queue(opened), takedown, runs)
         self._done |= {takedown.submission for takedown in takedowns}
@@ -46,18 +46,18 @@ class RestoredTakedowns:
 
     @property
     def submissions(self) -> list[str]:
-        """The submissions of which nothing is put back."""
+        """List the submissions that are not restored."""
         return sorted(self._done)
 
 
-def _replaced(database: str | Path) -> list[TakenDown]:
-    """What is known from the database that is replaced, as far as it can still be read."""
+def _read_replaced(database: str | Path) -> list[TakenDown]:
+    """Read the takedowns of the replaced database, if it can still be read."""
     url = address(database)
     if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
         return []
     try:
         with Database(database) as opened:
-            return taken_down_in(opened)
+            return list_takedowns(opened)
     except (PodevalError, DBAPIError) as error:
         _LOG.warning("what was taken down is not known from the database that is replaced: %s", error)
         return []

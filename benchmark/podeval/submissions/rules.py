@@ -1,4 +1,4 @@
-"""Why a submission is not taken: always a rule by its name, and what to change."""
+"""The rules of the gate, and the refusal that names a broken rule and what to change."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class Refusal:
-    """One rule that is not kept: `message` says what was found and what to change."""
+    """One broken rule: `message` says what is wrong and what to change."""
 
     rule: str
     message: str
@@ -46,7 +46,7 @@ class Refusal:
 
 
 class SubmissionRefused(BadInput):
-    """Not taken; one line for every rule that is not kept."""
+    """A submission is not accepted; the message has a line for every broken rule."""
 
     def __init__(self, *refusals: Refusal) -> None:
         self.refusals = refusals
@@ -54,10 +54,10 @@ class SubmissionRefused(BadInput):
 
     @property
     def rule(self) -> str:
-        """The first rule that is not kept."""
+        """Return the first broken rule."""
         return self.refusals[0].rule
 
     @property
     def reason(self) -> str:
-        """Every rule and what to change, a line each."""
+        """Return every broken rule and what to change, a line each."""
         return "\n".join(map(str, self.refusals))

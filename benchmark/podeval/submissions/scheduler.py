@@ -1,7 +1,7 @@
-"""The clock of a server: when the queue is swept, the gate looks again, the Hub is told. It decides nothing else.
+"""The periodic work of a server: sweeping the queue, repeating the gate's checks, updating the Hub.
 
-APScheduler in one process, nothing stored: after a restart everything is due again. Which submission is worked on, and
-by whom, is the queue's business alone.
+APScheduler runs in one process and stores nothing: after a restart everything is due again. The queue alone decides
+which worker works on which submission.
 """
 
 import logging
@@ -18,12 +18,12 @@ Work = Callable[[], Any]
 
 
 @contextmanager
-def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
-    """Do each piece of work every so many seconds while the block runs, never two of the same at once.
+def run_periodically(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None]) -> "Iterator[None]":
+    """Run each piece of work periodically while the block runs, never two of the same at once.
 
     Args:
         works: seconds and work by name.
-        log: is told what went wrong; the work is tried again at its next time.
+        log: is told what went wrong; the work is try_work again at its next time.
 
     Raises:
         BadInput: APScheduler is not installed.
@@ -39,7 +39,7 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for name, (seconds, work) in works.items():
-        scheduler.add_job(_safely(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
+        scheduler.add_job(_keep_going(name, work, log), "interval", seconds=seconds, id=name, misfire_grace_time=None)
     scheduler.start()
     try:
         yield
@@ -47,12 +47,12 @@ def ticking(works: Mapping[str, tuple[float, Work]], log: Callable[[str], None])
         scheduler.shutdown(wait=True)
 
 
-def _safely(name: str, work: Work, log: Callable[[str], None]) -> Work:
-    def tried() -> None:
+def _keep_going(name: str, work: Work, log: Callable[[str], None]) -> Work:
+    def try_work() -> None:
         try:
             work()
         except Exception as error:
-            told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
-            log(f"{name}: {told}")
+            message = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+            log(f"{name}: {message}")
 
-    return tried
+    return try_work

@@ -1,4 +1,4 @@
-"""Submitting: taken down, looked over by the gate, queued; or refused with the rule and what to change."""
+"""The service that accepts submissions: it stores them, checks them at the gate, and queues or refuses them."""
 
 import logging
 from collections.abc import Iterable
@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from podeval.errors import BadInput
+from podeval.errors import BadInput, CodedSentence
 from podeval.hub.retry import HubUnavailable, patiently
 from podeval.models import registry
 from podeval.runs.run_folder import RunFolder
 from podeval.store import operator_settings
 from podeval.store.retire_outputs import retire_changed
 from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.gate import Gate, PinnedSource
 from podeval.submissions.publishing import take_down
 from podeval.submissions.queue import Also, Queue
@@ -33,13 +33,13 @@ GATE = "gate"
 
 @dataclass(frozen=True)
 class Submitter:
-    """Who submits: a name on the Hub, and the organisations whose member they were shown to be."""
+    """The submitter: a name on the Hub, and the organisations of which they have proven to be a member."""
 
     name: str
     organisations: tuple[str, ...] = ()
 
     def owns(self, repo: str) -> bool:
-        """Whether a repo is theirs or one of their organisations'."""
+        """Whether a repo belongs to them or to one of their organisations."""
         return repo.partition("/")[0].casefold() in {name.casefold() for name in (self.name, *self.organisations)}
 
 
@@ -48,7 +48,7 @@ OPERATOR = Submitter("operator")
 
 
 def hub_submitter(api: "HfApi | None" = None) -> Submitter:
-    """Who is logged in to the Hub, by the Hub's own word.
+    """Return who is logged in to the Hub, as the Hub says.
 
     Raises:
         BadInput: nobody is.
@@ -58,15 +58,15 @@ def hub_submitter(api: "HfApi | None" = None) -> Submitter:
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
 
     try:
-        found: dict[str, Any] = patiently((api or HfApi()).whoami)
+        account: dict[str, Any] = patiently((api or HfApi()).whoami)
     except (LocalTokenNotFoundError, HfHubHTTPError):
         raise BadInput("the Hub does not know you; run `hf auth login`") from None
-    return Submitter(found["name"], tuple(each["name"] for each in found.get("orgs", ())))
+    return Submitter(account["name"], tuple(each["name"] for each in account.get("orgs", ())))
 
 
 @dataclass(frozen=True)
 class SubmissionService:
-    """Takes submissions in.
+    """Accepts submissions.
 
     Attributes:
         queue: where they go.
@@ -85,25 +85,25 @@ class SubmissionService:
         document: Submission,
         submitter: Submitter = OPERATOR,
         *,
-        place: Path | None = None,
+        document_folder: Path | None = None,
         profile: str = "embedded",
     ) -> PinnedSource:
-        """Look a submission over as `submit` does, and queue nothing.
+        """Check a submission as `submit` does, and queue nothing.
 
         Raises:
-            Refused: with every rule that is not kept.
+            SubmissionRefused: with every rule that is not kept.
             HubUnavailable: the Hub does not answer.
         """
         refusals: list[Refusal] = []
         plain, quotas = document.model_dump(mode="json"), submitter != OPERATOR
-        beside = str(place.resolve()) if place else ""
+        beside = str(document_folder.resolve()) if document_folder else ""
         try:
             self._require_room(document, submitter)
-            self.queue.admit(plain, owner=submitter.name, profile=profile, place=beside, quotas=quotas)
+            self.queue.admit(plain, owner=submitter.name, profile=profile, document_folder=beside, quotas=quotas)
         except SubmissionRefused as refused:
             refusals += refused.refusals
         try:
-            pinned = self.gate.check(document, place)
+            pinned = self.gate.check(document, document_folder)
         except SubmissionRefused as refused:
             raise SubmissionRefused(*refusals, *refused.refusals) from None
         if refusals:
@@ -115,21 +115,21 @@ class SubmissionService:
         document: Submission,
         submitter: Submitter = OPERATOR,
         *,
-        place: Path | None = None,
+        document_folder: Path | None = None,
         profile: str = "embedded",
         priority: int = 0,
     ) -> SubmissionRow:
-        """Take a submission in; it is queued when this returns, or received where the Hub is down.
+        """Accept a submission; when this returns, it is queued, or received if the Hub is down.
 
         Args:
             document: valid.
             submitter: who submits it.
-            place: folder of the document, where it names files beside it.
+            document_folder: folder of the document, where it names files beside it.
             profile: whose models measure it.
             priority: higher ones are worked on first.
 
         Raises:
-            Refused: with every rule that is not kept; it is in the list as refused, unless it is a duplicate or over
+            SubmissionRefused: with every broken rule; it is in the list as refused, unless it is a duplicate or over
                 a quota.
             BadInput: there is no such profile.
         """
@@ -137,55 +137,55 @@ class SubmissionService:
         registry.require_profile(profile)
         source = document.source
         if isinstance(source, Reported):
-            told = "figures from papers are not run: put the folder under submissions/ and open a pull request"
-            raise SubmissionRefused(Refusal("document", told))
+            message = "figures from papers are not run: put the folder under submissions/ and open a pull request"
+            raise SubmissionRefused(Refusal("document", message))
         row = self.queue.receive(
             document.model_dump(mode="json"),
             owner=submitter.name,
             owner_proven=isinstance(source, Model) and submitter.owns(source.repo),
             profile=profile,
-            place=str(place.resolve()) if place else "",
+            document_folder=str(document_folder.resolve()) if document_folder else "",
             priority=priority,
             quotas=submitter != OPERATOR,
         )
         try:
             return self.look_over(row)
         except HubUnavailable:
-            return self._as_it_is(row.id)
+            return self._read_row(row.id)
 
     def look_over(self, row: SubmissionRow) -> SubmissionRow:
-        """Have the gate look at a submission that was received, and queue it.
+        """Check a received submission at the gate, and queue it.
 
         A worker may be looking at it as well: the first to say so decides, and that is what the other one returns.
 
         Raises:
-            Refused: it is refused, and kept as such.
+            SubmissionRefused: it is refused, and kept as such.
             HubUnavailable: it stays received.
         """
         try:
             document = Submission.model_validate(row.document)
             pinned = self.gate.check(document, Path(row.place) if row.place else None)
         except SubmissionRefused as refused:
-            if self._moved(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
+            if self._try_to_move(row.id, "received", "refused", reason=refused.reason, rule=refused.rule):
                 raise
         else:
-            if self._moved(row.id, "received", "checked", pinned=pinned.to_json()):
-                self._moved(row.id, "checked", "queued")
-        return self._as_it_is(row.id)
+            if self._try_to_move(row.id, "received", "checked", pinned=pinned.to_json()):
+                self._try_to_move(row.id, "checked", "queued")
+        return self._read_row(row.id)
 
-    def _moved(self, id: str, before: str, after: str, **changes: Any) -> bool:
-        """Change a state on behalf of the gate; False where somebody else changed it before."""
+    def _try_to_move(self, id: str, before: str, after: str, **changes: Any) -> bool:
+        """Change a state on behalf of the gate; returns False if it was changed before."""
         try:
             self.queue.move(id, before, after, by=GATE, **changes)
         except BadInput:
             return False
         return True
 
-    def _as_it_is(self, id: str) -> SubmissionRow:
-        """A submission as whoever was first left it.
+    def _read_row(self, id: str) -> SubmissionRow:
+        """Return a submission as it is now.
 
         Raises:
-            Refused: by the rule and for the reason that are kept with it.
+            SubmissionRefused: by the rule and for the reason that are kept with it.
         """
         row = self.queue.get(id)
         if row.state == "refused":
@@ -193,31 +193,34 @@ class SubmissionService:
         return row
 
     def _require_room(self, document: Submission, submitter: Submitter) -> None:
-        """Refuse what comes to a closed desk, and what would take the place of a system that was not submitted."""
+        """Refuse submissions while none are accepted, and ids of systems on the board that were not submitted."""
         if reason := self.closed or self.why_frozen():
             raise SubmissionRefused(Refusal("open", reason))
         if self.board is None or submitter == OPERATOR:
             return
         if isinstance(document.source, BuiltIn):
-            told = "systems that come with podeval are entered by who runs this board"
-            raise SubmissionRefused(Refusal("document", f"{told}; submit a model or outputs"))
+            message = "systems that come with podeval are entered by who runs this board"
+            raise SubmissionRefused(Refusal("document", f"{message}; submit a model or outputs"))
         id = document.system.id
         for path in self.board.glob(f"*/*/{id}/run.json"):
             run = RunFolder(self.board, path.parts[-4], path.parts[-3], id)
             if "submission" not in run.plan().generation:
-                told = f"{id} is on the board already, measured by who runs it"
-                raise SubmissionRefused(Refusal("duplicate", f"{told}; choose another system.id"))
+                message = f"{id} is on the board already, measured by who runs it"
+                raise SubmissionRefused(Refusal("duplicate", f"{message}; choose another system.id"))
 
     def why_frozen(self) -> str | None:
-        """Why nothing is taken at the moment, as an operator said it; None where it is."""
+        """Return why no submissions are accepted at the moment, in the operator's words; None if they are."""
         with self.queue.database.reading() as session:
             sentence = operator_settings.frozen(session).get(operator_settings.SUBMISSIONS)
-        return f"no submissions are taken at the moment: {sentence}" if sentence else None
+        if not sentence:
+            return None
+        message = f"no submissions are taken at the moment: {sentence}"
+        return CodedSentence(message, code="submissions-frozen", why=sentence)
 
     def look_over_all(self) -> list[SubmissionRow]:
-        """Have the gate look at what was received while the Hub was down, or when a server was killed."""
+        """Check all submissions that were received while the Hub was down or when a server was killed."""
         for row in self.queue.all(states=("checked",)):
-            self._moved(row.id, "checked", "queued")
+            self._try_to_move(row.id, "checked", "queued")
         done = []
         for row in reversed(self.queue.all(states=("received",))):
             try:
@@ -236,7 +239,7 @@ class SubmissionService:
 def withdraw(
     queue: Queue, id: str, by: str, board: Path, *, reason: str = "", also: Also | None = None
 ) -> list[RunFolder]:
-    """Take a published submission off the board; its runs are kept aside and its history stays.
+    """Withdraw a published submission from the board; its runs are kept aside and its history stays.
 
     Killed in between, the board still shows what is withdrawn: `settle` ends it.
 
@@ -253,35 +256,35 @@ def withdraw(
     """
     why = f"withdrawn by {by}" + (f": {reason}" if reason else "")
     row = queue.move(id, "published", "withdrawn", by=by, reason=why, also=also)
-    taken = _off_the_board(row, board)
+    runs = _take_off_board(row, board)
     _silence(queue, [row], board)
-    return taken
+    return runs
 
 
 def settle(queue: Queue, board: Path) -> list[RunFolder]:
-    """Take every run off the board whose submission is withdrawn; those that were still there."""
+    """Move every run of withdrawn submissions off the board; returns those that were still there."""
     rows = queue.all(states=("withdrawn",))
-    taken = [run for row in rows for run in _off_the_board(row, board)]
+    runs = [run for row in rows for run in _take_off_board(row, board)]
     _silence(queue, rows, board)
-    return taken
+    return runs
 
 
 def _silence(queue: Queue, rows: Iterable[SubmissionRow], board: Path) -> None:
-    """Let no battle play what these left on the board, where it is not there any more; votes on it stay."""
+    """Retire the arena's outputs of submissions that are not on the board any more; their votes stay."""
     places = {
         RunFolder(board, entry.benchmark, entry.split, document.system.id).path
         for document in (Submission.model_validate(row.document) for row in rows)
-        for entry in everywhere(document)
+        for entry in possible_runs(document)
     }
     retire_changed(queue.database, places, "its submission was withdrawn", datetime.now(UTC))
 
 
-def _off_the_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
-    return list(_taken_down(Submission.model_validate(row.document), row.id, board))
+def _take_off_board(row: SubmissionRow, board: Path) -> list[RunFolder]:
+    return list(_take_down_runs(Submission.model_validate(row.document), row.id, board))
 
 
-def _taken_down(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
-    for entry in everywhere(document):
+def _take_down_runs(document: Submission, id: str, board: Path) -> Iterable[RunFolder]:
+    for entry in possible_runs(document):
         run = RunFolder(board, entry.benchmark, entry.split, document.system.id)
         # A later submission of the same system stays.
         if (run.path / "run.json").exists() and run.plan().generation.get("submission") == id and take_down(run):

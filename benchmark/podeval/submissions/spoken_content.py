@@ -1,4 +1,4 @@
-"""What runs hold of what a system said, looked up before it is deleted, and whether a text or a file holds it too."""
+"""The content of runs that a takedown deletes, and whether a text or a file holds the same content."""
 
 import json
 import re
@@ -26,64 +26,64 @@ _RECORD = re.compile(r"\b([0-9a-f]{16})-\d+-\d+\b")
 
 @dataclass
 class SpokenContent:
-    """What runs say.
+    """The content of runs.
 
     Attributes:
         marks: digests by which it is known again.
         contents: SHA-256 of the recordings' files, which cached facts are found by.
         texts: passages that judges, readers and listeners may have been shown.
-        own: those of them that are the system's own words, and not the benchmark's.
+        own_words: those of them that are the system's own words, and not the benchmark's.
         records: keys of exchanges with judges, as far as results name them.
     """
 
     marks: set[str] = field(default_factory=set)
     contents: set[str] = field(default_factory=set)
     texts: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)
+    own_words: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
 
     def add(self, run: RunFolder) -> None:
-        """Look up what a run holds."""
+        """Add the content of a run."""
         self.marks |= marks_of_run(run)
         for path in run.outputs.glob("*"):
             if path.suffix != ".json" and path.is_file() and path.stat().st_size:
                 self.contents.add(content_hash(path))
-        given = set()
+        scripted = set()
         for output in outputs_of(run):
-            self.own |= {answer.words for answer in output.answers}
+            self.own_words |= {answer.words for answer in output.answers}
             if run.plan().track == "write":
-                self.own |= {turn.get("text", "") for turn in output.script}
+                self.own_words |= {turn.get("text", "") for turn in output.script}
             elif output.script:
-                given.add(output.item)
+                scripted.add(output.item)
         for path in run.path.glob("*/results.jsonl"):
             for line in read_lines(path):
                 notes = line["result"].get("notes", {})
                 self.records.update(_RECORD.findall(json.dumps(notes)))
                 if isinstance(transcript := notes.get("transcript"), str):
                     # Of a script of the benchmark's every system says the same.
-                    (self.texts if line["item"] in given else self.own).add(transcript)
-        self.texts |= self.own
+                    (self.texts if line["item"] in scripted else self.own_words).add(transcript)
+        self.texts |= self.own_words
         self.__dict__.pop("_openings", None)
         self.__dict__.pop("_stretches", None)
 
-    def quoted_in(self, text: str) -> bool:
-        """Whether a text holds a whole passage, or a stretch of the system's own words."""
-        shown = _letters(text)
-        for place in range(len(shown) - LEAST_QUOTED + 1):
-            passages = self._openings.get(shown[place : place + LEAST_QUOTED], ())
-            if any(shown.startswith(passage, place) for passage in passages):
+    def is_quoted_in(self, text: str) -> bool:
+        """Whether a text quotes a whole passage, or a stretch of the system's own words."""
+        letters = _letters(text)
+        for start in range(len(letters) - LEAST_QUOTED + 1):
+            passages = self._openings.get(letters[start : start + LEAST_QUOTED], ())
+            if any(letters.startswith(passage, start) for passage in passages):
                 return True
-            if shown[place : place + LEAST_COPIED] in self._stretches:
+            if letters[start : start + LEAST_COPIED] in self._stretches:
                 return True
         return False
 
-    def shown_in(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line of judges' records is about it."""
+    def is_shown_in(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line of judges' records is about the content."""
         if line["key"][:16] in self.records:
             return True
-        return self.quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
+        return self.is_quoted_in("\n".join(texts_in([line.get("messages", ()), line.get("answer", ())])))
 
-    def heard_in(self, path: Path) -> bool:
+    def is_heard_in(self, path: Path) -> bool:
         """Whether a file is one of the recordings, or has its samples."""
         if not self.contents and not self.marks:
             return False
@@ -100,14 +100,14 @@ class SpokenContent:
     @cached_property
     def _stretches(self) -> set[str]:
         return {
-            passage[place : place + LEAST_COPIED]
-            for passage in map(_letters, self.own)
-            for place in range(0, len(passage) - LEAST_COPIED + 1, _STRIDE)
+            passage[start : start + LEAST_COPIED]
+            for passage in map(_letters, self.own_words)
+            for start in range(0, len(passage) - LEAST_COPIED + 1, _STRIDE)
         }
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text in plain data."""
+    """List every text in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Supplied outputs checked by making some of them again: with the public model that is said to have made them.
+"""Spot checks of supplied outputs: some are made again with the public model that is said to have made them.
 
 Items drawn at random are generated in the sandbox with several seeds, and both are measured alike. Were the supplied
 outputs another draw of the same model, their figures would differ from the generated ones as those differ among
@@ -39,7 +39,7 @@ _SAME = 1e-6
 
 @dataclass(frozen=True)
 class SpotCheck:
-    """Makes some of a submission's outputs again.
+    """Generates some of a submission's outputs again, and compares them.
 
     Attributes:
         board: folder of runs that are shown.
@@ -62,7 +62,7 @@ class SpotCheck:
     log: Callable[[str], None] = lambda line: None
 
     def check(self, row: SubmissionRow, *, items: int = 3, seed: int = 0) -> list[SpotCheckReport]:
-        """Check a published submission; a report for each of its runs, kept in the run's folder.
+        """Check a published submission; returns a report for each of its runs, which is stored in the run's folder.
 
         Args:
             row: of the submission.
@@ -71,7 +71,7 @@ class SpotCheck:
 
         Raises:
             BadInput: it is no published submission of outputs, or names no model that made them.
-            Refused: the model it names does not pass the gate.
+            SubmissionRefused: the model it names does not pass the gate.
             Unusable: the model cannot be run.
             OursFailed: an item could not be made for want of memory or of a library here.
             MachineFault: this machine cannot run the model; says what is missing.
@@ -79,20 +79,20 @@ class SpotCheck:
         if items < 1 or len(self.seeds) < 2:
             raise BadInput("a spot check needs at least one item, and two seeds to know how a model varies")
         document = Submission.model_validate(row.document)
-        model = _stated(row, document)
+        model = _read_stated_model(row, document)
         pinned = self.gate.check(document.model_copy(update={"source": model})).to_json()
-        place = self.work / f"{SPOT_CHECK}{row.id}"
-        place.mkdir(parents=True, exist_ok=True)
-        with only_one(place):
+        folder = self.work / f"{SPOT_CHECK}{row.id}"
+        folder.mkdir(parents=True, exist_ok=True)
+        with only_one(folder):
             # When it was used last; workers remove it a week later.
-            os.utime(place)
-            files, base = self.fetch(document.model_copy(update={"source": model}), pinned, place)
+            os.utime(folder)
+            files, base = self.fetch(document.model_copy(update={"source": model}), pinned, folder)
             reports = []
             for entry in entries(document):
                 run = RunFolder(self.board, entry.benchmark, entry.split, document.system.id)
                 if not (run.path / "run.json").exists() or run.plan().generation.get("submission") != row.id:
                     continue
-                report = self._of_run(row, entry, run, model, (files, base), items, seed)
+                report = self._check_run(row, entry, run, model, (files, base), items, seed)
                 with only_one(self.board, wait=True):
                     write_json(run.path / FILE, report.model_dump(mode="json"))
                 reports.append(report)
@@ -100,7 +100,7 @@ class SpotCheck:
             raise BadInput(f"no run of {row.id} is in {self.board}; name the board's folder with --board")
         return reports
 
-    def _of_run(
+    def _check_run(
         self,
         row: SubmissionRow,
         entry: RunEntry,
@@ -111,19 +111,23 @@ class SpotCheck:
         seed: int,
     ) -> SpotCheckReport:
         benchmark = benchmarks.get(entry.benchmark)
-        there = [item for item in entry.items(self.data) if (made := run.output(item.id)) and not made.failed]
+        candidates = [
+            item
+            for item in entry.items(self.data)
+            if (supplied_output := run.output(item.id)) and not supplied_output.failed
+        ]
         dice = random.Random(f"{row.id}/{entry.folder}/{seed}")  # noqa: S311 - to be drawn again, not to be secret
-        chosen = sorted(dice.sample(there, min(items, len(there))), key=lambda item: item.id)
+        chosen = sorted(dice.sample(candidates, min(items, len(candidates))), key=lambda item: item.id)
         self.log(f"{entry.folder}: {', '.join(item.id for item in chosen)}, {len(self.seeds)} times each")
-        supplied = _measured(benchmark, entry, run, chosen, row.profile)
+        supplied = _measure(benchmark, entry, run, chosen, row.profile)
         generated, failed = [], {}
         for number in self.seeds:
-            again = self._generated(row, entry, model, files, chosen, number)
+            again = self._generate(row, entry, model, files, chosen, number)
             for item in chosen:
                 output = again.output(item.id)
                 if output is not None and output.failed:
                     failed[f"{item.id}/{number}"] = output.failed[:500]
-            generated.append(_measured(benchmark, entry, again, chosen, row.profile))
+            generated.append(_measure(benchmark, entry, again, chosen, row.profile))
         return SpotCheckReport(
             submission=row.id,
             repo=model.repo,
@@ -133,10 +137,10 @@ class SpotCheck:
             drawn_with=seed,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             failed=failed,
-            comparisons=tuple(compared(supplied, generated)),
+            comparisons=tuple(compare_figures(supplied, generated)),
         )
 
-    def _generated(
+    def _generate(
         self,
         row: SubmissionRow,
         entry: RunEntry,
@@ -145,12 +149,12 @@ class SpotCheck:
         chosen: Sequence[Item],
         seed: int,
     ) -> RunFolder:
-        """The chosen items, made with a seed; what was made before is not made again."""
-        place = self.work / f"{SPOT_CHECK}{row.id}"
-        folder = RunFolder(place / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
+        """Generate the chosen items with a seed; existing outputs are not made again."""
+        work = self.work / f"{SPOT_CHECK}{row.id}"
+        folder = RunFolder(work / f"seed-{seed}", entry.benchmark, entry.split, model.revision)
         rounds = SandboxRunner(
             entry=entry,
-            work=place / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
+            work=work / "attempts" / f"{entry.benchmark}-{entry.split}-{seed}",
             model=files[0],
             task=model.task,
             making=self.making,
@@ -168,8 +172,8 @@ Figures = Mapping[tuple[str, str, str], float]
 """Values by item, metric and key."""
 
 
-def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
-    """Each key that all have, by metric and key; p-values adjusted over all of them.
+def compare_figures(supplied: Figures, generated: Sequence[Figures]) -> list[KeyComparison]:
+    """Compare every key that all results have, by metric and key; p-values are adjusted over all keys.
 
     Args:
         supplied: of the supplied outputs.
@@ -177,15 +181,15 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
     """
     both = set(supplied).intersection(*map(set, generated))
     places = sorted({(metric, key) for _, metric, key in both})
-    found = []
+    comparisons = []
     for metric, key in places:
-        items = sorted(item for item, *place in both if place == [metric, key])
+        items = sorted(item for item, *column in both if column == [metric, key])
         ours = [[one[item, metric, key] for one in generated] for item in items]
         theirs = [supplied[item, metric, key] for item in items]
         means = [math.fsum(values) / len(values) for values in ours]
-        spread = _pooled(ours, means)
+        spread = _pool_spread(ours, means)
         difference = math.fsum(a - b for a, b in zip(theirs, means, strict=True)) / len(items)
-        found.append(
+        comparisons.append(
             KeyComparison(
                 metric=metric,
                 key=key,
@@ -197,14 +201,14 @@ def compared(supplied: Figures, generated: Sequence[Figures]) -> list[KeyCompari
                 p=_p(difference, spread, len(items), len(generated), max(map(abs, theirs))),
             )
         )
-    adjusted = _holm([each.p for each in found])
-    return [each.model_copy(update={"p": p}) for each, p in zip(found, adjusted, strict=True)]
+    adjusted = _holm([each.p for each in comparisons])
+    return [each.model_copy(update={"p": p}) for each, p in zip(comparisons, adjusted, strict=True)]
 
 
-def _pooled(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
-    """The standard deviation between seeds, over all items."""
-    squares = math.fsum((x - mean) ** 2 for own, mean in zip(values, means, strict=True) for x in own)
-    return math.sqrt(squares / sum(len(own) - 1 for own in values))
+def _pool_spread(values: Sequence[Sequence[float]], means: Sequence[float]) -> float:
+    """Compute the standard deviation between seeds, pooled over all items."""
+    squares = math.fsum((x - mean) ** 2 for group, mean in zip(values, means, strict=True) for x in group)
+    return math.sqrt(squares / sum(len(group) - 1 for group in values))
 
 
 def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -> float:
@@ -217,21 +221,21 @@ def _p(difference: float, spread: float, items: int, seeds: int, scale: float) -
 
 
 def _holm(values: Sequence[float]) -> list[float]:
-    """P-values by Holm's step-down procedure (1979)."""
+    """Adjust p-values by Holm's step-down procedure (1979)."""
     order = sorted(range(len(values)), key=lambda n: values[n])
     adjusted, highest = [0.0] * len(values), 0.0
-    for rank, place in enumerate(order):
-        highest = max(highest, min(1.0, (len(values) - rank) * values[place]))
-        adjusted[place] = highest
+    for rank, index in enumerate(order):
+        highest = max(highest, min(1.0, (len(values) - rank) * values[index]))
+        adjusted[index] = highest
     return adjusted
 
 
-def _measured(
+def _measure(
     benchmark: Benchmark, entry: RunEntry, run: RunFolder, items: Iterable[Item], profile: str
 ) -> dict[tuple[str, str, str], float]:
-    """What measures without a judge say of items, as far as they are scored."""
+    """Measure items with the metrics that need no judge; returns the values of scored items."""
     uses = tuple(use for use in benchmark.metrics(entry.track) if not catalogue.get(use.name).asks)
-    found: dict[tuple[str, str, str], float] = {}
+    values: dict[tuple[str, str, str], float] = {}
     for item in items:
         output = run.output(item.id)
         if output is None or output.failed:
@@ -241,16 +245,16 @@ def _measured(
             if metric not in _OF_THE_MACHINE and isinstance(result, Score):
                 for key, value in result.values.items():
                     if value is not None and math.isfinite(value):
-                        found[item.id, metric, key] = float(value)
-    return found
+                        values[item.id, metric, key] = float(value)
+    return values
 
 
 _OF_THE_MACHINE = ("rtf",)
 """Figures that say how fast a machine was, and nothing of what was said."""
 
 
-def _stated(row: SubmissionRow, document: Submission) -> Model:
-    """The model that is said to have made the outputs."""
+def _read_stated_model(row: SubmissionRow, document: Submission) -> Model:
+    """Return the model that is said to have made the outputs."""
     source = document.source
     if not isinstance(source, Outputs):
         raise BadInput(f"{row.id} is of kind {row.kind}; spot checks are of supplied outputs")

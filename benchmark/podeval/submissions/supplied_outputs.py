@@ -1,4 +1,4 @@
-"""Outputs that were made elsewhere, looked over by their names and sizes before a byte of them is decoded."""
+"""Checks of supplied outputs by their names and sizes, before any of them is decoded."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from podeval.errors import BadInput
-from podeval.submissions.benchmark_entries import RunEntry, expected, place_of
+from podeval.submissions.benchmark_entries import RunEntry, expected_names, outputs_folder
 from podeval.submissions.rules import Refusal, SubmissionRefused
 from podeval.systems.adapters.outputs import MANIFEST, read_manifest
 
-__all__ = ["MANIFEST", "listed", "refusals"]
+__all__ = ["MANIFEST", "list_files", "refusals"]
 
 _PLAIN = re.compile(r"[\w.-][\w .+-]{0,199}(/[\w.-][\w .+-]{0,199}){0,9}", re.ASCII)
 _ENTRIES_MOST = 100_000
@@ -21,28 +21,28 @@ _MANIFEST_MOST = 16 * 2**20
 
 
 class Sizes(Protocol):
-    """Limits on supplied outputs, in bytes: of all, and of one."""
+    """The limits on supplied outputs in bytes, for all and for one."""
 
     @property
     def output_bytes(self) -> int:
-        """Of all files together."""
+        """Return the limit for all files together."""
 
     @property
     def output_file_bytes(self) -> int:
-        """Of one file."""
+        """Return the limit for one file."""
 
 
-def listed(folder: Path) -> dict[str, int]:
-    """Sizes of the files below a local folder, by path.
+def list_files(folder: Path) -> dict[str, int]:
+    """List the sizes of the files below a local folder, by path.
 
     Raises:
-        Refused: there is no such folder, or something in it is a link or no plain file.
+        SubmissionRefused: there is no such folder, or something in it is a link or no plain file.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise SubmissionRefused(
             Refusal("exists", f"there is no folder {folder.name} beside the document; check source.folder")
         )
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for path in _walk(folder):
         about = path.lstat()
         name = path.relative_to(folder).as_posix()
@@ -50,8 +50,8 @@ def listed(folder: Path) -> dict[str, int]:
             continue
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
             raise SubmissionRefused(Refusal("names", f"{name!r} is a link or no plain file; put the file itself there"))
-        found[name] = about.st_size
-    return found
+        sizes[name] = about.st_size
+    return sizes
 
 
 def refusals(
@@ -62,7 +62,7 @@ def refusals(
     data: Path | None,
     read: Callable[[str], bytes],
 ) -> Iterator[Refusal]:
-    """Every rule that names and sizes of supplied outputs do not keep.
+    """List every rule that names and sizes of supplied outputs break.
 
     Args:
         files: size by path.
@@ -72,48 +72,52 @@ def refusals(
         read: the content of a small file.
     """
     if odd := [name for name in files if not _PLAIN.fullmatch(name) or ".." in name.split("/")]:
-        told = f"{odd[0][:100]!r} is no plain path (letters, digits, dot, dash, underscore; no ..)"
-        yield Refusal("names", f"{told}; rename it" + (f", and {len(odd) - 1} more" if odd[1:] else ""))
+        message = f"{odd[0][:100]!r} is no plain path (letters, digits, dot, dash, underscore; no ..)"
+        yield Refusal("names", f"{message}; rename it" + (f", and {len(odd) - 1} more" if odd[1:] else ""))
     total = sum(files.values())
     if total > sizes.output_bytes:
-        told = f"all files are {total / 1e9:.1f} GB, {sizes.output_bytes / 1e9:.0f} GB are the most"
-        yield Refusal("volume", f"{told}; send FLAC, and nothing besides the outputs")
+        message = f"all files are {total / 1e9:.1f} GB, {sizes.output_bytes / 1e9:.0f} GB are the most"
+        yield Refusal("volume", f"{message}; send FLAC, and nothing besides the outputs")
     if large := [name for name, size in files.items() if size > sizes.output_file_bytes]:
-        told = f"{large[0]} is {files[large[0]] / 1e9:.1f} GB, {sizes.output_file_bytes / 1e9:.0f} GB are the most"
-        yield Refusal("volume", f"{told} for one file; send it as FLAC")
+        message = f"{large[0]} is {files[large[0]] / 1e9:.1f} GB, {sizes.output_file_bytes / 1e9:.0f} GB are the most"
+        yield Refusal("volume", f"{message} for one file; send it as FLAC")
     for entry in entered:
         try:
-            wanted = expected(entry, entry.items(data))
+            choices = expected_names(entry, entry.items(data))
         except BadInput as error:
             yield Refusal("manifest", f"the items of {entry.folder} are not known here ({error})")
             continue
-        place = place_of(entry, files, alone=len(entered) == 1)
-        there = {name.removeprefix(place): size for name, size in files.items() if name.startswith(place)}
-        if there.get(MANIFEST, 0) > _MANIFEST_MOST:
-            yield Refusal("manifest", f"{place}{MANIFEST} is larger than {_MANIFEST_MOST // 2**20} MiB; shorten it")
-        elif MANIFEST in there:
-            yield from _of_manifest(read(place + MANIFEST), wanted, there)
+        folder = outputs_folder(entry, files, alone=len(entered) == 1)
+        present = {name.removeprefix(folder): size for name, size in files.items() if name.startswith(folder)}
+        if present.get(MANIFEST, 0) > _MANIFEST_MOST:
+            yield Refusal("manifest", f"{folder}{MANIFEST} is larger than {_MANIFEST_MOST // 2**20} MiB; shorten it")
+        elif MANIFEST in present:
+            yield from _check_manifest(read(folder + MANIFEST), choices, present)
         else:
-            yield from _of_names(entry.folder, place, wanted, there)
+            yield from _check_names(entry.folder, folder, choices, present)
 
 
-def _of_names(
-    title: str, place: str, wanted: Mapping[str, Sequence[str]], there: Mapping[str, int]
+def _check_names(
+    title: str, folder: str, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
 ) -> Iterator[Refusal]:
-    """Files that are named by item."""
-    missing = [name for name, names in wanted.items() if not there.keys() & set(names)]
+    """Check files that are named by item."""
+    missing = [name for name, names in choices.items() if not sizes.keys() & set(names)]
     if missing:
-        told = f"{len(missing)} of {len(wanted)} outputs of {title} are missing, such as {place}{wanted[missing[0]][0]}"
-        yield Refusal("manifest", f"{told}; name each file by its item, as docs/submitting.md says")
-    if twice := [name for name, names in wanted.items() if len(there.keys() & set(names)) > 1]:
-        yield Refusal("manifest", f"{place}{twice[0]} is there in more than one format; keep one")
-    asked = {name for names in wanted.values() for name in names}
-    if empty := sorted(name for name in asked & there.keys() if there[name] == 0):
-        yield Refusal("audio", f"{place}{empty[0]} is empty; upload it again")
+        message = (
+            f"{len(missing)} of {len(choices)} outputs of {title} are missing, such as {folder}{choices[missing[0]][0]}"
+        )
+        yield Refusal("manifest", f"{message}; name each file by its item, as docs/submitting.md says")
+    if twice := [name for name, names in choices.items() if len(sizes.keys() & set(names)) > 1]:
+        yield Refusal("manifest", f"{folder}{twice[0]} is there in more than one format; keep one")
+    all_names = {name for names in choices.values() for name in names}
+    if empty := sorted(name for name in all_names & sizes.keys() if sizes[name] == 0):
+        yield Refusal("audio", f"{folder}{empty[0]} is empty; upload it again")
 
 
-def _of_manifest(content: bytes, wanted: Mapping[str, Sequence[str]], there: Mapping[str, int]) -> Iterator[Refusal]:
-    """Files that a manifest names."""
+def _check_manifest(
+    content: bytes, choices: Mapping[str, Sequence[str]], sizes: Mapping[str, int]
+) -> Iterator[Refusal]:
+    """Check files that a manifest names."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, MANIFEST).write_bytes(content)
         try:
@@ -121,32 +125,32 @@ def _of_manifest(content: bytes, wanted: Mapping[str, Sequence[str]], there: Map
         except BadInput as error:
             yield Refusal("manifest", f"{error}; mend the line")
             return
-    named: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for (item, _), line in lines.items():
-        named |= {f"{item}/{turn}": file for turn, file in line.answers.items()}
+        file_of |= {f"{item}/{turn}": file for turn, file in line.answers.items()}
         if (file := line.audio or line.script) is not None:
-            named[item] = file
-    missing = [name for name in wanted if name not in named]
+            file_of[item] = file
+    missing = [name for name in choices if name not in file_of]
     if missing:
         yield Refusal(
-            "manifest", f"{MANIFEST} has nothing for {len(missing)} of {len(wanted)} outputs, such as {missing[0]}"
+            "manifest", f"{MANIFEST} has nothing for {len(missing)} of {len(choices)} outputs, such as {missing[0]}"
         )
-    for name in wanted.keys() & named.keys():
-        file = named[name]
+    for name in choices.keys() & file_of.keys():
+        file = file_of[name]
         if not _PLAIN.fullmatch(file) or ".." in file.split("/"):
             yield Refusal("names", f"{MANIFEST} leads to {file[:100]!r} for {name}; name a file in the folder")
-        elif not there.get(file):
+        elif not sizes.get(file):
             yield Refusal("manifest", f"{MANIFEST} names {file} for {name}, which is not there or empty; upload it")
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Everything below a folder, links not followed."""
+    """List everything below a folder, without following links."""
     count = 0
-    for place, folders, names in os.walk(folder, followlinks=False):
+    for root, folders, names in os.walk(folder, followlinks=False):
         for name in (*folders, *names):
             count += 1
             if count > _ENTRIES_MOST:
                 raise SubmissionRefused(
                     Refusal("volume", f"the folder holds more than {_ENTRIES_MOST} files; send outputs only")
                 )
-            yield Path(place, name)
+            yield Path(root, name)

@@ -1,10 +1,11 @@
-"""Taking a submission down: off the board like a withdrawal, and what it said is deleted, its words too.
+"""Takedown of a submission: it leaves the board as by a withdrawal, and its audio and its words are deleted.
 
-On the board, aside, in the arena, in the tables, in this machine's cache, in judges' records and in the copies that
-commands of ours made (`clearing_copies`) at once; on the disk and in the cache of every worker, and where jobs of it
-ran, as soon as a worker looks (`leftovers`, `hub_generation`); in the Hub's mirror with the next one (`mirror`); in a
-backup when it is restored (`restoring`). Figures, history and votes stay, as does the decision with its reason. What
-was said is known again by its content (`content_marks`), and not taken in again. Readers' copies are beyond reach.
+They are deleted at once on the board, among runs set aside, in the arena, in the tables, in this machine's cache, in
+judges' records and in the copies that podeval's commands made (`clearing_copies`); on the disk and in the cache of
+every worker, and where its jobs ran, as soon as a worker looks (`cleanup`, `hub_generation`); in the Hub's record with
+the next push (`hub_record`); in a backup when it is restored (`restoring`). Figures, history and votes stay, as does
+the decision with its reason. The content is recognised by its digests (`content_marks`) and not accepted again. Copies
+that readers made are beyond reach.
 """
 
 import json
@@ -33,7 +34,7 @@ from podeval.store.copies import copies, folder_of_list
 from podeval.store.files import only_one, read_lines, write_json, write_whole
 from podeval.store.submission_tables import HubJob, SubmissionRow
 from podeval.store.tables import ArenaOutput
-from podeval.submissions.benchmark_entries import everywhere
+from podeval.submissions.benchmark_entries import possible_runs
 from podeval.submissions.clearing_copies import (
     clear_copies,
     delete_other_recordings,
@@ -63,7 +64,7 @@ _KEPT_OF_A_PROFILE = ("results.jsonl", "protocols.json", "summary.json")
 def take_down(
     queue: Queue, id: str, by: str, board: Path, reason: str, now: datetime, tell: Tell = _LOG.warning
 ) -> int:
-    """Take a submission down, in whatever state it is; how many runs lost what was said in them.
+    """Take a submission down, whatever its state; returns how many runs lost their content.
 
     Killed in between, the same call again ends it.
 
@@ -81,41 +82,45 @@ def take_down(
     """
     row = queue.get(id)
     marks = (mark for mark, other in taken_down_marks(queue.database).items() if other == id)
-    taken = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
-    content = _content_of(row, taken, board)
+    decision = TakenDown(id, reason, by, now.isoformat(), tuple(sorted(marks)))
+    content = _content_of(row, decision, board)
     battles = played_in_battles(queue.database, content, board)
-    _decide(queue, row, taken, content, board)
-    taken = replace(taken, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
-    places = {path.relative_to(board).as_posix() for path in _places(row, board)}
-    listed = copies([_folder_of_list(queue, board), board])
-    for sentence in (*clear_copies(listed, content, taken, places), *_out_of_reach(queue, id, board), *battles):
+    _decide(queue, row, decision, content, board)
+    decision = replace(decision, marks=tuple(sorted(content.marks)), contents=tuple(sorted(content.contents)))
+    places = {path.relative_to(board).as_posix() for path in _run_paths(row, board)}
+    listed_copies = copies([_folder_of_list(queue, board), board])
+    for sentence in (
+        *clear_copies(listed_copies, content, decision, places),
+        *_out_of_reach(queue, id, board),
+        *battles,
+    ):
         tell(sentence)
     return _delete(queue, row, content, board, tell)
 
 
-def take_down_again(queue: Queue, taken: TakenDown, board: Path) -> None:
-    """Carry out in a board that was restored what was decided after its backup was made.
+def take_down_again(queue: Queue, decision: TakenDown, board: Path) -> None:
+    """Repeat a takedown in a restored board that was decided after its backup was made.
 
     Args:
         queue: of the restored database.
-        taken: the decision.
+        decision: the decision.
         board: the restored folder of runs, in the folder of the unpacked backup.
     """
     try:
-        row = queue.get(taken.submission)
+        row = queue.get(decision.submission)
     except BadInput:
         # It was submitted after the backup was made; its content is known again all the same.
-        queue.database.write(lambda session: keep_takedown(session, taken))
+        queue.database.write(lambda session: keep_takedown(session, decision))
         return
-    content = _content_of(row, taken, board)
+    content = _content_of(row, decision, board)
     delete_other_recordings(board.parent, content)
-    _decide(queue, row, taken, content, board)
+    _decide(queue, row, decision, content, board)
     _delete(queue, row, content, board, _LOG.warning)
 
 
-def _content_of(row: SubmissionRow, taken: TakenDown, board: Path) -> SpokenContent:
-    """What its runs say, where anything of it is left, and what is known of it already."""
-    content = SpokenContent(set(taken.marks), set(taken.contents))
+def _content_of(row: SubmissionRow, decision: TakenDown, board: Path) -> SpokenContent:
+    """Collect the content of a submission's runs, as far as it is left, and what the decision says of it."""
+    content = SpokenContent(set(decision.marks), set(decision.contents))
     for folder in _boards(board):
         for run in _own_runs(row, folder):
             content.add(run)
@@ -123,17 +128,17 @@ def _content_of(row: SubmissionRow, taken: TakenDown, board: Path) -> SpokenCont
 
 
 def _boards(board: Path) -> list[Path]:
-    """The folder of runs, and those in it that a restore replaced."""
+    """List the folder of runs, and those in it that a restore replaced."""
     return [board, *sorted(board.glob(REPLACED + "*"))]
 
 
-def _decide(queue: Queue, row: SubmissionRow, taken: TakenDown, content: SpokenContent, board: Path) -> None:
-    """Note the decision, end the submission, silence it."""
-    reason = f"{REASON}: {taken.reason}"
+def _decide(queue: Queue, row: SubmissionRow, decision: TakenDown, content: SpokenContent, board: Path) -> None:
+    """Store the decision, end the submission, and retire its outputs in the arena."""
+    reason = f"{REASON}: {decision.reason}"
 
     def also(session: Session) -> None:
-        keep_takedown(session, replace(taken, marks=tuple(sorted(content.marks))))
-        _silence_battles(session, _places(row, board), content.contents)
+        keep_takedown(session, replace(decision, marks=tuple(sorted(content.marks))))
+        _silence_battles(session, _run_paths(row, board), content.contents)
 
     if row.state == "published":
         withdraw(queue, row.id, OPERATOR.name, board, reason=reason, also=also)
@@ -144,7 +149,7 @@ def _decide(queue: Queue, row: SubmissionRow, taken: TakenDown, content: SpokenC
 
 
 def _delete(queue: Queue, row: SubmissionRow, content: SpokenContent, board: Path, tell: Tell) -> int:
-    """Delete what was said from the cache, judges' records, tables and runs; how many runs held some."""
+    """Delete the content from the cache, judges' records, tables and runs; returns how many runs held some."""
     for sentence in empty_quotes(queue.database, content, board):
         tell(sentence)
     delete_other_recordings(board, content)
@@ -163,7 +168,7 @@ def _folder_of_list(queue: Queue, board: Path) -> Path | None:
 
 
 def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
-    """What a takedown does not change: databases that were replaced, and the Hub."""
+    """Describe what a takedown does not change: replaced databases, and the Hub."""
     file = Path(str(queue.database.url.database))
     replaced = [path for why in ("before", "damaged") for path in file.parent.glob(f"{file.name}.{why}-*")]
     for path in sorted(replaced) if queue.database.is_sqlite else ():
@@ -180,14 +185,14 @@ def _out_of_reach(queue: Queue, id: str, board: Path) -> Iterator[str]:
 
 
 def delete_facts(contents: Iterable[str]) -> None:
-    """Delete what this machine's cache holds about recordings, by the SHA-256 of their files: transcripts, copies."""
-    wanted = list(contents)
-    default_cache().delete_about(wanted)
-    Playback.default().delete_copies(wanted)
+    """Delete transcripts and copies of recordings from this machine's cache, by the SHA-256 of their files."""
+    hashes = list(contents)
+    default_cache().delete_about(hashes)
+    Playback.default().delete_copies(hashes)
 
 
 def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
-    """SHA-256 of the recordings' files of runs, and the digests by which what they say is known again."""
+    """Return the SHA-256 of runs' recordings, and the digests by which their content is recognised."""
     content = SpokenContent()
     for run in runs:
         content.add(run)
@@ -195,24 +200,24 @@ def contents_and_marks(runs: Iterable[RunFolder]) -> tuple[set[str], set[str]]:
 
 
 def _delete_runs(row: SubmissionRow, board: Path, marks: set[str]) -> int:
-    """Delete sound, scripts and words of a submission's runs, on the board and set aside; how many runs held some.
+    """Delete the content of a submission's runs, on the board and set aside; returns how many runs held some.
 
     An earlier run of the same system that is set aside loses them too, where any of it is the same.
     """
     deleted = 0
     with only_one(board, wait=True):
-        for place in _places(row, board):
-            shutil.rmtree(board / f".incoming-{'-'.join(place.relative_to(board).parts)}", ignore_errors=True)
+        for path in _run_paths(row, board):
+            shutil.rmtree(board / f".incoming-{'-'.join(path.relative_to(board).parts)}", ignore_errors=True)
         for run in _runs(row, board):
-            own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
-            if own or (aside and marks & marks_of_run(run)):
+            is_own, aside = _is_of(run, row), run.path.is_relative_to(board / SUPERSEDED)
+            if is_own or (aside and marks & marks_of_run(run)):
                 deleted += run.outputs.exists()
                 _leave_figures(run)
     return deleted
 
 
 def _leave_figures(run: RunFolder) -> None:
-    """Leave of a run its plan, its figures and by which protocols they came about."""
+    """Delete all of a run except its plan, its figures and their protocols."""
     for path in sorted(run.path.iterdir()):
         if path.is_dir() and (path / "results.jsonl").exists():
             for inside in path.iterdir():
@@ -239,7 +244,7 @@ def _leave_figures_of_a_profile(folder: Path) -> None:
 
 
 def _figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without its notes, and without a reason that may quote what was said."""
+    """Return a result without its notes, and without a reason that may quote the content."""
     if "unscored" in result:
         return {"unscored": REASON, "cause": result["cause"]}
     return {name: value for name, value in result.items() if name != "notes"}
@@ -253,14 +258,18 @@ def _remove(path: Path) -> None:
 
 
 def _delete_judged(content: SpokenContent, board: Path) -> None:
-    """Delete what judges were shown and answered, from the records of this machine and those that the board shows."""
+    """Delete exchanges with judges about the content, from this machine's records and those that the board shows."""
     if not content.records and not content.texts:
         return
     published = [board / "judges", *map(Path, filter(None, os.environ.get("PODEVAL_JUDGES", "").split(os.pathsep)))]
-    files = {path for place in published for path in (place / JUDGE_RECORDS, *place.glob(f"*/{JUDGE_RECORDS}"))}
+    files = {
+        path
+        for folder_of_judges in published
+        for path in (folder_of_judges / JUDGE_RECORDS, *folder_of_judges.glob(f"*/{JUDGE_RECORDS}"))
+    }
     for folder in (default_records(), *(path.parent for path in sorted(files))):
         try:
-            Records(folder).remove(content.shown_in)
+            Records(folder).remove(content.is_shown_in)
         except PodevalError as error:
             _LOG.warning("what judges were shown of a submission that is taken down is still there: %s", error)
 
@@ -274,24 +283,24 @@ def _is_of(run: RunFolder, row: SubmissionRow) -> bool:
 
 
 def _runs(row: SubmissionRow, board: Path) -> Iterable[RunFolder]:
-    """The runs of a submission's system where it entered, on the board and set aside."""
-    for place in _places(row, board):
-        aside = board / SUPERSEDED / place.relative_to(board)
-        for path in (place, *sorted(aside.glob("*"))):
+    """List the runs of a submission's system in its benchmarks, on the board and set aside."""
+    for path_of_run in _run_paths(row, board):
+        aside = board / SUPERSEDED / path_of_run.relative_to(board)
+        for path in (path_of_run, *sorted(aside.glob("*"))):
             if (path / "run.json").is_file():
                 yield RunFolder(path.parents[2], *path.parts[-3:])
 
 
-def _places(row: SubmissionRow, board: Path) -> list[Path]:
-    """Where the runs of a submission are, or were, on the board."""
+def _run_paths(row: SubmissionRow, board: Path) -> list[Path]:
+    """List the paths of a submission's runs on the board, whether or not they exist."""
     document = Submission.model_validate(row.document)
-    found = everywhere(document)
-    return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in found]
+    runs = possible_runs(document)
+    return [RunFolder(board, entry.benchmark, entry.split, document.system.id).path for entry in runs]
 
 
 def _silence_battles(session: Session, places: list[Path], contents: Collection[str]) -> None:
-    """No battle plays what was made of these runs any more, wherever it lies; votes on it stay."""
-    folders = {str(place.resolve()) + "/" for place in places}
+    """Retire the arena's outputs of these runs, wherever their audio lies; votes on them stay."""
+    folders = {str(path.resolve()) + "/" for path in places}
     for output in session.scalars(select(ArenaOutput).where(ArenaOutput.audio != "")):
         inside = any(str(Path(output.audio).resolve()).startswith(folder) for folder in folders)
         if inside or output.sha256 in contents:

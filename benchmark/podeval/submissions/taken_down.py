@@ -1,4 +1,4 @@
-"""Decisions to take something down, as they outlive a backup: from a database, and in a file beside the backup."""
+"""Takedown decisions that must outlive a restore: in a database, and in a file beside each backup."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ ENDING = ".taken-down.jsonl"
 
 @dataclass(frozen=True)
 class TakenDown:
-    """One decision.
+    """One decision to take a submission down.
 
     Attributes:
         submission: its id.
@@ -39,45 +39,45 @@ class TakenDown:
     contents: tuple[str, ...] = ()
 
 
-def keep_takedown(session: Session, taken: TakenDown) -> None:
-    """Note a decision, with the digests; one that is noted as it is changes nothing. The session has to be writing."""
-    now = datetime.fromisoformat(taken.at)
-    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == taken.submission)
+def keep_takedown(session: Session, decision: TakenDown) -> None:
+    """Store a decision with its digests; doing it again changes nothing. The session has to be writing."""
+    now = datetime.fromisoformat(decision.at)
+    same = (OperatorAction.action == TAKEN_DOWN, OperatorAction.subject == decision.submission)
     if session.scalar(select(OperatorAction.id).where(*same, OperatorAction.made_at == now).limit(1)) is None:
-        note(session, TAKEN_DOWN, taken.submission, taken.reason, taken.by, now)
-    keep_marks(session, taken.submission, taken.marks, taken.by, now)
+        note(session, TAKEN_DOWN, decision.submission, decision.reason, decision.by, now)
+    keep_marks(session, decision.submission, decision.marks, decision.by, now)
 
 
-def taken_down_in(database: Database) -> list[TakenDown]:
-    """Every decision of a database, the newest of each submission."""
+def list_takedowns(database: Database) -> list[TakenDown]:
+    """List the decisions of a database, the newest of each submission."""
     marks: dict[str, list[str]] = {}
     for mark, submission in taken_down_marks(database).items():
         marks.setdefault(submission, []).append(mark)
-    wanted = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
+    query = select(OperatorAction).where(OperatorAction.action == TAKEN_DOWN).order_by(OperatorAction.number)
     with database.reading() as session:
         return list(
             {
                 row.subject: TakenDown(
                     row.subject, row.reason, row.made_by, row.made_at.isoformat(), tuple(marks.get(row.subject, ()))
                 )
-                for row in session.scalars(wanted)
+                for row in session.scalars(query)
             }.values()
         )
 
 
-def write_beside(backup: Path, taken: TakenDown) -> None:
-    """Note a decision beside a backup that was made before it.
+def write_beside(backup: Path, decision: TakenDown) -> None:
+    """Write a decision beside a backup that was made before it.
 
     Raises:
         BadInput: nothing can be written there.
         DiskFull: there is no space.
     """
-    if taken not in beside(backup):
-        append_line(_file_beside(backup), asdict(taken))
+    if decision not in read_beside(backup):
+        append_line(_file_beside(backup), asdict(decision))
 
 
-def beside(backup: Path) -> list[TakenDown]:
-    """The decisions that were noted beside a backup.
+def read_beside(backup: Path) -> list[TakenDown]:
+    """Read the decisions that were written beside a backup.
 
     Raises:
         BadInput: the file is damaged; names the line.
@@ -92,10 +92,10 @@ def beside(backup: Path) -> list[TakenDown]:
         raise BadInput(f"{file} is damaged ({error}); it says what was taken down since {backup} was made") from None
 
 
-def together(*parts: Iterable[TakenDown]) -> list[TakenDown]:
-    """All decisions, one a submission, with what any of them knows of its content."""
+def merge_takedowns(*parts: Iterable[TakenDown]) -> list[TakenDown]:
+    """Merge decisions into one a submission, with all digests of its content."""
     kept: dict[str, TakenDown] = {}
-    for each in (taken for part in parts for taken in part):
+    for each in (decision for part in parts for decision in part):
         other = kept.get(each.submission, each)
         marks, contents = {*each.marks, *other.marks}, {*each.contents, *other.contents}
         kept[each.submission] = TakenDown(

@@ -1,7 +1,7 @@
-"""A worker: claims submissions one by one, has their models make outputs in a sandbox, measures and publishes them.
+"""The worker: it claims submissions one by one, generates their outputs in a sandbox, measures and publishes them.
 
-It can be killed at any moment: its claim lapses, and whoever claims the submission next goes on from the outputs and
-measurements that are in the submission's folder. The folder is held by one process at a time besides.
+It can be killed at any moment: its claim lapses, and the next worker that claims the submission goes on from the
+outputs and measurements in the submission's folder. Only one process at a time may hold that folder.
 """
 
 import contextlib
@@ -9,51 +9,33 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from podeval import benchmarks
-from podeval.benchmarks.benchmark import Item
 from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
-from podeval.runs.run import RunRequest, measure_run, run_system
-from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import only_one
 from podeval.store.retire_outputs import retire_changed
-from podeval.store.submission_tables import SubmissionRow
-from podeval.submissions import sandbox
-from podeval.submissions.benchmark_entries import RunEntry, entries
-from podeval.submissions.cleanup import LOGS, clear
-from podeval.submissions.collect_outputs import Intake
-from podeval.submissions.content_marks import refuse_taken_down
+from podeval.submissions.cleanup import clear
 from podeval.submissions.fetch_model import fetch
-from podeval.submissions.generation import OUTPUTS, Generation, GenerationSettings, Runner, SandboxRunner, Unusable
-from podeval.submissions.heartbeat import Heartbeat, beating
-from podeval.submissions.hub_generation import HubRounds, OnTheHub
+from podeval.submissions.generation import GenerationSettings, Unusable
+from podeval.submissions.heartbeat import Heartbeat, keep_alive
+from podeval.submissions.hub_generation import OnTheHub
 from podeval.submissions.job_budget import BudgetSpent, TooExpensive
-from podeval.submissions.job_items import preset_of
-from podeval.submissions.machine_faults import (
-    MachineFault,
-    OursFailed,
-    Rests,
-    machine_fault,
-    require_isolation,
-    require_weights,
-)
+from podeval.submissions.machine_faults import MachineFault, OursFailed, Rests, machine_fault
 from podeval.submissions.publishing import publish
 from podeval.submissions.pull_requests import Proposals, forms_of
-from podeval.submissions.queue import OURS, WAITS, Claim, LeaseLost, Queue
+from podeval.submissions.queue import Claim, LeaseLost, Queue
 from podeval.submissions.quotas import OPEN
 from podeval.submissions.rules import SubmissionRefused
 from podeval.submissions.service import OPERATOR
-from podeval.systems import registry
-from podeval.systems.submission import BuiltIn, Human, Model, Outputs, Submission
-
-Fetch = Callable[..., tuple[Path, Path | None]]
+from podeval.submissions.states import OURS, WAITS
+from podeval.submissions.submission_runs import Fetch, SubmissionRuns
+from podeval.systems.submission import Submission
 
 _LOG = logging.getLogger("podeval.submissions")
 
@@ -67,7 +49,7 @@ _TICK = 0.2
 
 
 def worker_name() -> str:
-    """This process, as others see it in the queue."""
+    """Return the name of this process, as others see it in the queue."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}"
 
 
@@ -117,7 +99,7 @@ class Worker:
         self.folder = self.folder.resolve()
 
     def watch(self, pause: float, stopped: Callable[[], bool]) -> None:
-        """Work until told to stop; waits where there is nothing to do, or the database does not answer."""
+        """Work until told to stop; waits if there is nothing to do or the database does not answer."""
         while not stopped():
             try:
                 worked = self.once()
@@ -135,7 +117,7 @@ class Worker:
             _sleep(pause, stopped)
 
     def once(self) -> str | None:
-        """Work on the next submission; its id, None where there is none.
+        """Work on the next submission; returns its id, or None if there is none.
 
         Where this machine cannot do it, it is queued again, `fault` says why, and the next call takes another one; none
         is taken for a while where it can do nothing at all.
@@ -153,8 +135,8 @@ class Worker:
         return claim.id
 
     def _attempt(self, claim: Claim) -> None:
-        """Work on what was claimed, and say how that ended."""
-        with beating(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
+        """Work on a claimed submission, and report how that ended."""
+        with keep_alive(self.queue, claim) as pulse, contextlib.suppress(LeaseLost):
             try:
                 self._work(claim, pulse)
                 self.rests.end(claim.id)
@@ -173,25 +155,25 @@ class Worker:
                 if (fault := machine_fault(error)) is not None:
                     self._wait(claim, fault)
                     return
-                told = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
+                reason = str(error) if isinstance(error, PodevalError) else f"{type(error).__name__}: {error}"
                 if isinstance(error, OursFailed) or not isinstance(error, PodevalError):
-                    told = f"{OURS}: {told}"
-                state = self.queue.give_back(claim, told, failed=True)
-                self.log(f"{claim.id}: {state}: {told}")
+                    reason = f"{OURS}: {reason}"
+                state = self.queue.give_back(claim, reason, failed=True)
+                self.log(f"{claim.id}: {state}: {reason}")
 
     def _wait(self, claim: Claim, fault: MachineFault) -> None:
-        """Give a submission back that this machine cannot do; that counts as no failure."""
+        """Give back a submission that this machine cannot run; that does not count as a failure."""
         self.fault = fault
         self.rests.begin(claim.id)
         if fault.everything:
             self.rests.begin(EVERYTHING)
-        told = f"{WAITS}: {fault}"
+        reason = f"{WAITS}: {fault}"
         # Another worker, on a machine without the fault, may take it at once.
-        self.queue.give_back(claim, told, failed=False)
-        self.log(f"{claim.id}: {told}")
+        self.queue.give_back(claim, reason, failed=False)
+        self.log(f"{claim.id}: {reason}")
 
     def catch_up(self) -> None:
-        """What others left undone on the Hub: jobs of submissions that ended otherwise, results to be proposed.
+        """Finish what is left undone on the Hub: stop jobs of ended submissions, open pull requests with results.
 
         What the Hub does not answer to is left for the next time.
         """
@@ -209,7 +191,7 @@ class Worker:
             self.proposals.settle_all()
 
     def clear(self) -> None:
-        """Remove from the work folder what submissions that are over left in it."""
+        """Remove files of finished submissions from the work folder."""
         for name in clear(self.queue, self.folder, datetime.now(UTC)):
             self.log(f"{name}: what it left in {self.folder} and nobody needs any more was removed")
 
@@ -224,17 +206,29 @@ class Worker:
     def _work(self, claim: Claim, pulse: Heartbeat) -> None:
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
-        place = self.folder / claim.id
+        folder = self.folder / claim.id
         with contextlib.ExitStack() as held:
             try:
-                held.enter_context(only_one(place))
+                held.enter_context(only_one(folder))
             except BadInput as error:
                 if machine_fault(error) is not None:
                     raise
                 # Its last worker was taken for dead, but still holds the folder.
                 self.queue.give_back(claim, "another process still works in its folder", failed=False, pause=30.0)
                 return
-            runs = self._run_all(row, document, place, pulse)
+            runs = SubmissionRuns(
+                row=row,
+                document=document,
+                folder=folder,
+                pulse=pulse,
+                database=self.queue.database,
+                making=self.making,
+                executor=self.executor,
+                data=self.data,
+                bench=self.bench,
+                fetch=self.fetch,
+                hub=self.hub,
+            ).make()
             self.queue.beat(claim, done=pulse.done, total=pulse.total)
             self.queue.advance(claim, "running", "measured")
             places = []
@@ -257,163 +251,9 @@ class Worker:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
 
-    def _run_all(self, row: SubmissionRow, document: Submission, place: Path, pulse: Heartbeat) -> list[RunFolder]:
-        wanted = entries(document)
-        asked = {entry: self._items(entry) for entry in wanted}
-        for entry in wanted:
-            require_weights(entry, row.profile)
-        pulse.total = sum(map(len, asked.values()))
-        runs = []
-        for entry in wanted:
-            before = sum(len(asked[earlier]) for earlier in wanted[: wanted.index(entry)])
-            run = RunFolder(place / "runs", entry.benchmark, entry.split, document.system.id)
-            request = RunRequest(
-                benchmarks.get(entry.benchmark),
-                entry.split,
-                entry.track,
-                place / "runs",
-                row.profile,
-                executor=self.executor,
-                data=self.data,
-                bench=self.bench,
-            )
-            progress = _Counting(pulse, before)
-            if isinstance(document.source, BuiltIn):
-                run_system(registry.get(document.source.runner), document.system.name, request, progress)
-            else:
-                self._run(row, document, entry, request, progress, pulse)
-            _require_something(run, asked[entry])
-            run.write_document(row.document)
-            runs.append(run)
-        return runs
-
-    def _items(self, entry: RunEntry) -> tuple[Item, ...]:
-        """The items of a run.
-
-        Raises:
-            MachineFault: their dataset is not on this machine.
-        """
-        try:
-            return entry.items(self.data)
-        except BadInput as error:
-            # Which run it is was checked when it was queued.
-            raise MachineFault(str(error)) from error
-
-    def _run(
-        self,
-        row: SubmissionRow,
-        document: Submission,
-        entry: RunEntry,
-        request: RunRequest,
-        progress: "_Counting",
-        pulse: Heartbeat,
-    ) -> None:
-        making = self._making(document)
-
-        def made(folder: RunFolder, items: tuple[Item, ...]) -> Iterator[Item]:
-            intake = Intake(folder, making.bounds, making.trusted)
-            outputs = Generation(folder, intake, self._rounds(row, document, entry, making, pulse)).outputs(items)
-            return refuse_taken_down(self.queue.database, folder, outputs)
-
-        measure_run(_plan(row, document, entry), request, progress, made)
-
-    def _making(self, document: Submission) -> GenerationSettings:
-        """With which walls a submission is worked on.
-
-        A model, and whatever strangers hand in, is kept in a box. What lies in a folder of the operator's own is no
-        stranger's, as only the command line takes it: where there is no box, a process with limits of its own reads it.
-
-        Raises:
-            MachineFault: it needs a box, and there is none here.
-        """
-        source, making = document.source, self.making
-        if making.trusted:
-            return making
-        if isinstance(source, Outputs | Human) and source.repo is None:
-            return replace(making, trusted=sandbox.missing() is not None)
-        if isinstance(source, Model):
-            sandbox.require()
-        else:
-            require_isolation("recordings from the Hub are not opened")
-        return making
-
-    def _rounds(
-        self, row: SubmissionRow, document: Submission, entry: RunEntry, making: GenerationSettings, pulse: Heartbeat
-    ) -> Runner:
-        """Where and how what is submitted is started."""
-        place, source = self.folder / row.id, document.source
-        work = place / "attempts" / f"{row.attempt}-{entry.benchmark}-{entry.split}"
-        if isinstance(source, Model) and self.hub is not None:
-            return HubRounds(
-                hub=self.hub,
-                submission=row.id,
-                entry=entry,
-                work=work,
-                logs=place / LOGS,
-                model={"repo": source.repo, "revision": source.revision},
-                base=row.pinned.get("base"),
-                task=source.task,
-                making=making,
-                check=pulse.check,
-            )
-        model, base = self.fetch(document, row.pinned, place, row.place)
-        if not isinstance(source, Model):
-            model = _outputs_of(entry, model, alone=len(entries(document)) == 1)
-        task = source.task if isinstance(source, Model) else OUTPUTS
-        return SandboxRunner(entry, work, model, task, making, pulse.check, base)
-
-
-class _Counting:
-    """Hands progress of a run on to the claim."""
-
-    def __init__(self, pulse: Heartbeat, before: int) -> None:
-        self._pulse, self._before = pulse, before
-
-    def step(self, title: str, done: int, total: int) -> None:
-        """`done` of `total` items are measured."""
-        self._pulse.check()
-        if title == "measure":
-            self._pulse.done = self._before + done
-
-
-def _plan(row: SubmissionRow, document: Submission, entry: RunEntry) -> RunPlan:
-    source = document.source
-    assert isinstance(source, Model | Outputs | Human)
-    pinned = {name: row.pinned[name] for name in ("repo", "revision", "base") if row.pinned.get(name)}
-    how = {"task": source.task, "preset": preset_of(entry)} if isinstance(source, Model) else {}
-    return RunPlan(
-        benchmark=entry.benchmark,
-        split=entry.split,
-        dataset="",
-        track=entry.track,
-        system=document.system.id,
-        system_title=document.system.name,
-        system_kind="human" if isinstance(source, Human) else "model",
-        generation={"submission": row.id, "kind": source.kind, **pinned, **how},
-        seed=0,
-        provenance="run by us" if isinstance(source, Model) else "outputs supplied",
-    )
-
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
-    """Wait, but no longer than until it is to stop."""
+    """Wait for some seconds, or until the worker has to stop."""
     until = time.monotonic() + seconds
     while not stopped() and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, _TICK))
-
-
-def _outputs_of(entry: RunEntry, folder: Path, *, alone: bool) -> Path:
-    inside = folder / entry.folder
-    return folder if alone and not inside.is_dir() else inside
-
-
-def _require_something(run: RunFolder, items: tuple[Item, ...]) -> None:
-    """Refuse to publish a system that made nothing at all.
-
-    Raises:
-        Unusable: with the reason it has on its first item.
-    """
-    found = [run.output(item.id) for item in items]
-    if all(output is None or output.failed for output in found):
-        reason = next((output.failed for output in found if output and output.failed), "no reason is known")
-        raise Unusable(f"the system made nothing for any of {len(items)} items; on the first: {reason}")

@@ -40,7 +40,7 @@ PATTERNS_IN_WORDS = {
 }
 
 
-def _known_benchmark(name: str) -> str:
+def _require_benchmark(name: str) -> str:
     """The name itself; its absence as an error that pydantic can place."""
     try:
         return benchmarks.get(name).name
@@ -49,7 +49,7 @@ def _known_benchmark(name: str) -> str:
 
 
 Slug = Annotated[str, Field(pattern=SLUG)]
-BenchmarkName = Annotated[Slug, AfterValidator(_known_benchmark)]
+BenchmarkName = Annotated[Slug, AfterValidator(_require_benchmark)]
 Repo = Annotated[str, Field(pattern=REPO)]
 Revision = Annotated[str, Field(pattern=REVISION)]
 Link = Annotated[str, Field(pattern=HTTPS)]
@@ -98,9 +98,9 @@ class BenchmarkEntry(DocumentPart):
 
     @model_validator(mode="after")
     def _exists(self) -> Self:
-        known = benchmarks.get(self.name).tracks
-        if wrong := set(self.tracks) - {track.name for track in known}:
-            names = ", ".join(track.name for track in known)
+        tracks = benchmarks.get(self.name).tracks
+        if wrong := set(self.tracks) - {track.name for track in tracks}:
+            names = ", ".join(track.name for track in tracks)
             raise ValueError(f"{self.name} has no track {', '.join(sorted(wrong))}; choose among {names}")
         return self
 

@@ -1,4 +1,4 @@
-"""Reading submission documents that strangers wrote: bounded, plain data only, mistakes told by line and field."""
+"""Reader of submission documents that strangers wrote: bounded, plain data only, with mistakes by line and field."""
 
 import csv
 import difflib
@@ -39,18 +39,18 @@ class DocumentProblem:
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}, line {self.line}"
-        return f"{place}, {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
+        position = f"{self.file}, line {self.line}"
+        return f"{position}, {self.field}: {self.message}" if self.field else f"{position}: {self.message}"
 
 
 class BadDocument(BadInput):
     """A submission document with mistakes; `problems` lists them, the message shows the first ten."""
 
     def __init__(self, problems: list[DocumentProblem]) -> None:
-        shown = [str(problem) for problem in problems[:_SHOWN]]
+        lines = [str(problem) for problem in problems[:_SHOWN]]
         if len(problems) > _SHOWN:
-            shown.append(f"and {len(problems) - _SHOWN} more")
-        super().__init__("\n".join(shown))
+            lines.append(f"and {len(problems) - _SHOWN} more")
+        super().__init__("\n".join(lines))
         self.problems = tuple(problems)
 
 
@@ -63,12 +63,12 @@ class _Located:
     places: dict[Location, tuple[str, int]] = field(default_factory=dict)
 
     def problem(self, path: Location, message: str) -> DocumentProblem:
-        """A problem at a path; where the path is not there, at the block that should hold it."""
-        known = path
-        while known and known not in self.places:
-            known = known[:-1]
-        file, line = self.places.get(known, (self.file, 1))
-        return DocumentProblem(file, line, _dotted(path), message)
+        """Return a problem at a path; if the path does not exist, at the block that should hold it."""
+        ancestor = path
+        while ancestor and ancestor not in self.places:
+            ancestor = ancestor[:-1]
+        file, line = self.places.get(ancestor, (self.file, 1))
+        return DocumentProblem(file, line, _write_path(path), message)
 
 
 def load(path: Path) -> Submission:
@@ -83,7 +83,7 @@ def load(path: Path) -> Submission:
 
 
 def load_all(folder: Path) -> dict[str, Submission]:
-    """Every submission of a folder of systems, by system id, in alphabetical order.
+    """Read every submission of a folder of systems, by system id, in alphabetical order.
 
     Raises:
         BadInput: a document is invalid, or its system id is not the name of its folder.
@@ -101,7 +101,7 @@ def load_all(folder: Path) -> dict[str, Submission]:
 
 
 def parse(text: str, name: str = "the document", folder: Path | None = None) -> Submission:
-    """A submission from YAML text.
+    """Read a submission from YAML text.
 
     Args:
         text: the document.
@@ -113,24 +113,24 @@ def parse(text: str, name: str = "the document", folder: Path | None = None) -> 
     """
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadInput(f"{name} is larger than {MAX_BYTES // 1024} KiB; put long results in a CSV file beside it")
-    return _valid(_read_yaml(text, name), folder)
+    return _validate(_read_yaml(text, name), folder)
 
 
 def parse_form(data: dict[str, Any], name: str = "the form") -> Submission:
-    """A submission from plain data, as a page or a program sends it.
+    """Read a submission from plain data, as a page or a program sends it.
 
     Raises:
         BadDocument: it is not valid; every mistake has its field.
     """
-    return _valid(_Located(name, data), None)
+    return _validate(_Located(name, data), None)
 
 
-def _valid(document: _Located, folder: Path | None) -> Submission:
+def _validate(document: _Located, folder: Path | None) -> Submission:
     _put_results_in_place(document, folder)
     try:
         return Submission.model_validate(document.data)
     except ValidationError as error:
-        causes = _causes(error)
+        causes = _drop_consequences(error)
         problems = [_explain(document, detail) for detail in causes[:MOST_PROBLEMS]]
         if len(causes) > MOST_PROBLEMS:
             problems.append(document.problem((), f"there are {len(causes) - MOST_PROBLEMS} more mistakes"))
@@ -152,7 +152,7 @@ def _read(file: Path) -> str:
 
 
 class _Bounded(yaml.SafeLoader):
-    """SafeLoader that refuses aliases (they can multiply) and deep nesting while composing, before it costs."""
+    """A SafeLoader that refuses aliases (they can multiply) and deep nesting while composing, before it costs."""
 
     depth = 0
 
@@ -176,7 +176,7 @@ def _read_yaml(text: str, name: str) -> _Located:
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             raise BadDocument([DocumentProblem(name, 1, "", "is not a list of fields; start from the template")])
-        document.data = _plain(loader, node, (), document)
+        document.data = _read_plain(loader, node, (), document)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = f"is not valid YAML: {error.problem or error.context}"
@@ -191,8 +191,8 @@ def _read_yaml(text: str, name: str) -> _Located:
     return document
 
 
-def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
-    """A node as plain data, noting where each value stands."""
+def _read_plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located) -> Any:
+    """Return a node as plain data, and note the line of each value."""
     document.places[path] = (document.file, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
         block: dict[str, Any] = {}
@@ -201,15 +201,15 @@ def _plain(loader: _Bounded, node: yaml.Node, path: Location, document: _Located
             line = key_node.start_mark.line + 1
             if key is None or not _NAME.fullmatch(key):
                 message = "has a key that is no field name (letters, digits and underscores)"
-                raise BadDocument([DocumentProblem(document.file, line, _dotted(path), message)])
+                raise BadDocument([DocumentProblem(document.file, line, _write_path(path), message)])
             if key in block:
                 message = "is there twice; keep one"
-                raise BadDocument([DocumentProblem(document.file, line, _dotted((*path, key)), message)])
-            block[key] = _plain(loader, value_node, (*path, key), document)
+                raise BadDocument([DocumentProblem(document.file, line, _write_path((*path, key)), message)])
+            block[key] = _read_plain(loader, value_node, (*path, key), document)
             document.places[(*path, key)] = (document.file, line)
         return block
     if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
-        return [_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
+        return [_read_plain(loader, entry, (*path, index), document) for index, entry in enumerate(node.value)]
     if not isinstance(node, yaml.ScalarNode) or node.tag not in _PLAIN:
         raise BadDocument([document.problem(path, f"has the tag {node.tag}; write a plain value")])
     try:
@@ -233,14 +233,14 @@ def _put_results_in_place(document: _Located, folder: Path | None) -> None:
     file = folder / name
     if file.is_symlink() or not file.is_file():
         raise BadDocument([document.problem(path, f"names {name}, which is no file beside the document")])
-    source["results"] = list(_rows(document, path, file))
+    source["results"] = list(_read_rows(document, path, file))
 
 
-def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
-    """Rows of a results file without their empty cells."""
+def _read_rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, str]]:
+    """Read the rows of a results file without their empty cells."""
     reader = csv.DictReader(io.StringIO(_read(file), newline=""), strict=True)
     try:
-        columns = _columns(reader, file)
+        columns = _read_columns(reader, file)
         for index, row in enumerate(reader):
             line = reader.line_num
             if None in row:
@@ -254,20 +254,20 @@ def _rows(document: _Located, path: Location, file: Path) -> Iterator[dict[str, 
         raise BadDocument([DocumentProblem(str(file), line, "", f"is not valid CSV: {error}")]) from None
 
 
-def _columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
-    """The header of a results file."""
+def _read_columns(reader: "csv.DictReader[str]", file: Path) -> list[str]:
+    """Read the header of a results file."""
     columns = list(reader.fieldnames or [])
     for name in columns:
         if name not in ReportedFigure.model_fields:
-            hint = _near(name, list(ReportedFigure.model_fields))
+            hint = _suggest(name, list(ReportedFigure.model_fields))
             raise BadDocument([DocumentProblem(str(file), 1, name, f"is no column of a results file; {hint}")])
     if len(set(columns)) < len(columns):
         raise BadDocument([DocumentProblem(str(file), 1, "", "names a column twice; keep one")])
     return columns
 
 
-def _causes(error: ValidationError) -> list[ErrorDetails]:
-    """The errors without those that only follow: a list counts as empty where all its entries are wrong, anywhere."""
+def _drop_consequences(error: ValidationError) -> list[ErrorDetails]:
+    """Drop errors that only follow from others: a list counts as empty if all its entries are wrong."""
     details = error.errors()
     return [
         detail
@@ -277,49 +277,49 @@ def _causes(error: ValidationError) -> list[ErrorDetails]:
     ]
 
 
-def _lies_in(place: Location, whole: Location) -> bool:
-    return len(place) > len(whole) and place[: len(whole)] == whole
+def _lies_in(location: Location, whole: Location) -> bool:
+    return len(location) > len(whole) and location[: len(whole)] == whole
 
 
 def _explain(document: _Located, detail: ErrorDetails) -> DocumentProblem:
-    """A validation error in the words of the person who wrote the document."""
+    """Explain a validation error in the words of the document's author."""
     path, block = _path_and_block(document.data, detail["loc"])
-    kind, context, given = detail["type"], detail.get("ctx", {}), detail["input"]
+    kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
             message = f"is missing; add {path[-1]}"
             description = block.model_fields[str(path[-1])].description
             message += f" ({description})" if description else ""
         case "extra_forbidden":
-            message = f"is not a field here; {_near(str(path[-1]), list(block.model_fields))}"
+            message = f"is not a field here; {_suggest(str(path[-1]), list(block.model_fields))}"
         case "string_type":
-            message = f"must be text, not {_shown(given)}; put it in quotes"
+            message = f"must be text, not {_render_value(value)}; put it in quotes"
         case "string_pattern_mismatch":
             rule = PATTERNS_IN_WORDS.get(context["pattern"], context["pattern"])
-            message = f"is {_shown(given)}, but must be {rule}"
+            message = f"is {_render_value(value)}, but must be {rule}"
         case "literal_error":
-            message = f"must be {context['expected']}, not {_shown(given)}"
+            message = f"must be {context['expected']}, not {_render_value(value)}"
         case "union_tag_invalid":
             path = (*path, "kind")
-            message = f"must be one of {context['expected_tags']}, not {_shown(context['tag'])}"
+            message = f"must be one of {context['expected_tags']}, not {_render_value(context['tag'])}"
         case "union_tag_not_found":
             path = (*path, "kind")
             message = "is missing; say outputs, model, human, builtin or reported"
         case "value_error":
             message = str(context["error"])
         case "model_type" | "model_attributes_type":
-            message = f"must be a block of fields, not {_shown(given)}"
+            message = f"must be a block of fields, not {_render_value(value)}"
         case "too_short":
             message = f"needs at least {context['min_length']} entry"
         case "tuple_type":
-            message = f"must be a list, not {_shown(given)}; write it as [one, two]"
+            message = f"must be a list, not {_render_value(value)}; write it as [one, two]"
         case _:
-            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_shown(given)}"
+            message = f"{detail['msg'].replace('Input should', 'should')}; it is {_render_value(value)}"
     return document.problem(path, message)
 
 
 def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
-    """The path as written, without pydantic's name of the source's kind, and the block that holds its last field."""
+    """Return the path as written, without pydantic's name of the source's kind, and the block of its last field."""
     path = location
     if len(location) > 1 and location[0] == "source" and location[1] == data["source"].get("kind"):
         path = (location[0], *location[2:])
@@ -327,19 +327,19 @@ def _path_and_block(data: Any, location: Location) -> tuple[Location, Any]:
     return path, BLOCKS.get(names)
 
 
-def _near(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+def _suggest(name: str, names: list[str]) -> str:
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
 
 
-def _shown(value: object) -> str:
+def _render_value(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     text = text.encode("utf-8", "backslashreplace").decode()
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def _dotted(path: Location) -> str:
-    """A path as a reader counts it: `system.links.code`, `benchmarks[2].name`."""
+def _write_path(path: Location) -> str:
+    """Write a path as a reader counts: `system.links.code`, `benchmarks[2].name`."""
     text = ""
     for part in path:
         text += f"[{part + 1}]" if isinstance(part, int) else f".{part}"

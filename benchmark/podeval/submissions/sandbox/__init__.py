@@ -1,4 +1,4 @@
-"""Untrusted programs in a box: no network, no secrets, one writable folder, bounds on everything they can use up.
+"""The sandbox for untrusted programs: no network, no secrets, one writable folder, limits on all that they can use up.
 
 Isolation is bubblewrap's (new namespaces, a bare file system, no privileges, a user of its own) and that of a filter of
 system calls; limits of a process are prlimit's, memory is bounded by a cgroup where one can be made. What none of them
@@ -26,7 +26,7 @@ __all__ = [
     "SandboxSpec",
     "memory_bound",
     "missing",
-    "opened",
+    "open_sandbox",
     "python",
     "require",
     "run",
@@ -38,18 +38,18 @@ ADVICE = "install bubblewrap (apt-get install bubblewrap util-linux) on a Linux 
 
 @cache
 def missing() -> str | None:
-    """Why nothing can be isolated here; None where it can. Found by trying once."""
+    """Return why nothing can be isolated here, found by trying once; None if it can."""
     absent = [tool for tool in command.PROGRAMS if shutil.which(tool) is None]
     if absent:
         return f"{', '.join(absent)} not found; {ADVICE}"
     if unknown := seccomp.missing():
         return unknown
-    failure = command.trial()
+    failure = command.open_trial()
     return f"bubblewrap does not work here ({failure}); {ADVICE}" if failure else None
 
 
 def require() -> None:
-    """Refuse where nothing can be isolated.
+    """Refuse if nothing can be isolated here.
 
     Raises:
         NoIsolation: says what is missing.
@@ -61,31 +61,31 @@ def require() -> None:
 
 
 def memory_bound() -> str:
-    """By what the memory of a box is bounded here, as a clause."""
-    if (place := cgroup.where()) is not None:
-        return f"by a memory cgroup of its own (version {place.interface.version}, below {place.own})"
+    """Describe what bounds the memory of a box here, as a clause."""
+    if (tree := cgroup.find_tree()) is not None:
+        return f"by a memory cgroup of its own (version {tree.interface.version}, below {tree.group})"
     return "by looking at it ten times a second, as no memory cgroup can be made here (docs/operating.md: how one can)"
 
 
 def system_calls() -> str:
-    """What the filter of system calls is here, as a clause."""
+    """Describe the filter of system calls here, as a clause."""
     return seccomp.missing() or f"{seccomp.count()} are refused or restricted"
 
 
 def python(module: str, *arguments: str) -> list[str]:
-    """The command that runs a module with this Python, without what a folder or the user would add to it."""
+    """Return the command that runs a module with this Python, isolated from the folder's and the user's packages."""
     return [sys.executable, "-P", "-s", "-m", module, *arguments]
 
 
 def run(box: SandboxSpec) -> ExitInfo:
-    """Run to the end."""
-    with opened(box) as running:
+    """Run a program in a box to its end."""
+    with open_sandbox(box) as running:
         return running.wait()
 
 
 @contextlib.contextmanager
-def opened(box: SandboxSpec) -> Iterator[Running]:
-    """Start it; when the block ends, everything in it is dead.
+def open_sandbox(box: SandboxSpec) -> Iterator[Running]:
+    """Start a box; when the block ends, every process in it is dead.
 
     Raises:
         NoIsolation: it is not trusted, and nothing can be isolated here.

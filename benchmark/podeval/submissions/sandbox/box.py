@@ -1,4 +1,4 @@
-"""What a box is asked to run, what it may use, and how it ended."""
+"""The specification of a box: what it runs, what it may use, and how it ended."""
 
 import signal
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from podeval.errors import PodevalError
 
 
 class NoIsolation(PodevalError):
-    """Untrusted programs cannot be kept in here; says what is missing."""
+    """Untrusted programs cannot be isolated here; the message says what is missing."""
 
 
 @dataclass(frozen=True)

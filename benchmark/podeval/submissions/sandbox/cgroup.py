@@ -1,4 +1,4 @@
-"""Memory cgroups, by hand: a group of its own for a box, whose memory the kernel bounds whatever holds it.
+"""Memory cgroups: each box gets its own group, and the kernel bounds its memory, whatever holds it.
 
 A group can be made where this process may write to the tree of groups: as root in a container or a virtual machine, or
 in a service or scope that systemd delegates (`Delegate=yes`). Nowhere is a group of somebody else's changed. Both
@@ -63,12 +63,12 @@ class Tree:
     Attributes:
         interface: how its files are called.
         top: the highest group that can be seen.
-        own: the group of this process.
+        group: the group of this process.
     """
 
     interface: Interface
     top: Path
-    own: Path
+    group: Path
 
 
 class ControlGroup:
@@ -79,12 +79,12 @@ class ControlGroup:
 
     @property
     def enter(self) -> list[str]:
-        """What a command begins with to run in the group, and all that it starts with it."""
+        """Return the beginning of a command that makes it run in the group, with all that it starts."""
         return ["/bin/sh", "-c", _ENTER, os.fspath(self.folder)]
 
     @property
     def used(self) -> int:
-        """Bytes of memory in it that the kernel cannot give to others: no file's copy that lies on a disk."""
+        """Return the bytes of its memory that the kernel cannot give to others; cached files on a disk do not count."""
         return sum(_numbers(self.folder / "memory.stat").get(name, 0) for name in self._interface.counters)
 
     @property
@@ -129,36 +129,36 @@ class ControlGroup:
                 os.kill(int(pid), signal.SIGKILL)
 
 
-def opened(limits: SandboxLimits) -> ControlGroup | None:
-    """A new group for a box; None where none can be made."""
-    place = where()
+def open_group(limits: SandboxLimits) -> ControlGroup | None:
+    """Open a new group for a box; None if none can be made."""
+    tree = find_tree()
     with contextlib.suppress(OSError):
-        return None if place is None else _made(place, limits)
+        return None if tree is None else _make_group(tree, limits)
     return None
 
 
 @cache
-def where() -> Tree | None:
-    """The group below which this process can make groups that bound memory, as `own`; None where it cannot.
+def find_tree() -> Tree | None:
+    """Find the group below which this process can make groups that bound memory, as `group`; None if it cannot.
 
     Found by making one. Where the group of this process is its alone, it moves into one below, as version 2 wants it.
     """
-    if (tree := _here()) is None:
+    if (tree := _read_own_tree()) is None:
         return None
-    for place in _candidates(tree):
+    for candidate in list_candidates(tree):
         with contextlib.suppress(OSError):
-            at = Tree(tree.interface, tree.top, place)
-            _made(at, SandboxLimits()).close()
+            at = Tree(tree.interface, tree.top, candidate)
+            _make_group(at, SandboxLimits()).close()
             return at
     return None
 
 
 def room() -> tuple[int, int] | None:
-    """Bytes of memory that the groups above this process allow, and how many of them are left; None where all."""
-    if (tree := _here()) is None:
+    """Return the bytes of memory that the groups above this process allow, and how many are left; None if unlimited."""
+    if (tree := _read_own_tree()) is None:
         return None
     rooms = []
-    for folder in (tree.own, *tree.own.parents):
+    for folder in (tree.group, *tree.group.parents):
         with contextlib.suppress(OSError, ValueError):
             limit = int((folder / tree.interface.limit).read_text(encoding="ascii"))
             usage = int((folder / tree.interface.usage).read_text(encoding="ascii"))
@@ -170,11 +170,11 @@ def room() -> tuple[int, int] | None:
     return min(rooms, key=lambda each: each[1], default=None)
 
 
-def _made(place: Tree, limits: SandboxLimits) -> ControlGroup:
-    _sweep(place.own)
-    folder = place.own / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
+def _make_group(tree: Tree, limits: SandboxLimits) -> ControlGroup:
+    _sweep(tree.group)
+    folder = tree.group / f"{_NAME}{os.getpid()}-{secrets.token_hex(4)}"
     folder.mkdir()
-    group = ControlGroup(folder, place.interface)
+    group = ControlGroup(folder, tree.interface)
     try:
         group.bound(limits)
     except OSError:
@@ -183,31 +183,33 @@ def _made(place: Tree, limits: SandboxLimits) -> ControlGroup:
     return group
 
 
-def _sweep(place: Path) -> None:
+def _sweep(parent: Path) -> None:
     """Remove groups of processes that were killed before they could; a group with anything in it stays."""
-    for folder in place.glob(f"{_NAME}[0-9]*-*"):
+    for folder in parent.glob(f"{_NAME}[0-9]*-*"):
         if not alive(int(folder.name.split("-")[1])):
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
-def _candidates(tree: Tree) -> list[Path]:
-    """Groups below which one may be made, the nearest first; of version 2, whose rules are strict, also the one above.
+def list_candidates(tree: Tree) -> list[Path]:
+    """List groups below which one may be made, the nearest first; of the strict version 2, also the one above.
 
     With version 2 a group that bounds what is below it holds no processes, the top one excepted.
     """
-    if tree.interface is V1 or "memory" in _words(tree.own / "cgroup.subtree_control"):
-        return [tree.own]
-    above = tree.own.parent
-    if "memory" in _words(above / "cgroup.subtree_control") and (tree.own.name == _OPENER or _delegated(tree, above)):
+    if tree.interface is V1 or "memory" in _words(tree.group / "cgroup.subtree_control"):
+        return [tree.group]
+    above = tree.group.parent
+    if "memory" in _words(above / "cgroup.subtree_control") and (
+        tree.group.name == _OPENER or is_delegated(tree, above)
+    ):
         return [above]
-    return [tree.own] if _delegated(tree, tree.own) and _emptied(tree.own) else []
+    return [tree.group] if is_delegated(tree, tree.group) and _move_out(tree.group) else []
 
 
-def _delegated(tree: Tree, folder: Path) -> bool:
-    """Whether a group is this process's to divide: systemd says so, it is the user's, or all that a container sees."""
+def is_delegated(tree: Tree, folder: Path) -> bool:
+    """Whether this process may divide a group: systemd says so, the user owns it, or a container sees nothing else."""
     if folder == tree.top:
-        return folder == tree.own
+        return folder == tree.group
     with contextlib.suppress(OSError):
         if os.geteuid() != 0:
             return folder.stat().st_uid == os.geteuid()
@@ -215,38 +217,38 @@ def _delegated(tree: Tree, folder: Path) -> bool:
     return False
 
 
-def _emptied(own: Path) -> bool:
+def _move_out(group: Path) -> bool:
     """Move this process out of a group that is its alone, so that the group can bound what is below it."""
-    inside = own / _OPENER
+    inside = group / _OPENER
     try:
-        if _words(own / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(own / "cgroup.controllers"):
+        if _words(group / "cgroup.procs") != {str(os.getpid())} or "memory" not in _words(group / "cgroup.controllers"):
             return False
         inside.mkdir(exist_ok=True)
         (inside / "cgroup.procs").write_text("0")
     except OSError:
         return False
     try:
-        wanted = [f"+{name}" for name in ("memory", "pids") if name in _words(own / "cgroup.controllers")]
-        (own / "cgroup.subtree_control").write_text(" ".join(wanted))
+        controllers = [f"+{name}" for name in ("memory", "pids") if name in _words(group / "cgroup.controllers")]
+        (group / "cgroup.subtree_control").write_text(" ".join(controllers))
     except OSError:
         with contextlib.suppress(OSError):
-            (own / "cgroup.procs").write_text("0")
+            (group / "cgroup.procs").write_text("0")
             inside.rmdir()
         return False
     return True
 
 
 @cache
-def _here() -> Tree | None:
+def _read_own_tree() -> Tree | None:
     try:
         mounts, groups = (Path(f"/proc/self/{name}").read_text(encoding="utf-8") for name in ("mountinfo", "cgroup"))
     except OSError:
         return None
-    return _tree(mounts, groups)
+    return parse_tree(mounts, groups)
 
 
-def _tree(mounts: str, groups: str) -> Tree | None:
-    """Where this process is, from what /proc says of its mounts and of its groups."""
+def parse_tree(mounts: str, groups: str) -> Tree | None:
+    """Parse where this process is, from what /proc says of its mounts and of its groups."""
     paths = {}
     for line in groups.splitlines():
         _, controllers, path = line.split(":", 2)
@@ -256,20 +258,20 @@ def _tree(mounts: str, groups: str) -> Tree | None:
         root, mount = before.split()[3:5]
         kind, *_, options = after.split()  # what was mounted may have no name at all
         if kind == "cgroup" and "memory" in options.split(","):
-            own = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
-            return _placed(V1, Path(mount), root, own)
+            group = next((path for names, path in paths.items() if "memory" in names.split(",")), None)
+            return _place_in_mount(V1, Path(mount), root, group)
         if kind == "cgroup2" and "memory" in _words(Path(mount) / "cgroup.controllers"):
-            return _placed(V2, Path(mount), root, paths.get(""))
+            return _place_in_mount(V2, Path(mount), root, paths.get(""))
     return None
 
 
-def _placed(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
-    """A mount may show a part of the tree only; a path that leads out of it is not to be seen."""
+def _place_in_mount(interface: Interface, mount: Path, root: str, path: str | None) -> Tree | None:
+    """Locate a group in a mount, which may show a part of the tree only; None if the group lies outside it."""
     inside = ".." if path is None else os.path.relpath(path, root)
     if ".." in inside.split("/"):
         return None
-    own = mount / inside
-    return Tree(interface, mount, own) if own.is_dir() else None
+    group = mount / inside
+    return Tree(interface, mount, group) if group.is_dir() else None
 
 
 def _words(path: Path) -> set[str]:
@@ -279,7 +281,7 @@ def _words(path: Path) -> set[str]:
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """A file of names and numbers, a pair a line."""
+    """Read a file of names and numbers, a pair a line."""
     with contextlib.suppress(OSError, ValueError):
         pairs = (line.split() for line in path.read_text(encoding="ascii").splitlines())
         return {name: int(number) for name, number in pairs}

@@ -22,19 +22,19 @@ _OWN_USERS = 2_000_000_000
 """Where the numbers of the users begin that boxes opened by root have; nobody else's files are theirs."""
 
 
-def trial() -> str | None:
-    """Open a box that does nothing; what bubblewrap says where it cannot."""
+def open_trial() -> str | None:
+    """Open a box that does nothing; returns what bubblewrap says if it cannot."""
     with seccomp.descriptor() as system_calls:
         failure = _refusal(
-            [*namespaces(SandboxLimits(), system_calls), *_sealed(), "--", "/usr/bin/env", "true"], system_calls
+            [*namespaces(SandboxLimits(), system_calls), *_seal(), "--", "/usr/bin/env", "true"], system_calls
         )
     return failure
 
 
-def isolated(box: SandboxSpec, system_calls: int) -> list[str]:
-    """The command that runs a program in a box; the filter of its system calls is an open file."""
+def isolated_command(box: SandboxSpec, system_calls: int) -> list[str]:
+    """Return the command that runs a program in a box; the filter of its system calls is an open file."""
     folder = os.fspath(box.writable.resolve())
-    seen = _seen(box)
+    seen = _visible_paths(box)
     # Folders that bubblewrap makes on the way to a place would be its own alone.
     above = sorted({str(parent) for path in (*seen, folder) for parent in Path(path).parents} - {"/", "/tmp"})  # noqa: S108
     ways = [part for path in above for part in ("--perms", "0755", "--dir", path)]
@@ -44,17 +44,17 @@ def isolated(box: SandboxSpec, system_calls: int) -> list[str]:
     enclosed = [*namespaces(box.limits, system_calls), *devices, *places, "--bind", folder, folder, *settings]
     # bubblewrap itself may not enter a folder that belongs to the box's user alone.
     entered = ["env", f"--chdir={folder}"]
-    return [*enclosed, *_sealed(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
+    return [*enclosed, *_seal(), "--", *_own_user(box.writable), *entered, *_process_limits(box), *box.command]
 
 
-def trusted(box: SandboxSpec) -> list[str]:
-    """The command that runs a program without isolation; it dies with the thread that starts it."""
+def trusted_command(box: SandboxSpec) -> list[str]:
+    """Return the command that runs a program without isolation; it dies with the thread that starts it."""
     tied = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
     return [*tied, *_process_limits(box), *box.command]
 
 
 def environment(box: SandboxSpec) -> dict[str, str]:
-    """All that a box finds in its environment."""
+    """Return all variables of a box's environment."""
     home = os.fspath(box.writable.resolve())
     plain = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home, "PYTHONDONTWRITEBYTECODE": "1"}
     offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -62,11 +62,13 @@ def environment(box: SandboxSpec) -> dict[str, str]:
 
 
 def namespaces(limits: SandboxLimits, system_calls: int) -> list[str]:
-    """A bare system: its own processes, no network, no privileges but to become the user it is to run as."""
+    """Return the options of a bare system: own processes, no network, no privilege but to become the box's user."""
     scratch = [
-        part for place in SCRATCH for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", place)
+        part
+        for folder in SCRATCH
+        for part in ("--perms", "1777", "--size", str(limits.scratch_bytes), "--tmpfs", folder)
     ]
-    merged = [part for path in _MERGED for part in _as_it_is(Path(path))]
+    merged = [part for path in _MERGED for part in _mount_as_it_is(Path(path))]
     system = [part for path in _SYSTEM if os.path.exists(path) for part in ("--ro-bind", path, path)]
     apart = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     life = ["--die-with-parent", "--new-session", "--clearenv", "--cap-drop", "ALL", "--seccomp", str(system_calls)]
@@ -88,32 +90,34 @@ def _can_disable_namespaces() -> bool:
 
 
 def _refusal(command: list[str], *descriptors: int) -> str | None:
-    """What a command says where it fails."""
+    """Return what a command says if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, pass_fds=descriptors)
     return (done.stderr.strip()[:200] or f"exit code {done.returncode}") if done.returncode else None
 
 
-def _sealed() -> list[str]:
-    """What bubblewrap had to write to while it made the box is in memory, and of no fixed size."""
+def _seal() -> list[str]:
+    """Make read-only what bubblewrap had to write to: it lies in memory and has no fixed size."""
     return ["--remount-ro", "/dev", "--remount-ro", "/"]
 
 
-def _as_it_is(path: Path) -> list[str]:
+def _mount_as_it_is(path: Path) -> list[str]:
     if path.is_symlink():
         return ["--symlink", os.readlink(path), str(path)]
     return ["--ro-bind", str(path), str(path)] if path.is_dir() else []
 
 
-def _seen(box: SandboxSpec) -> list[str]:
-    """This Python, podeval, and what the box was given; a folder before what lies in it."""
-    own = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
-    paths = {os.path.realpath(path) for path in (*own, *box.readable)} | {os.path.abspath(path) for path in own}
-    inside = [path for path in paths if not path.startswith(("/usr/", *(f"{place}/" for place in _MERGED)))]
+def _visible_paths(box: SandboxSpec) -> list[str]:
+    """List what a box sees: this Python, podeval, and its readable paths; a folder comes before what lies in it."""
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
+    paths = {os.path.realpath(path) for path in (*prefixes, *box.readable)} | {
+        os.path.abspath(path) for path in prefixes
+    }
+    inside = [path for path in paths if not path.startswith(("/usr/", *(f"{folder}/" for folder in _MERGED)))]
     return sorted(path for path in inside if os.path.exists(path))
 
 
 def _own_user(writable: Path) -> list[str]:
-    """Root opens boxes under a user of their own, which the writable folder then belongs to."""
+    """Return the options for the box's user; root gives each box its own, who then owns the writable folder."""
     plain = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs"]
     if os.geteuid() != 0:
         return ["setpriv", "--no-new-privs", "--"]

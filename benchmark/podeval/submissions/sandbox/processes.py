@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """All processes below one."""
+    """List all processes below one."""
     try:
         children = [
             int(child)
@@ -29,7 +29,7 @@ def alive(pid: int) -> bool:
 
 
 def views(pid: int) -> list[Path]:
-    """The folders of /proc that show a process and all below it, one each.
+    """List the folders of /proc that show a process and all below it, one each.
 
     A process whose first thread has ended shows nothing under its own number: another thread is looked at then.
     """
@@ -38,7 +38,7 @@ def views(pid: int) -> list[Path]:
 
 
 def view(pid: int) -> Path | None:
-    """The folder of /proc that shows a process, through its first thread that lives."""
+    """Return the folder of /proc that shows a process, through its first thread that lives."""
     folder = Path(f"/proc/{pid}")
     if resident(folder):
         return folder
@@ -48,14 +48,14 @@ def view(pid: int) -> Path | None:
 
 
 def resident(folder: Path) -> int:
-    """Bytes of memory that the process behind a folder of /proc has in its own tables; 0 where it is gone."""
+    """Return the bytes of memory in the tables of the process behind a folder of /proc; 0 if it is gone."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return os.sysconf("SC_PAGE_SIZE") * int((folder / "statm").read_text(encoding="ascii").split()[1])
     return 0
 
 
 def shared(folder: Path) -> int:
-    """How much of that is memory that processes share, or files that lie in memory."""
+    """Return how much of that memory is shared between processes, or files that lie in memory."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         for line in (folder / "status").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("RssShmem:"):

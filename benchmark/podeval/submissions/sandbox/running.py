@@ -1,4 +1,4 @@
-"""A box at work: started, watched from outside, killed whole."""
+"""A running box: it is started, watched from outside, and killed completely."""
 
 import contextlib
 import os
@@ -24,7 +24,7 @@ _SPARED = 4
 
 
 class Running:
-    """A box at work, watched by a thread."""
+    """A running box that a thread watches."""
 
     def __init__(self, box: SandboxSpec) -> None:
         self._limits, self._folder = box.limits, box.writable
@@ -35,9 +35,9 @@ class Running:
         with contextlib.suppress(OSError):
             self._disk = usage.free_disk(box.writable)
         self._held, self._next_held = usage.Held(), 0.0
-        self._group = None if box.trusted else cgroup.opened(box.limits)
+        self._group = None if box.trusted else cgroup.open_group(box.limits)
         try:
-            self._process = self._started(box)
+            self._process = self._start(box)
         except BaseException:
             if self._group is not None:
                 self._group.close()
@@ -51,12 +51,12 @@ class Running:
         return self._watcher.is_alive()
 
     def stop(self, why: str) -> None:
-        """Have it killed; the first reason counts."""
+        """Stop the box; the first reason counts."""
         if self._stopped is None:
             self._stopped = why
 
     def wait(self, seconds: float | None = None) -> ExitInfo:
-        """How it ended, once everything in it is dead.
+        """Wait until every process in the box is dead; returns how it ended.
 
         Raises:
             TimeoutError: it has not in so many seconds.
@@ -66,14 +66,14 @@ class Running:
             raise TimeoutError
         return self._ended
 
-    def _started(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
+    def _start(self, box: SandboxSpec) -> "subprocess.Popen[bytes]":
         with contextlib.ExitStack() as open_files:
             if box.trusted:
-                line, settings, inherited = command.trusted(box), command.environment(box), []
+                line, settings, inherited = command.trusted_command(box), command.environment(box), []
             else:
                 inherited = [open_files.enter_context(seccomp.descriptor())]
                 enter = [] if self._group is None else self._group.enter
-                line = [*enter, *command.isolated(box, inherited[0])]
+                line = [*enter, *command.isolated_command(box, inherited[0])]
                 settings = {"PATH": os.environ.get("PATH", "/usr/bin")}
             return subprocess.Popen(
                 line,
@@ -87,36 +87,36 @@ class Running:
             )
 
     def _watch(self) -> None:
-        """See it to its end, which comes at once where watching fails."""
+        """Watch the box until its end; if watching fails, it is stopped at once."""
         pipe = self._process.stdout
         assert pipe is not None
         os.set_blocking(pipe.fileno(), False)
         try:
-            wanted = self._watched(pipe.fileno())
+            reason = self._watch_until_end(pipe.fileno())
         except Exception as error:
-            wanted = f"watching it failed ({type(error).__name__}: {error})"
+            reason = f"watching it failed ({type(error).__name__}: {error})"
         seconds = time.monotonic() - self._began
         self._kill()
         self._read(pipe.fileno())
-        wanted = wanted or self._killed_by_the_kernel() or self._left_too_much()
+        reason = reason or self._killed_by_the_kernel() or self._left_too_much()
         if self._group is not None:
             self._group.close()
         pipe.close()
         log = bytes(self._tail).decode("utf-8", "replace")
-        self._ended = ExitInfo(self._process.returncode, wanted, log, seconds)
+        self._ended = ExitInfo(self._process.returncode, reason, log, seconds)
 
-    def _watched(self, pipe: int) -> str | None:
-        """Why it has to be stopped; None once it has ended by itself."""
+    def _watch_until_end(self, pipe: int) -> str | None:
+        """Return why the box has to be stopped; None once it has ended by itself."""
         with selectors.DefaultSelector() as reading:
             reading.register(pipe, selectors.EVENT_READ)
             while self._process.poll() is None:
-                if wanted := self._stopped or self._overuse():
-                    return wanted
+                if reason := self._stopped or self._overuse():
+                    return reason
                 self._listen(reading, pipe)
         return None
 
     def _listen(self, reading: selectors.BaseSelector, pipe: int) -> None:
-        """Take in what it prints until the next look, or its end."""
+        """Read what it prints until the next look, or its end."""
         look = time.monotonic() + TICK
         while self._process.poll() is None and (left := look - time.monotonic()) > 0:
             if not reading.get_map():
@@ -128,7 +128,7 @@ class Running:
                 time.sleep(TICK / 10)
 
     def _read(self, pipe: int) -> bool:
-        """Whether it may print more."""
+        """Read what it printed; returns whether it may print more."""
         with contextlib.suppress(BlockingIOError):
             printed = os.read(pipe, 65_536)
             self._tail += printed
@@ -137,17 +137,17 @@ class Running:
         return True
 
     def _overuse(self) -> str | None:
-        """Which limit is passed, as a clause."""
+        """Return which limit is exceeded, as a clause."""
         limits = self._limits
         if time.monotonic() - self._began > limits.wall_seconds:
             return f"it took longer than {limits.wall_seconds:g} s"
         return self._too_much_memory() or self._left_too_much()
 
     def _too_much_memory(self) -> str | None:
-        """Whether it uses more than it may, as its group counts it, or as it adds up where there is no group."""
+        """Return why it uses too much memory, as its group counts it, or by adding up if there is no group."""
         machine, began = usage.machine(), time.monotonic()
         if began >= self._next_held:
-            self._held = usage.held(processes.views(self._process.pid), self._folder)
+            self._held = usage.find_held(processes.views(self._process.pid), self._folder)
             self._next_held = time.monotonic() + _SPARED * (time.monotonic() - began)
         if self._group is not None:
             used = self._group.used

@@ -116,7 +116,7 @@ _CLONE, _SOCKET, _SOCKETPAIR = (56, 220), (41, 198), (53, 199)
 
 
 def missing() -> str | None:
-    """Why nothing can be filtered here, as a clause; None where it can."""
+    """Return why system calls cannot be filtered here, as a clause; None if they can."""
     machine = platform.machine()
     if machine in ARCHITECTURES:
         return None
@@ -124,7 +124,7 @@ def missing() -> str | None:
 
 
 def program(machine: str | None = None) -> bytes:
-    """The filter for a kind of machine, this one unless named, as the array of `struct sock_filter` it is.
+    """Build the filter for a kind of machine, by default this one, as an array of `struct sock_filter`.
 
     Raises:
         KeyError: its numbers are not known here; `missing` says so beforehand.
@@ -151,7 +151,7 @@ def program(machine: str | None = None) -> bytes:
 
 @contextlib.contextmanager
 def descriptor() -> Iterator[int]:
-    """An open file that holds the filter, as bubblewrap wants it."""
+    """Open a file that holds the filter, as bubblewrap wants it."""
     reading, writing = os.pipe()
     try:
         with open(writing, "wb") as pipe:
@@ -163,20 +163,20 @@ def descriptor() -> Iterator[int]:
 
 @cache
 def count() -> int:
-    """How many system calls the filter refuses or restricts here."""
+    """Count the system calls that the filter refuses or restricts here."""
     column = ARCHITECTURES[platform.machine()].column
     return sum(numbers[column] is not None for calls in REFUSED.values() for numbers in calls.values()) + 3
 
 
 def _families() -> list[bytes]:
-    """Sockets on this machine and of the (empty) network namespace; all other families seem not to exist."""
+    """Allow sockets on this machine and of the (empty) network namespace; all other families seem not to exist."""
     families = list(_FAMILIES.values())
-    tests = [_step(_EQUAL, family, then=len(families) - place) for place, family in enumerate(families)]
+    tests = [_step(_EQUAL, family, then=len(families) - index) for index, family in enumerate(families)]
     return [_step(_LOAD, _FIRST_ARGUMENT), *tests, _step(_RETURN, _ERROR | errno.EAFNOSUPPORT), _step(_RETURN, _ALLOW)]
 
 
 def _clone() -> list[bytes]:
-    """Processes and threads, but no namespaces and no threads with open files of their own."""
+    """Allow processes and threads, but no namespaces and no threads with open files of their own."""
     return [
         _step(_LOAD, _FIRST_ARGUMENT),
         _step(_ANY_BIT, _NAMESPACES, then=2),
@@ -192,7 +192,7 @@ def _only_for(number: int, steps: list[bytes]) -> list[bytes]:
 
 
 def _step(opcode: int, value: int, *, then: int = 0, otherwise: int = 0) -> bytes:
-    """One instruction; the jumps say how many of the next ones are left out where the test holds, and where not."""
+    """Encode one instruction; the jumps say how many of the next ones are skipped if the test holds, and if not."""
     return struct.pack("=HBBI", opcode, then, otherwise, value)
 
 

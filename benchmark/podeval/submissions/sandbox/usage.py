@@ -1,4 +1,4 @@
-"""What a box uses up: its folder, files that it deleted and still uses, memory, and what is left of the machine.
+"""The resources that a box uses: its folder, deleted files that it holds, memory, and what is left of the machine.
 
 Resident sizes do not show all memory: shared memory stays when nobody has it in its tables any more, and files may lie
 in memory. What lies there is looked for by its inodes, each counted once. Where the kernel does not let somebody
@@ -22,7 +22,7 @@ from podeval.submissions.sandbox.processes import resident, shared
 
 @dataclass
 class Held:
-    """What the processes of a box hold without a name, by inode.
+    """Files and memory without a name that the processes of a box hold, by inode.
 
     Attributes:
         files: bytes of files on the disk of its folder that were deleted, and are open or mapped.
@@ -47,7 +47,7 @@ class Machine:
 
 
 def machine() -> Machine:
-    """The memory that is left now; what a container or a service is allowed counts as its machine's."""
+    """Return the memory that is left now; the limit of a container or a service counts as its machine's."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:  # no Linux: only trusted programs run here
@@ -60,12 +60,12 @@ def machine() -> Machine:
 
 
 def free_disk(folder: Path) -> int:
-    """Bytes that are left of the disk of a folder."""
+    """Return the bytes that are left of the disk of a folder."""
     return shutil.disk_usage(folder).free
 
 
 def weight(folder: Path, most_files: int) -> tuple[int, int]:
-    """Bytes and number of everything below a folder, links not followed; looking ends after `most_files`."""
+    """Return the bytes and number of everything below a folder, without following links; ends after `most_files`."""
     size = count = 0
     folders = [os.fspath(folder)]
     while folders and count <= most_files:
@@ -85,8 +85,8 @@ def weight(folder: Path, most_files: int) -> tuple[int, int]:
     return size, count
 
 
-def held(processes: Sequence[Path], folder: Path) -> Held:
-    """What processes, by their folders of /proc, hold of the disk of a folder and of memory without a name."""
+def find_held(processes: Sequence[Path], folder: Path) -> Held:
+    """Find what processes, by their folders of /proc, hold of a folder's disk and of memory without a name."""
     holding, disk = Held(), folder.stat().st_dev
     for number, process in enumerate(processes):
         # The first two are bubblewrap's own; others may have made themselves unreadable.
@@ -108,7 +108,7 @@ def held(processes: Sequence[Path], folder: Path) -> Held:
 
 
 def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
-    """Bytes of memory that processes use, whatever holds it.
+    """Return the bytes of memory that processes use, whatever holds it.
 
     Shared memory counts for each process that has it in its tables, and once where none has. `grown` is how much
     more shared memory the machine has than before; it counts where the box holds some whose size cannot be seen.
@@ -121,7 +121,7 @@ def memory(processes: Sequence[Path], holding: Held, grown: int) -> int:
 
 
 def _look_at_open_files(process: Path, disk: int, holding: Held) -> None:
-    """Files that are open, and deleted; and whether some are on their way through a socket, where nobody has them."""
+    """Count deleted files that are open, and notice whether some are on their way through a socket."""
     for number in os.listdir(process / "fd"):
         with contextlib.suppress(FileNotFoundError):
             about = os.stat(process / "fd" / number)
@@ -137,18 +137,18 @@ def _carries_files(socket: Path) -> bool:
 
 
 def _look_at_mappings(process: Path, disk: int, folder: bytes, holding: Held) -> None:
-    """Files that are mapped, and deleted, and shared memory, which is a file without a name too."""
+    """Count deleted files that are mapped, and shared memory, which is a file without a name too."""
     lines = (process / "maps").read_bytes().splitlines()
     looked_at = set()
     anonymous = _anonymous_device()
     for line in lines:
         if not line.endswith(b"(deleted)") and anonymous not in line:
             continue
-        place, _, _, device, inode, *name = line.split(maxsplit=5)
+        addresses, _, _, device, inode, *name = line.split(maxsplit=5)
         if inode == b"0" or (device, inode) in looked_at:
             continue
         looked_at.add((device, inode))
-        start, end = (int(part, 16) for part in place.split(b"-"))
+        start, end = (int(part, 16) for part in addresses.split(b"-"))
         try:
             _count(os.stat(f"{process}/map_files/{start:x}-{end:x}"), disk, holding)
         except OSError:
@@ -167,7 +167,7 @@ def _count(about: os.stat_result, disk: int, holding: Held) -> None:
 
 @cache
 def _anonymous() -> int:
-    """The device of memory that is shared without a name, as of memfd_create, which has no other way to be seen."""
+    """Return the device of memory that is shared without a name, which only a call of memfd_create shows."""
     descriptor = os.memfd_create("podeval")
     try:
         return os.fstat(descriptor).st_dev
@@ -177,23 +177,23 @@ def _anonymous() -> int:
 
 @cache
 def _anonymous_device() -> bytes:
-    """That device as a list of mappings writes it."""
+    """Return that device as a list of mappings writes it."""
     return b" %02x:%02x " % (os.major(_anonymous()), os.minor(_anonymous()))
 
 
 def _scratch(processes: Sequence[Path]) -> int:
-    """Bytes in the file systems of a box that lie in memory, as the first process in it sees them."""
+    """Return the bytes in a box's file systems that lie in memory, as the first process in it sees them."""
     for process in processes:
-        sizes = [_in_use(process / "root" / place.lstrip("/"), place) for place in SCRATCH]
+        sizes = [_in_use(process / "root" / folder.lstrip("/"), folder) for folder in SCRATCH]
         if all(size is not None for size in sizes):
             return sum(size or 0 for size in sizes)
     return 0
 
 
-def _in_use(place: Path, outside: str) -> int | None:
-    """Bytes in use in a file system; None where it is this process's own, as before the box is made."""
+def _in_use(folder: Path, outside: str) -> int | None:
+    """Return the bytes in use in a file system; None if it is this process's own, as before the box is made."""
     with contextlib.suppress(OSError):
-        if not os.path.exists(outside) or place.stat().st_dev != os.stat(outside).st_dev:
-            about = os.statvfs(place)
+        if not os.path.exists(outside) or folder.stat().st_dev != os.stat(outside).st_dev:
+            about = os.statvfs(folder)
             return (about.f_blocks - about.f_bfree) * about.f_frsize
     return None

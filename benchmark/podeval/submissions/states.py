@@ -1,0 +1,107 @@
+"""The states of a submission: which may follow which, and the one function that changes a state and its history."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from podeval.errors import BadInput
+from podeval.store.submission_tables import SubmissionHistory, SubmissionRow
+
+NEXT: dict[str, tuple[str, ...]] = {
+    "": ("received",),
+    "received": ("checked", "refused", "cancelled"),
+    "checked": ("queued", "refused", "cancelled"),
+    "queued": ("running", "refused", "cancelled"),
+    "running": ("measured", "queued", "refused", "failed", "cancelled"),
+    "measured": ("published", "queued", "failed", "cancelled"),
+    "published": ("withdrawn",),
+    "refused": (),
+    "failed": ("queued",),
+    "cancelled": ("queued",),
+    "withdrawn": (),
+}
+"""Which state may follow which."""
+
+WAITS = "waits for the board's machine, by no fault of its own"
+"""How the history of a submission begins to say that its operator has something to mend."""
+
+OURS = "the board's machine could not do it, by no fault of the submission"
+"""How it begins to say that an attempt came to nothing, but not by what was submitted."""
+
+LEASED = ("running", "measured")
+"""States in which a worker holds it."""
+
+
+def change_state(
+    session: Session,
+    id: str,
+    before: str,
+    after: str,
+    now: datetime,
+    *,
+    by: str,
+    attempt_held: int | None = None,
+    reason: str = "",
+    **changes: Any,
+) -> SubmissionRow:
+    """Change a state, guarded by the state that it had, and write its line of history.
+
+    Args:
+        session: of the transaction.
+        id: of the submission.
+        before: the state that it has to be in.
+        after: the state that it gets.
+        now: the time.
+        by: who changes it.
+        attempt_held: the attempt that it has to be at; None where any will do.
+        reason: shown with it.
+        changes: further columns.
+
+    Raises:
+        BadInput: it is in another state or at another attempt by now, or there is no such change.
+    """
+    if after not in NEXT[before]:
+        raise BadInput(f"a submission that is {before} cannot become {after}")
+    guard = [SubmissionRow.id == id, SubmissionRow.state == before]
+    guard += [SubmissionRow.attempt == attempt_held] if attempt_held is not None else []
+    values = {"state": after, "state_at": now, "reason": reason, "rule": "", **changes}
+    done = session.execute(
+        update(SubmissionRow).where(*guard).values(values).execution_options(synchronize_session="fetch")
+    )
+    row = get_row(session, id)
+    if done.rowcount != 1:  # type: ignore[attr-defined]
+        raise BadInput(f"{id} is {row.state}, not {before} any more; look at it again")
+    session.refresh(row)
+    note_step(session, id, before, after, row.attempt, by, reason, now)
+    return row
+
+
+def get_row(session: Session, id: str) -> SubmissionRow:
+    """Return a submission within a session.
+
+    Raises:
+        BadInput: there is none.
+    """
+    row = session.get(SubmissionRow, id)
+    if row is None:
+        raise BadInput(f"there is no submission {id}; `podeval submissions list` shows all")
+    return row
+
+
+def note_step(
+    session: Session, id: str, before: str, after: str, attempt: int, by: str, reason: str, now: datetime
+) -> None:
+    """Write a change of state into the history of a submission."""
+    count = select(func.count()).select_from(SubmissionHistory).where(SubmissionHistory.submission == id)
+    step = (session.scalar(count) or 0) + 1
+    entry = SubmissionHistory(submission=id, step=step, before=before, after=after, attempt=attempt, made_by=by)
+    entry.reason, entry.at = reason, now
+    session.add(entry)
+    session.flush()
+
+
+def waits_for_operator(row: SubmissionRow) -> bool:
+    """Whether a submission is in the queue again because a worker's machine was at fault."""
+    return row.state == "queued" and row.reason.startswith(WAITS)

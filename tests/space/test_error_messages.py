@@ -1,0 +1,116 @@
+"""Refusals in the reader's language are found by their code, however the engine words them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from starlette.testclient import TestClient
+
+from podeval.errors import CodedSentence
+
+pytestmark = pytest.mark.space
+
+CHECKOUT = Path(__file__).parents[2]
+CHINESE = {"accept": "text/html", "accept-language": "zh"}
+
+
+@pytest.fixture(scope="module")
+def texts() -> dict[str, Any]:
+    """What Chinese pages say of refusals."""
+    path = CHECKOUT / "space" / "texts" / "refused.zh.yaml"
+    content: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return content
+
+
+@pytest.fixture(scope="module")
+def local(board_app: ModuleType, runs: Path) -> Iterator[TestClient]:
+    """The site over the fixture's runs, for the one person of this machine."""
+    with TestClient(board_app.build(runs)) as client:
+        yield client
+
+
+def coded_calls() -> dict[str, list[set[str]]]:
+    """Every code in the engine and in the site, with the names of the parameters that each place gives."""
+    codes: dict[str, list[set[str]]] = {}
+    for folder in ("benchmark/podeval", "space"):
+        for path in sorted((CHECKOUT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if isinstance(node, ast.Call):
+                    keywords = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+                    code = keywords.pop("code", None)
+                    if isinstance(code, ast.Constant) and isinstance(code.value, str) and code.value:
+                        codes.setdefault(code.value, []).append(names_of(node, keywords))
+    return codes
+
+
+def names_of(call: ast.Call, keywords: dict[str, ast.expr]) -> set[str]:
+    """The names of a sentence's parameters: its own keywords, or those of an error's `parameters`."""
+    if getattr(call.func, "id", "") == "CodedSentence":
+        return set(keywords)
+    parameters = keywords.get("parameters")
+    return set(ast.literal_eval(ast.Tuple(parameters.keys))) if isinstance(parameters, ast.Dict) else set()
+
+
+def test_every_translation_is_of_a_code_that_is_raised_and_every_code_is_translated(texts: dict[str, Any]) -> None:
+    assert set(texts["sentences"]) == set(coded_calls())
+
+
+def test_a_translation_says_what_every_place_that_raises_it_gives(texts: dict[str, Any]) -> None:
+    for code, places in coded_calls().items():
+        names = {name for _, name, _, _ in Formatter().parse(texts["sentences"][code]) if name is not None}
+        assert all(names == given for given in places), f"{code}: {names} are said, {places} are given"
+
+
+def test_rewording_a_sentence_does_not_lose_its_translation(board_app: object, texts: dict[str, Any]) -> None:
+    from error_messages import translate
+
+    for code, (names, *_) in coded_calls().items():
+        values = {name: f"<{name}>" for name in names}
+        said, whole = translate(CodedSentence("Somebody worded this anew.", code=code, **values), texts, "unknown")
+        assert whole
+        assert said == texts["sentences"][code].format(**values)
+
+
+def test_a_sentence_within_a_sentence_is_translated_too(board_app: object, texts: dict[str, Any]) -> None:
+    from error_messages import translate
+    from services import NOWHERE
+
+    sentence = CodedSentence(f"Nothing is taken here: {NOWHERE}", code="nothing-taken", why=NOWHERE)
+    said, _ = translate(sentence, texts)
+    assert said == f"此处不接受任何提交：{texts['sentences']['no-sign-in']}"
+
+
+def test_what_has_no_code_is_said_by_its_reason_or_as_it_is(board_app: object, texts: dict[str, Any]) -> None:
+    from error_messages import translate
+
+    assert translate("nobody has translated this", texts, "foreign") == (texts["reasons"]["foreign"], False)
+    assert translate("nobody has translated this", texts, "no such reason") == ("nobody has translated this", True)
+    assert translate(CodedSentence("in English", code="nothing-here"), {}) == ("in English", True)
+
+
+def test_a_page_keeps_its_chinese_when_the_english_is_reworded(
+    local: TestClient, monkeypatch: pytest.MonkeyPatch, texts: dict[str, Any]
+) -> None:
+    import not_found
+
+    monkeypatch.setattr(not_found, "SENTENCE", CodedSentence("Here is no page.", code=not_found.SENTENCE.code))
+    assert "Here is no page." in local.get("/nothing/here", headers={"accept": "text/html"}).text
+    page = local.get("/nothing/here", headers=CHINESE).text
+    assert texts["sentences"]["nothing-here"] in page
+    assert "Here is no page" not in page
+
+
+def test_programs_get_the_code_beside_the_sentence(local: TestClient, texts: dict[str, Any]) -> None:
+    answer = local.get("/api/v1/board?benchmark=nope").json()
+    assert (answer["reason"], answer["code"]) == ("unknown", "no-such-name")
+    assert answer["error"].startswith("there is no benchmark 'nope' here; there are: ")
+    page = local.get("/api/v1/board?benchmark=nope", headers=CHINESE).text
+    assert "此处没有 benchmark &#39;nope&#39;；现有：" in page
+    assert local.get("/api/v1/board?limit=none").json()["code"] == "", "it has no code"
