@@ -168,16 +168,16 @@ def _raw(path: Path) -> Iterator[Any]:
         return
     text = path.read_text(encoding="utf-8")
     try:
-        found = (
+        rows = (
             [json.loads(line) for line in text.split("\n") if line.strip()]
             if path.suffix == ".jsonl"
             else (json.loads(text))
         )
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); get the file again") from None
-    if not isinstance(found, list):
-        raise BadInput(f"{path} holds no list of rows but a {type(found).__name__}")
-    yield from found
+    if not isinstance(rows, list):
+        raise BadInput(f"{path} holds no list of rows but a {type(rows).__name__}")
+    yield from rows
 
 
 def _row(raw: Any) -> Row:
@@ -185,24 +185,24 @@ def _row(raw: Any) -> Row:
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
     # The reference JSON has meta's keys beside the others.
-    given = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
-    meta = podbench_meta.as_object(given)
-    found = podbench_meta.read(meta or {}, str(raw.get("instruction") or ""))
+    raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
+    meta = podbench_meta.as_object(raw_meta)
+    reading = podbench_meta.read(meta or {}, str(raw.get("instruction") or ""))
     number = raw.get("id")
     return {
         "id": str(number) if isinstance(number, int) else number,
-        "language": found.language,
+        "language": reading.language,
         "instruction": raw.get("instruction"),
-        "sources": found.sources,
+        "sources": reading.sources,
         "input_prompt": raw.get("input_prompt"),
-        "dimensions": found.dimensions,
-        "speakers": found.speakers,
-        "speakers_bucket": podbench_meta.bucket_of("speaker_buckets", found.speakers),
-        "input_tokens": found.input_tokens,
-        "input_bucket": podbench_meta.bucket_of("input_buckets", found.input_tokens),
-        "domain": found.domain,
-        "meta_json": str(given or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
-        "notes": found.notes,
+        "dimensions": reading.dimensions,
+        "speakers": reading.speakers,
+        "speakers_bucket": podbench_meta.bucket_of("speaker_buckets", reading.speakers),
+        "input_tokens": reading.input_tokens,
+        "input_bucket": podbench_meta.bucket_of("input_buckets", reading.input_tokens),
+        "domain": reading.domain,
+        "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
+        "notes": reading.notes,
     }
 
 

@@ -289,24 +289,24 @@ def _json(path: Path) -> Any:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
 
 
-def _objects(found: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
-    if not isinstance(found, Mapping) or name not in found:
+def _objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
+    if not isinstance(content, Mapping) or name not in content:
         raise BadInput(f"{path} holds no {name}; get the file again")
-    if not isinstance(found[name], list) or not all(isinstance(one, Mapping) for one in found[name]):
+    if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
         raise BadInput(f"{path} should hold a list of objects under `{name}`")
-    objects: list[Mapping[str, Any]] = found[name]
+    objects: list[Mapping[str, Any]] = content[name]
     return objects
 
 
 def _lines(path: Path) -> list[Mapping[str, Any]]:
     """The objects of a file of JSON lines."""
     try:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
-    if not all(isinstance(one, Mapping) for one in found):
+    if not all(isinstance(one, Mapping) for one in objects):
         raise BadInput(f"{path} should hold an object a line")
-    return found
+    return objects
 
 
 def _common(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,9 +358,9 @@ def _voice(voice: Mapping[str, Any], folder: Path) -> Row:
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
 
 
-def _parts(found: Any, *names: str) -> list[dict[str, Any]]:
+def _parts(values: Any, *names: str) -> list[dict[str, Any]]:
     """The objects of a list, with these values."""
-    objects = (one for one in (found if isinstance(found, list) else []) if isinstance(one, Mapping))
+    objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]
 
 

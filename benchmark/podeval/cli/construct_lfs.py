@@ -59,11 +59,11 @@ def write(
     plan = CasePlan.model_validate(
         {"each": each, "lengths": lengths} | {name: tuple(value) for name, value in chosen.items() if value}
     )
-    own = topics_from(topics) if topics else None
+    own_topics = topics_from(topics) if topics else None
 
     def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return lfs.write(workshop, plan, judging, own)
+            return lfs.write(workshop, plan, judging, own_topics)
 
     at_work(into, work)
 

@@ -94,24 +94,24 @@ def segments(
     outputs = _Outputs(clips_out, summary_out, transcript_out)
     _check_outputs(outputs, [path for path in (file, audio) if path])
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    found: dict[str, Any] = {"clips": []}
+    output: dict[str, Any] = {"clips": []}
     try:
-        _find(found, file, audio, outputs, group, draw, language, options)
-        code = 0 if found["clips"] else 1
+        _find(output, file, audio, outputs, group, draw, language, options)
+        code = 0 if output["clips"] else 1
     except PodevalError as refusal:
-        found |= {"clips": [], "reason": str(refusal)}
+        output |= {"clips": [], "reason": str(refusal)}
         code = 1 if isinstance(refusal, CannotScore | ModelMissing) else 2
-    if "reason" in found:
-        _say(f"podeval: {found['reason']}")
+    if "reason" in output:
+        _say(f"podeval: {output['reason']}")
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(output, ensure_ascii=False, allow_nan=False))
     else:
-        _print(found)
+        _print(output)
     raise typer.Exit(code)
 
 
 def _find(
-    found: dict[str, Any],
+    output: dict[str, Any],
     file: Path,
     audio: Path | None,
     outputs: _Outputs,
@@ -129,22 +129,22 @@ def _find(
     if text is None:
         if audio:
             raise BadInput(f"{file} is audio itself; leave out --audio {audio}")
-        recording = _opened(found, file, outputs, options)
-        spoken = _heard(found, recording, language)
+        recording = _opened(output, file, outputs, options)
+        spoken = _heard(output, recording, language)
     else:
         spoken = _parsed(file, text)
-        recording = _opened(found, _recording_of(file, audio, outputs), outputs, options) if outputs.cutting else None
+        recording = _opened(output, _recording_of(file, audio, outputs), outputs, options) if outputs.cutting else None
     if outputs.transcript:
         _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
     clips = group(spoken)
     if not clips:
-        found["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
+        output["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
     elif draw:
-        clips = _selected(found, draw(clips))
+        clips = _selected(output, draw(clips))
     if recording and outputs.clips:
         _write_clips(recording, clips, outputs.clips)
     for clip in clips:
-        found["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
+        output["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
 
 
 def _parsed(file: Path, text: str) -> "list[Segment]":
@@ -161,7 +161,7 @@ def _recording_of(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
     return audio
 
 
-def _opened(found: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
+def _opened(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
     """The recording; its summary, which takes no hearing, is written at once."""
     from podeval.analysis import Recording
     from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
@@ -176,7 +176,7 @@ def _opened(found: dict[str, Any], path: Path, outputs: _Outputs, options: dict[
         _require_sound(recording, spans)
         _write(outputs.summary, pcm16_wav(summary(recording.samples, recording.rate), recording.rate))
         excerpts = [{"start": round(start, 3), "end": round(end, 3)} for start, end in spans]
-        found["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
+        output["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
     return recording
 
 
@@ -214,7 +214,7 @@ def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
         raise refusal from None
 
 
-def _heard(found: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
+def _heard(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """The segments of a recording."""
     from podeval import progress
     from podeval.analysis.diarised_transcript import diarised_transcript
@@ -232,16 +232,16 @@ def _heard(found: dict[str, Any], recording: "Recording", language: str | None) 
         total = left_out + len(transcript.segments)
         _say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
     models = {job: registry.card(job, recording.profile).id for job in ("transcriber", "diarizer")}
-    found["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
+    output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
 
 
-def _selected(found: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
+def _selected(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
     """The clips drawn; fewer than asked for, or none, is said."""
-    found["selection"] = selection.to_json()
+    output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
-        found["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
+        output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.found < selection.asked:
         _say(f"clips of {limits}: {selection.found} found, {selection.asked} asked for; all found are taken")
     return list(selection.clips)
@@ -293,7 +293,7 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
     if outputs.summary and outputs.summary.suffix.lower() != ".wav":
         raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
     for path in (outputs.summary, outputs.transcript):
-        if path and os.path.realpath(path) in [os.path.realpath(given) for given in inputs]:
+        if path and os.path.realpath(path) in [os.path.realpath(input_path) for input_path in inputs]:
             raise BadInput(f"{path} is read and would be overwritten; choose another name")
 
 
@@ -310,8 +310,8 @@ def _require_writable(folder: Path) -> None:
         raise BadInput(f"cannot write to {folder}: {error.strerror}; choose a folder that you can write to") from None
 
 
-def _print(found: dict[str, Any]) -> None:
-    for clip in found["clips"]:
+def _print(output: dict[str, Any]) -> None:
+    for clip in output["clips"]:
         start, end = clip["time_range"]["start"], clip["time_range"]["end"]
         name = clip.get("audio_file", "")
         print(

@@ -89,11 +89,11 @@ def build(
     to = out or Path(name)
     try:
         with listening(name):
-            made = build_dataset(name, to, source=source, configs=config or (), cache=_downloads(), progress=_say)
+            lock = build_dataset(name, to, source=source, configs=config or (), cache=_downloads(), progress=_say)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None
-    if made["sample"]:
+    if lock["sample"]:
         _say("these rows are a sample of podeval's own making, not the benchmark")
     print(to)
 
@@ -158,16 +158,18 @@ def fetch(
     from podeval.datasets.fetch_episodes import fetch_episodes, table, wanted_of, web_for
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
-    wanted = wanted_of(name, topic or ())
+    episodes = wanted_of(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with listening(name):
-        made = fetch_episodes(wanted, to, web_for(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say)
+        attempts = fetch_episodes(
+            episodes, to, web_for(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say
+        )
     if as_json:
-        for one in made:
+        for one in attempts:
             print(json.dumps(asdict(one), ensure_ascii=False))
     else:
-        print("\n".join(table(made)))
-    raise typer.Exit(0 if all(one.status == "found" for one in made) else 1)
+        print("\n".join(table(attempts)))
+    raise typer.Exit(0 if all(one.status == "found" for one in attempts) else 1)
 
 
 def _downloads() -> Path:

@@ -71,24 +71,24 @@ def histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], w
     for number in range(0, bins + 1, max(1, bins // 12)):
         parts.append(_text(left + step * number, bottom + 16, f"{width * number:g}", anchor="middle"))
     parts.append(_text((left + right) / 2, bottom + 36, x_label, anchor="middle"))
-    for place, (name, each) in enumerate(series.items()):
-        colour, bar = COLOURS[place % 4], step / max(1, len(series))
+    for position, (name, each) in enumerate(series.items()):
+        colour, bar = COLOURS[position % 4], step / max(1, len(series))
         for number, count in enumerate(counts[name]):
             tall = height * count / most
-            x = left + step * number + bar * place
+            x = left + step * number + bar * position
             parts.append(
                 f'<rect x="{x:.1f}" y="{bottom - tall:.1f}" width="{max(bar - 1, 0.5):.1f}" height="{tall:.1f}" '
                 f'fill="{colour}"/>'
             )
         parts += [
-            f'<rect x="{12 + 300 * place}" y="42" width="12" height="12" fill="{colour}"/>',
-            _text(30 + 300 * place, 52, f"{name}: {len(each)}" + (f", mean {_mean(each):.1f}" if each else "")),
+            f'<rect x="{12 + 300 * position}" y="42" width="12" height="12" fill="{colour}"/>',
+            _text(30 + 300 * position, 52, f"{name}: {len(each)}" + (f", mean {_mean(each):.1f}" if each else "")),
         ]
         if each:
             x = left + step * _mean(each) / width
             parts.append(
                 f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" stroke="{colour}" stroke-width="2" '
-                f'stroke-dasharray="{6 + 4 * place} 4"/>'
+                f'stroke-dasharray="{6 + 4 * position} 4"/>'
             )
     return _page(title, parts, bottom + 50)
 

@@ -112,17 +112,17 @@ def collect(
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two recordings have one name but for the ending, and ids are made of names; rename one")
     enhancer = Program(settings.enhancer, "enhancer") if settings.enhancer else None
-    known = {(one.sha256, one.settings, one.id): one for one in before}
-    found = []
+    collected = {(one.sha256, one.settings, one.id): one for one in before}
+    results = []
     for number, path in enumerate(files):
         progress.report("recordings", number, len(files))
         key = (content_hash(path), settings.id, path.stem)
-        if key not in known:
-            known[key] = _heard(path, key[0], settings, enhancer)
-            append_line(record, known[key].model_dump(mode="json"))
-        found.append(known[key])
+        if key not in collected:
+            collected[key] = _heard(path, key[0], settings, enhancer)
+            append_line(record, collected[key].model_dump(mode="json"))
+        results.append(collected[key])
     progress.report("recordings", len(files), len(files))
-    return found
+    return results
 
 
 def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
@@ -140,10 +140,10 @@ def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int
 
 def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
     """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
-    found = []
+    entries = []
     for row in rows:
         for number, passage in enumerate(row.passages, 1):
-            shown = {
+            context = {
                 "file": row.file,
                 "from (s)": f"{passage.start:.1f}",
                 "to (s)": f"{passage.end:.1f}",
@@ -151,10 +151,10 @@ def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
                 "dnsmos": f"{row.dnsmos:.2f}",
             }
             text = "\n".join(f"[{turn.speaker}] {turn.text}" for turn in passage.turns)
-            found.append(
-                ReviewRow(f"{row.id}-{number:03d}", shown, {"scenario": row.scenario, "theme": row.id, "text": text})
+            entries.append(
+                ReviewRow(f"{row.id}-{number:03d}", context, {"scenario": row.scenario, "theme": row.id, "text": text})
             )
-    return found
+    return entries
 
 
 def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
@@ -164,11 +164,11 @@ def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = Fals
         BadInput: the table cannot be used.
     """
     entries = entries_of(rows)
-    languages = {entry.id: entry.shown["language"] for entry in entries}
-    files = {entry.id: entry.shown["file"] for entry in entries}
-    found = decisions(table, entries, "proofreading", accept_all=accept_all)
-    result: Sifted[Case] = Sifted(left_out=found.left_out, waiting=found.waiting)
-    for name, edited in found.kept.items():
+    languages = {entry.id: entry.context["language"] for entry in entries}
+    files = {entry.id: entry.context["file"] for entry in entries}
+    review = decisions(table, entries, "proofreading", accept_all=accept_all)
+    result: Sifted[Case] = Sifted(left_out=review.left_out, waiting=review.waiting)
+    for name, edited in review.kept.items():
         facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": files[name]}
         try:
             result.kept.append(case_of(name, turns_of(edited["text"]), language=LANGUAGES[languages[name]], **facts))
@@ -207,14 +207,16 @@ def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Pro
         if facts["dnsmos"] < settings.least:
             reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
             return Collected(**facts, reason=reason)
-        heard = diarised_transcript(recording, settings.language)
+        transcript = diarised_transcript(recording, settings.language)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
-    if heard.language not in LANGUAGES:
-        return Collected(**facts, language=heard.language, reason=f"{heard.language} is spoken, neither en nor zh")
-    found = tuple(passages(heard.segments, heard.language, settings.lengths))
+    if transcript.language not in LANGUAGES:
+        return Collected(
+            **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"
+        )
+    stretches = tuple(passages(transcript.segments, transcript.language, settings.lengths))
     short = f"less is said than {settings.lengths[0]} words or characters at a stretch"
-    return Collected(**facts, language=heard.language, passages=found, reason=None if found else short)
+    return Collected(**facts, language=transcript.language, passages=stretches, reason=None if stretches else short)
 
 
 def _dnsmos(recording: "Recording", by: str) -> float:

@@ -70,13 +70,13 @@ def write(
     new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
     report.waiting += waiting
     workshop.write(ORDERS, [*orders, *new])
-    there = {case.id for case in written}
-    wanted = [order for order in (*orders, *new) if order.id not in there]
-    found = write_cases(wanted, judging)
-    by_id = {case.id: case for case in (*written, *found.kept)}
+    written_ids = {case.id for case in written}
+    unwritten = [order for order in (*orders, *new) if order.id not in written_ids]
+    result = write_cases(unwritten, judging)
+    by_id = {case.id: case for case in (*written, *result.kept)}
     workshop.write(WRITTEN, [by_id[order.id] for order in (*orders, *new) if order.id in by_id])
     report.say(f"ordered: {len(new)} cases, {len(orders)} before, {len(gone & {o.id for o in orders})} of them gone")
-    report.sifted("written", found)
+    report.sifted("written", result)
     return report
 
 
@@ -142,17 +142,17 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BrokenRules: a case that the dataset would refuse.
     """
     rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
-    found = reviewed(rows, workshop.folder / TABLE, accept_all=accept_all)
+    review = reviewed(rows, workshop.folder / TABLE, accept_all=accept_all)
     report = StepReport()
-    report.sifted(REVIEW, found)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
-    if not found.kept:
+    report.sifted(REVIEW, review)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
+    if not review.kept:
         raise BadInput(f"no case is kept yet; write yes under keep in {workshop.folder / TABLE}")
     into = workshop.folder / FINISHED
-    counts = publish(found.kept, into)
-    kept = {case.id for case in found.kept}
+    counts = publish(review.kept, into)
+    kept = {case.id for case in review.kept}
     topics = [topic for row in rows if row.id in kept for topic in row.digest.topics]
-    write_statistics(statistics(found.kept, topics), into)
+    write_statistics(statistics(review.kept, topics), into)
     report.say(f"finished: {', '.join(f'{part} {count}' for part, count in counts.items())} in {into}")
     return report
 
@@ -185,13 +185,13 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
         report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
     record = workshop.folder / COLLECTED
     before = collecting_before(record)
-    found = collecting.collect(files, record, before, settings)
+    results = collecting.collect(files, record, before, settings)
     table = workshop.folder / TRANSCRIPTS
-    left = collecting.left_out_of(found)
+    left = collecting.left_out_of(results)
     others = [one for one in workshop.left_out() if one.step != collecting.STEP]
     workshop.write("left_out.jsonl", [*others, *left])
-    undecided = lay_out(table, collecting.entries_of(found))
-    report.say(f"collected: {len(found) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
+    undecided = lay_out(table, collecting.entries_of(results))
+    report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
     for one in left:
         report.say(f"  {one.id}: {one.reason}")
     report.say(f"proofreading: {undecided} passages to decide in {table}")
@@ -208,14 +208,14 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     rows = list({row.id: row for row in collecting_before(record)}.values())
     if not rows:
         raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
-    found = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
+    result = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
     report = StepReport()
-    report.sifted("proofread", found)
-    ids = {case.id for case in found.kept} | {entry.id for entry in collecting.entries_of(rows)}
+    report.sifted("proofread", result)
+    ids = {case.id for case in result.kept} | {entry.id for entry in collecting.entries_of(rows)}
     others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
-    workshop.write(TAKEN, [*others, *found.kept])
+    workshop.write(TAKEN, [*others, *result.kept])
     left = [one for one in workshop.left_out() if one.step != "proofreading"]
-    workshop.write("left_out.jsonl", [*left, *found.left_out])
+    workshop.write("left_out.jsonl", [*left, *result.left_out])
     return report
 
 

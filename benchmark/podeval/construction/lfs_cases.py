@@ -102,10 +102,10 @@ def turns_of(lines: str) -> list[CaseTurn]:
     """
     turns = []
     for number, line in enumerate((line for line in lines.splitlines() if line.strip()), 1):
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
             raise BadInput(f"line {number} is {line[:40]!r}; it should be [speaker] and the words")
-        turns.append(CaseTurn(speaker=found[1].strip(), text=found[2].strip()))
+        turns.append(CaseTurn(speaker=match[1].strip(), text=match[2].strip()))
     return turns
 
 
@@ -117,7 +117,7 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
     """
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
-    found = []
+    cases = []
     # By line feeds only: texts may hold other characters that Python takes for the end of a line.
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
@@ -130,7 +130,7 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
             raise BadInput(f"{path}, row {number} has no list of turns under content")
         facts = {"theme": raw.get("theme") or "", "source": raw.get("source") or ""}
         try:
-            found.append(
+            cases.append(
                 case_of(
                     f"{prefix}-{number:04d}",
                     [turn for turn in raw["content"] if isinstance(turn, Mapping)],
@@ -141,7 +141,7 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
             )
         except BadInput as error:
             raise BadInput(f"{path}, row {number}: {error}") from None
-    return found
+    return cases
 
 
 def published(case: Case) -> str:

@@ -28,7 +28,7 @@ _TOPICS = 40
 def entry_of(row: ScreenedCase) -> ReviewRow:
     """A case as a reviewer sees it: the text may be corrected, a turn a line."""
     case = row.case
-    shown = {
+    context = {
         "scenario": case.scene,
         "language": case.language,
         "speakers": str(case.num_speakers),
@@ -37,7 +37,7 @@ def entry_of(row: ScreenedCase) -> ReviewRow:
         "look at": "; ".join(row.warnings),
         "summary": row.digest.summary,
     }
-    return ReviewRow(row.id, shown, {THEME: case.theme, TEXT: case.lines})
+    return ReviewRow(row.id, context, {THEME: case.theme, TEXT: case.lines})
 
 
 def reviewed(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
@@ -46,17 +46,17 @@ def reviewed(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = Fa
     Raises:
         BadInput: the table cannot be used, or a corrected text is none.
     """
-    found = decisions(table, [entry_of(row) for row in rows], REVIEW, accept_all=accept_all)
+    review = decisions(table, [entry_of(row) for row in rows], REVIEW, accept_all=accept_all)
     kept: list[Case] = []
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         try:
             facts = row.case.model_dump(include={"source", "scene", "language", "order"})
             kept.append(case_of(row.id, turns_of(edited[TEXT]), theme=edited[THEME], **facts))
         except BadInput as error:
-            found.waiting.append(WaitingRow(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
-    return Sifted(kept, found.left_out, found.waiting)
+            review.waiting.append(WaitingRow(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
+    return Sifted(kept, review.left_out, review.waiting)
 
 
 def publish(cases: Iterable[Case], into: Path) -> dict[str, int]:
@@ -102,7 +102,7 @@ def statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, A
         "scenario": _counts((case.scene for case in cases), BY_NAME),
     }
     lengths = {name: [case.length for case in cases if case.language == code] for code, name in LANGUAGES.items()}
-    named = Counter(topic.strip().casefold() for topic in topics if topic.strip())
+    topic_counts = Counter(topic.strip().casefold() for topic in topics if topic.strip())
     return {
         "cases": len(cases),
         "counts": groups,
@@ -111,27 +111,27 @@ def statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, A
             for name, each in lengths.items()
         },
         "length_values": lengths,
-        "topics": dict(named.most_common(_TOPICS)),
+        "topics": dict(topic_counts.most_common(_TOPICS)),
     }
 
 
-def write_statistics(found: dict[str, Any], into: Path) -> list[Path]:
+def write_statistics(figures: dict[str, Any], into: Path) -> list[Path]:
     """Write the figures and the two plots."""
     plots = {
-        "categories.svg": charts.bars(f"{found['cases']} cases by kind", found["counts"], found["topics"]),
+        "categories.svg": charts.bars(f"{figures['cases']} cases by kind", figures["counts"], figures["topics"]),
         "lengths.svg": charts.histogram(
             "Length of the texts",
             "words of English, characters of Chinese (without punctuation)",
-            found["length_values"],
+            figures["length_values"],
             width=25,
         ),
     }
-    write_json(into / "statistics.json", {key: value for key, value in found.items() if key != "length_values"})
+    write_json(into / "statistics.json", {key: value for key, value in figures.items() if key != "length_values"})
     for name, content in plots.items():
         write_whole(into / name, content.encode())
     return [into / name for name in ("statistics.json", *plots)]
 
 
-def _counts(found: Iterable[str], order: Iterable[str]) -> dict[str, int]:
-    counted = Counter(found)
+def _counts(values: Iterable[str], order: Iterable[str]) -> dict[str, int]:
+    counted = Counter(values)
     return {name: counted[name] for name in order}

@@ -173,7 +173,7 @@ by itself too.""",
 def digest(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
     """Have every case summed up."""
     answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
-    return Sifted([Digested(id=case.id, case=case, digest=found) for case, found in answered], waiting=waiting)
+    return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
 
 
 def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THRESHOLD) -> Sifted[Digested]:
@@ -190,23 +190,23 @@ def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THR
 
 def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -> Sifted[Rated]:
     """Take out cases that are rated too low."""
-    found: Sifted[Rated] = Sifted()
-    answered, found.waiting = ask_each(
+    result: Sifted[Rated] = Sifted()
+    answered, result.waiting = ask_each(
         judging, rows, SpeechFitness, lambda row: JudgeRequest(RATE, {"text": row.case.lines})
     )
     for row, rating in answered:
         if rating.overall >= least:
-            found.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
+            result.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
         else:
             reason = f"rated {rating.overall} of 5 overall: {rating.reasoning}"
-            found.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
-    return found
+            result.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
+    return result
 
 
 def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
     """Take out cases that cannot be published; replace private details in the others."""
-    found: Sifted[ScreenedCase] = Sifted()
-    answered, found.waiting = ask_each(
+    result: Sifted[ScreenedCase] = Sifted()
+    answered, result.waiting = ask_each(
         judging,
         rows,
         TextScreening,
@@ -214,11 +214,11 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
     )
     for row, screening in answered:
         if screening.harm == "severe":
-            found.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
+            result.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
             continue
         replaced = replacements(screening)
         case = with_replacements(row.case, replaced)
-        found.kept.append(
+        result.kept.append(
             ScreenedCase(
                 id=row.id,
                 case=case,
@@ -228,22 +228,22 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
                 warnings=tuple(warnings_of(case, screening)),
             )
         )
-    return found
+    return result
 
 
 def replacements(screening: TextScreening) -> list[Replacement]:
     """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
-    found = {}
+    by_quote = {}
     for detail in screening.details:
         if not detail.public:
-            found[detail.quote] = Replacement(
+            by_quote[detail.quote] = Replacement(
                 was=detail.quote, now=clean(detail.stand_in), why=f"private {detail.kind}"
             )
     for softened in screening.softened:
-        found.setdefault(
+        by_quote.setdefault(
             softened.quote, Replacement(was=softened.quote, now=clean(softened.replacement), why="minor harm")
         )
-    return list(found.values())
+    return list(by_quote.values())
 
 
 def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
@@ -254,7 +254,7 @@ def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
     pattern = re.compile("|".join(_whole(words) for words in sorted(by_words, key=len, reverse=True)))
 
     def change(text: str) -> str:
-        return " ".join(pattern.sub(lambda found: by_words[found[0]], text).split())
+        return " ".join(pattern.sub(lambda match: by_words[match[0]], text).split())
 
     content = tuple(CaseTurn(speaker=change(turn.speaker), text=change(turn.text)) for turn in case.content)
     kept = tuple(turn for turn in content if turn.text)
@@ -263,14 +263,14 @@ def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 def warnings_of(case: Case, screening: TextScreening) -> list[str]:
     """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
-    found = [
+    warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()
         for match in pattern.finditer(case.text)
     ]
     if screening.harm == "minor":
-        found.append(f"minor harm: {screening.reasoning}")
-    return found
+        warnings.append(f"minor harm: {screening.reasoning}")
+    return warnings
 
 
 def _whole(words: str) -> str:
@@ -287,7 +287,7 @@ def _quotes_of(case: Case) -> Callable[[TextScreening], None]:
 
     def check(answer: TextScreening) -> None:
         for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
-            if not any(re.search(_whole(quote), place) for place in places):
+            if not any(re.search(_whole(quote), text) for text in places):
                 raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")
         for detail in answer.details:
             if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):

@@ -55,10 +55,10 @@ class CasePlan(StagedRow):
 
     def cells(self) -> list[Cell]:
         """What cases are wanted of, in the order of the scenarios."""
-        wanted = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
+        templates = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
         return [
             (scenario.name, language, speakers)
-            for scenario, language in product(wanted, self.languages)
+            for scenario, language in product(templates, self.languages)
             for speakers in scenario.speakers
             if speakers in self.speakers
         ]
@@ -155,61 +155,61 @@ def place_orders(
     needs: dict[tuple[str, str], list[int]] = {}
     for (scenario, language, speakers), count in lacking.items():
         needs.setdefault((scenario, language), []).extend([speakers] * count)
-    found: dict[tuple[str, str], list[str]] = {}
-    for place in needs:
-        taken = used.get(place, [])
-        own = (topics or {}).get(place[0], ())
-        found[place] = [topic for topic in own if topic not in taken][: len(needs[place])]
-    asked = {place: len(needs[place]) - len(found[place]) for place in needs if len(found[place]) < len(needs[place])}
-    waiting = _suggest(asked, found, used, judging)
+    chosen: dict[tuple[str, str], list[str]] = {}
+    for kind in needs:
+        used_topics = used.get(kind, [])
+        own_topics = (topics or {}).get(kind[0], ())
+        chosen[kind] = [topic for topic in own_topics if topic not in used_topics][: len(needs[kind])]
+    counts = {kind: len(needs[kind]) - len(chosen[kind]) for kind in needs if len(chosen[kind]) < len(needs[kind])}
+    waiting = _suggest(counts, chosen, used, judging)
     orders, numbers = list[CaseOrder](), Counter((order.scenario, order.language) for order in before)
-    for place, speakers_of in needs.items():
-        for speakers, topic in zip(speakers_of, found[place], strict=False):
-            numbers[place] += 1
-            name = f"{place[0]}-{CODES[place[1]]}-{numbers[place]:04d}"
+    for kind, speakers_of in needs.items():
+        for speakers, topic in zip(speakers_of, chosen[kind], strict=False):
+            numbers[kind] += 1
+            name = f"{kind[0]}-{CODES[kind[1]]}-{numbers[kind]:04d}"
             # Drawn by the order's own name, so that the same plan orders the same lengths.
             length = random.Random(name).randint(*plan.lengths)  # noqa: S311
             orders.append(
                 CaseOrder(
-                    id=name, scenario=place[0], language=place[1], speakers=speakers, length=length, topic=topic.strip()
+                    id=name, scenario=kind[0], language=kind[1], speakers=speakers, length=length, topic=topic.strip()
                 )
             )
     return orders, waiting
 
 
 def _suggest(
-    asked: Mapping[tuple[str, str], int],
-    found: dict[tuple[str, str], list[str]],
+    counts: Mapping[tuple[str, str], int],
+    chosen: dict[tuple[str, str], list[str]],
     used: Mapping[tuple[str, str], Sequence[str]],
     judging: Asked,
 ) -> list[WaitingRow]:
     """Add suggested topics to those found."""
-    places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in asked]
+    places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in counts]
 
     def request(line: StagedRow) -> JudgeRequest:
         scenario, _, language = line.id.partition("/")
-        place = (scenario, language)
-        known = [*used.get(place, ()), *found[place]]
+        kind = (scenario, language)
+        used_topics = [*used.get(kind, ()), *chosen[kind]]
         return JudgeRequest(
-            topics_prompt(scenario, language, asked[place]),
-            {"used": "\n".join(known) or "(none)"},
-            check=_new_topics(asked[place], known),
+            topics_prompt(scenario, language, counts[kind]),
+            {"used": "\n".join(used_topics) or "(none)"},
+            check=_new_topics(counts[kind], used_topics),
         )
 
     answered, waiting = ask_each(judging, places, Topics, request)
     for line, answer in answered:
         scenario, _, language = line.id.partition("/")
-        found[scenario, language] += answer.topics[: asked[scenario, language]]
+        chosen[scenario, language] += answer.topics[: counts[scenario, language]]
     return waiting
 
 
 def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
     """A case for every order; where none came, the order waits."""
-    found: Sifted[Case] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, WrittenCase, _writing)
+    result: Sifted[Case] = Sifted()
+    answered, result.waiting = ask_each(judging, orders, WrittenCase, _writing)
     for order, written in answered:
         turns = [turn.model_dump() for turn in written.content]
-        found.kept.append(
+        result.kept.append(
             case_of(
                 order.id,
                 turns,
@@ -220,7 +220,7 @@ def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
                 order=order.id,
             )
         )
-    return found
+    return result
 
 
 def _writing(order: CaseOrder) -> JudgeRequest:
@@ -269,14 +269,14 @@ def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> 
     )
 
 
-def _new_topics(count: int, known: Sequence[str]) -> Callable[[Topics], None]:
-    taken = {topic.strip().casefold() for topic in known}
+def _new_topics(count: int, used: Sequence[str]) -> Callable[[Topics], None]:
+    used_topics = {topic.strip().casefold() for topic in used}
 
     def check(answer: Topics) -> None:
         topics = [topic.strip().casefold() for topic in answer.topics]
         if len(topics) < count or not all(topics):
             raise ValueError(f"{count} topics are needed, {len([t for t in topics if t])} came")
-        if len(set(topics)) < len(topics) or taken & set(topics):
+        if len(set(topics)) < len(topics) or used_topics & set(topics):
             raise ValueError("a topic is there twice, or is one of those that are taken")
 
     return check
@@ -309,12 +309,12 @@ def topics_from(path: Path) -> dict[str, list[str]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read ({error}); give a text file in UTF-8") from None
-    found: dict[str, list[str]] = {}
+    topics: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
         scenario, tab, topic = line.partition("\t")
         if not line.strip():
             continue
         if not tab or scenario.strip() not in BY_NAME or not topic.strip():
             raise BadInput(f"{path}, line {number}: write a scenario, a tab and a topic; {line[:40]!r} is not that")
-        found.setdefault(scenario.strip(), []).append(topic.strip())
-    return found
+        topics.setdefault(scenario.strip(), []).append(topic.strip())
+    return topics

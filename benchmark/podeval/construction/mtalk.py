@@ -76,7 +76,7 @@ def take(workshop: Workshop, path: Path) -> StepReport:
         raise BadInput(f"{path} cannot be read as JSON ({error})") from None
     if not isinstance(raw, list):
         raise BadInput(f"{path} should hold a list of dialogues")
-    found: dict[str, Dialogue] = {}
+    dialogues: dict[str, Dialogue] = {}
     for number, one in enumerate(raw, 1):
         facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
         facts = {"type": "sem"} | facts
@@ -84,12 +84,12 @@ def take(workshop: Workshop, path: Path) -> StepReport:
             dialogue = Dialogue.model_validate(facts | {"id": f"{facts['type']}-{facts.get('number')}"})
         except ValidationError as error:
             raise BadInput(f"{path}, dialogue {number}: {sentence_of(error)}") from None
-        if dialogue.id in found:
+        if dialogue.id in dialogues:
             raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
-        found[dialogue.id] = dialogue
-    workshop.write(DIALOGUES, found.values())
+        dialogues[dialogue.id] = dialogue
+    workshop.write(DIALOGUES, dialogues.values())
     report = StepReport()
-    report.say(f"taken: {len(found)} dialogues, {sum(len(d.turns) for d in found.values())} turns")
+    report.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
     return report
 
 
@@ -118,19 +118,19 @@ def script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BadInput: no dialogues, or a table that cannot be used.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report, found = StepReport(), list(dialogues)
+    report, to_record = StepReport(), list(dialogues)
     for kind in ("para", "amb"):
         rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
         if rows:
             kept = _resolved(rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues})
             report.sifted(f"tags of {TYPES[kind]} dialogues", kept)
             workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
-            found += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
-    workshop.write(SCRIPT, found)
+            to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
+    workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
-    turns = sum(len(dialogue.turns) for dialogue in found)
-    report.say(f"to record: {turns} turns of {len(found)} dialogues, one file each: recordings/ID-TURN.wav")
-    unknown = lay_out_sounds(workshop.folder / SOUNDS, tags_of(found))
+    turns = sum(len(dialogue.turns) for dialogue in to_record)
+    report.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
+    unknown = lay_out_sounds(workshop.folder / SOUNDS, tags_of(to_record))
     if unknown:
         report.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
     return report
@@ -191,9 +191,9 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         for number, text in enumerate(dialogue.turns, 1):
             one = by_turn[f"{dialogue.id}-{number}"]
             voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
-            heard = sounds if dialogue.type == "amb" else {}
+            tag_sounds = sounds if dialogue.type == "amb" else {}
             try:
-                samples, mixed = sounded(one.turn, text, one.path, voice, heard)
+                samples, mixed = sounded(one.turn, text, one.path, voice, tag_sounds)
             except CannotScore as refusal:
                 raise BadInput(f"{one.path}: {refusal}") from None
             rows.append(_row(dialogue, number, text, samples))
@@ -222,10 +222,10 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 def _resolved(rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]) -> Sifted[Dialogue]:
     """The tagged dialogues that a third annotator kept, with their corrections, which again change tags only."""
-    found = decisions(table, [entry_of(row) for row in rows], table.stem, accept_all=accept_all)
-    result: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    review = decisions(table, [entry_of(row) for row in rows], table.stem, accept_all=accept_all)
+    result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
         if wrong := wrong_with(plain[row.dialogue.number].turns, turns):
@@ -242,13 +242,13 @@ def _recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Tak
 
 
 def _gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
-    found = []
+    left_out = []
     for dialogue in dialogues:
         its = [f"{dialogue.id}-{n}" for n in range(1, len(dialogue.turns) + 1)]
         if refused := [turn for turn in its if turn in state.gone]:
             reason = f"{refused[0]} was {state.gone[refused[0]]}"
-            found.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
-    return found
+            left_out.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
+    return left_out
 
 
 def _lacking(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:

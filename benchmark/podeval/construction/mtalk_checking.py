@@ -70,17 +70,17 @@ def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], l
     """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
     from podeval.audio.decode import content_hash
 
-    there = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
-    found, missing = list[Take](), list[WaitingRow]()
+    files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
+    takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
         for number, text in enumerate(dialogue.turns, 1):
             turn = f"{dialogue.id}-{number}"
-            if turn in there:
-                path = there[turn]
-                found.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
+            if turn in files:
+                path = files[turn]
+                takes.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
             else:
                 missing.append(WaitingRow(turn, f"no recording of it lies in {folder}"))
-    return found, missing
+    return takes, missing
 
 
 def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
@@ -105,23 +105,23 @@ def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
     return state
 
 
-def read_verdicts(tables: Mapping[int, Path], heard: Sequence[Due]) -> list[Check]:
+def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[Check]:
     """Verdicts from the tables of the rounds, on the recordings that were laid out there.
 
     Raises:
         BadInput: a table cannot be used.
     """
-    found = []
+    checks = []
     for number, table in tables.items():
-        its = {due.turn: due for due in heard if due.round == number}
+        its = {due.turn: due for due in laid_out if due.round == number}
         if not its or not table.is_file():
             continue
         read = decisions(table, [due.entry for due in its.values()], f"round {number}")
-        found += [_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
+        checks += [_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
         for left in read.left_out:
             fault, remark = read.refused[left.id]["fault"], left.reason.partition(": ")[2]
-            found += [_check(its[left.id], False, fault, remark)]
-    return found
+            checks += [_check(its[left.id], False, fault, remark)]
+    return checks
 
 
 def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[WaitingRow]]:
@@ -137,15 +137,15 @@ def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due],
 
 def sentences(checks: Sequence[Check]) -> list[str]:
     """How many recordings each round heard and refused, and for what; as the paper reports its own."""
-    found = []
+    lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
         refused = [check for check in its if not check.accepted]
         if its:
             faults = Counter(check.fault or "no fault named" for check in refused)
-            told = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
-            found.append(f"round {number}: {len(its)} heard, {len(refused)} refused{told}")
-    return found
+            by_fault = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
+            lines.append(f"round {number}: {len(its)} heard, {len(refused)} refused{by_fault}")
+    return lines
 
 
 def faults_heard(path: Path) -> str:
@@ -166,7 +166,7 @@ def faults_heard(path: Path) -> str:
 
 def _due(take: Take, number: int) -> Due:
     words, tags = words_and_tags(take.text)
-    shown = {
+    context = {
         "file": take.path.name,
         "to be said": words,
         "tags": ", ".join(tags),
@@ -174,7 +174,7 @@ def _due(take: Take, number: int) -> Due:
         "heard by machine": faults_heard(take.path),
         "recording": take.sha256[:12],
     }
-    return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=shown)
+    return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=context)
 
 
 def _check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:

@@ -33,7 +33,7 @@ OTHERS = {
 }
 """The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
 
-ALL: Mapping[str, str] = {name: found.what for name, found in CAPABILITIES.items()} | OTHERS
+ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
 
 
 class Alone(JudgeAnswer):
@@ -87,43 +87,43 @@ class DialogueCandidate(Labelled):
 
 def dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
     """The dialogues whose last turn cannot be answered well by whoever hears nothing else."""
-    found: Sifted[Raw] = Sifted()
-    answered, found.waiting = ask_each(judging, rows, Alone, _last_turn)
+    result: Sifted[Raw] = Sifted()
+    answered, result.waiting = ask_each(judging, rows, Alone, _last_turn)
     for raw, alone in answered:
         if alone.enough:
             reason = f"its last turn needs nothing of the others: {alone.because}"
-            found.left_out.append(LeftOut(id=raw.id, step=INDEPENDENT, reason=reason))
+            result.left_out.append(LeftOut(id=raw.id, step=INDEPENDENT, reason=reason))
         else:
-            found.kept.append(raw)
-    return found
+            result.kept.append(raw)
+    return result
 
 
 def label(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
     """Dialogues with every capability that they call for."""
-    found: Sifted[Labelled] = Sifted()
-    answered, found.waiting = ask_each(judging, rows, Labels, _labelling)
+    result: Sifted[Labelled] = Sifted()
+    answered, result.waiting = ask_each(judging, rows, Labels, _labelling)
     for raw, answer in answered:
         labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
-        found.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
-    return found
+        result.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
+    return result
 
 
 def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
     """Dialogues with the foremost of their labels; of an only one nobody is asked."""
-    found: Sifted[DialogueCandidate] = Sifted()
+    result: Sifted[DialogueCandidate] = Sifted()
     clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
-    answered, found.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
+    answered, result.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
     clear |= {row.id: answer.capability for row, answer in answered}
-    found.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
-    return found
+    result.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
+    return result
 
 
 def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[DialogueCandidate]:
     """Those of which no other says nearly the same; of two that are alike, the earlier stays."""
     if not rows:
         return Sifted()
-    said = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
-    alike = {found.row: found for found in near_duplicates(said)}
+    embeddings = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
+    alike = {duplicate.row: duplicate for duplicate in near_duplicates(embeddings)}
     result: Sifted[DialogueCandidate] = Sifted()
     for number, row in enumerate(rows):
         if number in alike:
@@ -136,7 +136,7 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
 
 def entry_of(row: DialogueCandidate) -> ReviewRow:
     """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
-    shown = {
+    context = {
         "scenario": row.raw.scenario,
         "ordered": row.raw.capability,
         "inferred": row.foremost,
@@ -146,7 +146,7 @@ def entry_of(row: DialogueCandidate) -> ReviewRow:
         "last answer needs": f"turn {', '.join(map(str, row.raw.needs))}: {row.raw.because}",
     }
     user = "\n".join(turn.user for turn in row.raw.turns)
-    return ReviewRow(row.id, shown, {"user": user, "capability": row.foremost if row.agreed else ""})
+    return ReviewRow(row.id, context, {"user": user, "capability": row.foremost if row.agreed else ""})
 
 
 ALONE_PROMPT = Prompt(

@@ -65,12 +65,12 @@ def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
     written = {raw.id: raw for raw in workshop.read(RAW, Raw)}
-    found = write_dialogues([order for order in orders if order.id not in written], judging)
-    written |= {raw.id: raw for raw in found.kept}
-    report.waiting += found.waiting
+    result = write_dialogues([order for order in orders if order.id not in written], judging)
+    written |= {raw.id: raw for raw in result.kept}
+    report.waiting += result.waiting
     workshop.write(RAW, [written[order.id] for order in orders if order.id in written])
     report.say(f"ordered: {len(orders)} dialogues of {len({order.cell for order in orders})} kinds, {len(new)} new")
-    report.say(f"written: {len(written)}, {len(found.kept)} new")
+    report.say(f"written: {len(written)}, {len(result.kept)} new")
     return report
 
 
@@ -98,9 +98,9 @@ def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """
     report = StepReport()
     labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
-    found = infer(labelled, judging)
-    report.sifted("inferred", found)
-    unlike = deduplicate(found.kept, encode)
+    inferred = infer(labelled, judging)
+    report.sifted("inferred", inferred)
+    unlike = deduplicate(inferred.kept, encode)
     report.sifted(ALIKE, unlike)
     candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
     agreed = sum(row.agreed for row in candidates)
@@ -122,11 +122,11 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     report = StepReport()
     candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
     places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, DialogueOrder))}
-    found = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
-    chosen: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    review = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
+    chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     counts: Counter[str] = Counter()
     for row in candidates:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
         capability = edited["capability"].strip()
@@ -158,8 +158,8 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 def _numbered(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
     """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for order in orders:
         seen[order.scenario] += 1
-        found.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
-    return found
+        numbered.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
+    return numbered

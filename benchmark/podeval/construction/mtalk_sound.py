@@ -76,7 +76,7 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     if not path.is_file():
         return {}
     try:
-        found = TypeAdapter(dict[str, VoiceProfile]).validate_python(
+        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(
             yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         )
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -84,7 +84,7 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     except ValidationError as error:
         raise BadInput(f"{path}: {sentence_of(error)}; a profile has command, reference and perhaps about") from None
     placed = {}
-    for name, voice in found.items():
+    for name, voice in profiles.items():
         reference = path.parent / voice.reference
         if not reference.is_file():
             raise BadInput(f"{path}: the reference of {name}, {reference}, is not there")
@@ -95,10 +95,8 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
 
 def tags_of(dialogues: Sequence[Dialogue]) -> list[str]:
     """The tags of ambient dialogues, each once, in lower case."""
-    found = (
-        tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in words_and_tags(turn)[1]
-    )
-    return list(dict.fromkeys(found))
+    tags = (tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in words_and_tags(turn)[1])
+    return list(dict.fromkeys(tags))
 
 
 def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
@@ -127,25 +125,25 @@ def sounds_of(path: Path) -> dict[str, TagSound]:
     Raises:
         BadInput: a line that cannot be used; says which.
     """
-    found = {}
+    sounds = {}
     for number, line in enumerate(_table(path), 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
         if not kind:
             continue
-        place = f"{path}, line {number} ({line['tag']})"
+        where = f"{path}, line {number} ({line['tag']})"
         if kind not in _KINDS:
-            raise BadInput(f"{place}: kind is {kind!r}; write {', '.join(_KINDS)}")
+            raise BadInput(f"{where}: kind is {kind!r}; write {', '.join(_KINDS)}")
         file = path.parent / name if name else None
         if kind != "none" and (file is None or not file.is_file()):
-            raise BadInput(f"{place}: there is no sound {file or ''}; name its file, relative to the table")
+            raise BadInput(f"{where}: there is no sound {file or ''}; name its file, relative to the table")
         try:
             ratio = float(line["snr_db"])
         except ValueError:
-            raise BadInput(f"{place}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
+            raise BadInput(f"{where}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
         if not -30 <= ratio <= 60:
-            raise BadInput(f"{place}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
-        found[line["tag"].casefold()] = TagSound(kind, file, ratio)
-    return found
+            raise BadInput(f"{where}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
+        sounds[line["tag"].casefold()] = TagSound(kind, file, ratio)
+    return sounds
 
 
 def sounded(
@@ -168,7 +166,7 @@ def sounded(
     speech = _mono(recording)
     if voice is not None:
         speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
-    mixed, said = speech, list[str]()
+    mixed, descriptions = speech, list[str]()
     for tag, share in places_of(text):
         sound = sounds.get(tag.casefold())
         if sound is None or sound.file is None or sound.kind == "none":
@@ -180,14 +178,14 @@ def sounded(
             at = min(share * len(speech), len(speech) - 1) / RATE
             alone = put_in(speech, samples, RATE, sound.snr_db, at) - speech
         mixed = mixed + alone
-        said.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
+        descriptions.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
     peak = float(np.abs(mixed).max())
     factor = min(1.0, PEAK / peak) if peak else 1.0
     facts = Mixed(
         id=turn,
         recording=recording.name,
         voice=voice[0] if voice else "",
-        sounds=tuple(said),
+        sounds=tuple(descriptions),
         turned_down_db=round(float(-20 * np.log10(factor)), 2) + 0.0,
         seconds=round(len(mixed) / RATE, 3),
     )
@@ -197,18 +195,18 @@ def sounded(
 def places_of(text: str) -> list[tuple[str, float]]:
     """The tags of a turn, and which share of its words comes before each."""
     whole = len(words_and_tags(text)[0])
-    found, rest, before = list[tuple[str, float]](), text, ""
+    positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in words_and_tags(text)[1]:
         head, _, rest = rest.partition(tag)
         before += head.rstrip(" (（")
         rest = rest.lstrip(")）")
-        found.append((tag, len(words_and_tags(before)[0]) / whole if whole else 0.0))
-    return found
+        positions.append((tag, len(words_and_tags(before)[0]) / whole if whole else 0.0))
+    return positions
 
 
 def _mono(path: Path) -> NDArray[np.float32]:
-    found = decode(path)
-    return resample(found.samples.mean(axis=1, dtype=np.float32), found.rate, RATE)
+    decoded = decode(path)
+    return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
 def _table(path: Path) -> list[dict[str, str]]:

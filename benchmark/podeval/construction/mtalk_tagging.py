@@ -117,7 +117,7 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         waiting |= {one.id: one for one in missing}
         for dialogue, tags in answered:
             versions[dialogue.id].append(tuple(" ".join(turn.split()) for turn in tags.turns))
-    found = [
+    tagged = [
         Tagged(
             id=f"{kind}-{dialogue.number}",
             dialogue=dialogue.variant(kind),
@@ -126,14 +126,14 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         for dialogue in plain
         if dialogue.id not in waiting
     ]
-    return found, list(waiting.values())
+    return tagged, list(waiting.values())
 
 
 def entry_of(row: Tagged) -> ReviewRow:
     """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
-    shown = {"agreed": "yes" if row.agreed else "no"}
-    shown |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
-    return ReviewRow(row.id, shown, {"tagged": "\n".join(row.versions[0])})
+    context = {"agreed": "yes" if row.agreed else "no"}
+    context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
+    return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
 
 def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
@@ -142,12 +142,12 @@ def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0
     for number, (before, after) in enumerate(zip(plain, tagged, strict=True), 1):
-        words, found = words_and_tags(after)
+        words, turn_tags = words_and_tags(after)
         if words.split() != before.split():
             return f"the words of turn {number} are not those of the dialogue: {words[:60]!r}"
-        if not all(tag and len(tag.split()) <= 5 for tag in found):
+        if not all(tag and len(tag.split()) <= 5 for tag in turn_tags):
             return f"a tag in turn {number} is empty or longer than five words"
-        tags += len(found)
+        tags += len(turn_tags)
     return None if tags else "no turn has a tag"
 
 

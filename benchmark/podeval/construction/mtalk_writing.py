@@ -227,16 +227,16 @@ def place_orders(
 
 def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
     """A dialogue for every order; where none came that can be used, the order waits."""
-    found: Sifted[Raw] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, WrittenDialogue, _writing)
+    result: Sifted[Raw] = Sifted()
+    answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _writing)
     for order, written in answered:
         turns = tuple(
             Exchange(user=" ".join(turn.user.split()), assistant=" ".join(turn.assistant.split()))
             for turn in written.turns
         )
         needs = tuple(sorted(set(written.needs)))
-        found.kept.append(Raw(**order.model_dump(), turns=turns, needs=needs, because=written.because.strip()))
-    return found
+        result.kept.append(Raw(**order.model_dump(), turns=turns, needs=needs, because=written.because.strip()))
+    return result
 
 
 def wrong_with_user(turns: Sequence[str]) -> str | None:
@@ -246,8 +246,8 @@ def wrong_with_user(turns: Sequence[str]) -> str | None:
     for number, text in enumerate(turns, 1):
         if not USER_WORDS[0] <= len(text.split()) <= USER_WORDS[1]:
             return f"turn {number} of the user has {len(text.split())} words, not {USER_WORDS[0]} to {USER_WORDS[1]}"
-        if found := _UNSPEAKABLE.search(text):
-            return f"turn {number} of the user has {found[0]!r}, which nobody says"
+        if match := _UNSPEAKABLE.search(text):
+            return f"turn {number} of the user has {match[0]!r}, which nobody says"
     if len({text.casefold() for text in turns}) < len(turns):
         return "the user says the same twice"
     return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
@@ -312,14 +312,14 @@ def _as_ordered(written: WrittenDialogue) -> None:
         raise ValueError("it does not say what of the earlier turns is needed")
 
 
-def _new_situations(count: int, known: Sequence[str]) -> Callable[[Situations], None]:
-    taken = {" ".join(situation.split()).casefold() for situation in known}
+def _new_situations(count: int, used: Sequence[str]) -> Callable[[Situations], None]:
+    used_situations = {" ".join(situation.split()).casefold() for situation in used}
 
     def check(answer: Situations) -> None:
-        found = [" ".join(situation.split()).casefold() for situation in answer.situations]
-        if len(found) < count or not all(found):
-            raise ValueError(f"{count} situations are needed, {len([s for s in found if s])} came")
-        if len(set(found)) < len(found) or taken & set(found):
+        situations = [" ".join(situation.split()).casefold() for situation in answer.situations]
+        if len(situations) < count or not all(situations):
+            raise ValueError(f"{count} situations are needed, {len([s for s in situations if s])} came")
+        if len(set(situations)) < len(situations) or used_situations & set(situations):
             raise ValueError("a situation is there twice, or is one of those that are taken")
 
     return check

@@ -39,7 +39,7 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
         return []
     units = units_of(embeddings)
     kept = np.empty(0, dtype=np.int64)
-    found: list[Duplicate] = []
+    duplicates: list[Duplicate] = []
     for start in range(0, len(units), _BLOCK):
         block = units[start : start + _BLOCK]
         before = block @ units[kept].T if len(kept) else np.full((len(block), 1), -2.0)
@@ -54,11 +54,11 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
                     cosine, of = float(among.max()), start + int(among.argmax())
             # Equal texts may come out a rounding error below 1.
             if cosine >= threshold - 1e-6:
-                found.append(Duplicate(start + row, of, min(cosine, 1.0)))
+                duplicates.append(Duplicate(start + row, of, min(cosine, 1.0)))
             else:
                 stays[row] = True
         kept = np.concatenate([kept, start + np.flatnonzero(stays)])
-    return found
+    return duplicates
 
 
 def units_of(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -78,11 +78,11 @@ def cluster(
     report = StepReport()
     queries, report.waiting = ask_queries(documents, judging)
     workshop.write("queries.jsonl", queries)
-    found = clusters_of(queries, documents, encode, alike=alike, most=most) if queries else []
-    workshop.write("clusters.jsonl", found)
-    sizes = Counter(len(one.documents) for one in found)
-    told = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
-    report.say(f"clustered: {len(queries)} documents in {len(found)} clusters ({told})")
+    clusters = clusters_of(queries, documents, encode, alike=alike, most=most) if queries else []
+    workshop.write("clusters.jsonl", clusters)
+    sizes = Counter(len(one.documents) for one in clusters)
+    by_size = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
+    report.say(f"clustered: {len(queries)} documents in {len(clusters)} clusters ({by_size})")
     return report
 
 
@@ -124,21 +124,21 @@ def finish(
     """
     documents = _documents(workshop)
     rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
-    found = _reviewed(rows, documents, workshop.folder / TABLE, accept_all)
+    review = _reviewed(rows, documents, workshop.folder / TABLE, accept_all)
     report = StepReport()
-    report.sifted(REVIEW, found)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
-    if not found.kept:
+    report.sifted(REVIEW, review)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
+    if not review.kept:
         raise BadInput(f"no request is kept yet; write yes under keep in {workshop.folder / TABLE}")
     counted = f"input_tokens are those of {tokenizer}" if tokens else "input_tokens are words of podeval's tokeniser"
-    made = [published(row, documents, tokens or words, counted) for row in found.kept]
+    requests = [published(row, documents, tokens or words, counted) for row in review.kept]
     into = workshop.folder / FINISHED
     with source_of("podbench", into, ["instructions"]) as folder:
-        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in made).encode())
-    counts = statistics(made)
-    write_json(into / "statistics.json", {"requests": len(made), "counts": counts})
-    write_whole(into / "categories.svg", charts.bars(f"{len(made)} requests by kind", counts).encode())
-    report.say(f"finished: {len(made)} requests in {into}")
+        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in requests).encode())
+    counts = statistics(requests)
+    write_json(into / "statistics.json", {"requests": len(requests), "counts": counts})
+    write_whole(into / "categories.svg", charts.bars(f"{len(requests)} requests by kind", counts).encode())
+    report.say(f"finished: {len(requests)} requests in {into}")
     return report
 
 
@@ -198,44 +198,46 @@ def statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     }
 
 
-def _counted(found: Any, order: Sequence[str] = ()) -> dict[str, int]:
-    counts = Counter(found)
+def _counted(values: Any, order: Sequence[str] = ()) -> dict[str, int]:
+    counts = Counter(values)
     return {name: counts[name] for name in order or sorted(counts, key=lambda name: (len(name), name))}
 
 
 def _documents(workshop: Workshop) -> dict[str, Document]:
-    found = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
-    return {document.id: document for document in found}
+    documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
+    return {document.id: document for document in documents}
 
 
 def _entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
-    shown = {
+    context = {
         "language": row.cluster.language,
         "domain": row.cluster.domain,
         "documents": ", ".join(row.cluster.documents),
         "materials": materials(row.cluster, documents)[:2000],
     }
     requirements = "\n".join(f"{r.dimension}: {r.value}" for r in row.requirements)
-    return ReviewRow(row.id, shown, {"instruction": row.instruction, "requirements": requirements})
+    return ReviewRow(row.id, context, {"instruction": row.instruction, "requirements": requirements})
 
 
 def _reviewed(
     rows: Sequence[Requested], documents: Mapping[str, Document], table: Path, accept_all: bool
 ) -> Sifted[Requested]:
-    found = decisions(table, [_entry(row, documents) for row in rows], REVIEW, accept_all=accept_all)
-    result: Sifted[Requested] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    review = decisions(table, [_entry(row, documents) for row in rows], REVIEW, accept_all=accept_all)
+    result: Sifted[Requested] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         try:
             lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
-            named = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
+            requirements = [
+                Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines
+            ]
         except ValidationError:
             reason = (
                 f"its requirements in {table.name} cannot be read; write a dimension, a colon and what is asked for"
             )
             result.waiting.append(WaitingRow(row.id, reason))
             continue
-        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(named)}
+        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
         result.kept.append(row.model_copy(update=changes))
     return result

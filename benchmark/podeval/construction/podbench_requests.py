@@ -106,14 +106,14 @@ def instruct(
     """A request for every cluster."""
 
     def request(cluster: Cluster) -> JudgeRequest:
-        wanted = dimensions_for(cluster.id, seed)
-        prompt = instruction_prompt(wanted, cluster.language)
+        dimensions = dimensions_for(cluster.id, seed)
+        prompt = instruction_prompt(dimensions, cluster.language)
         return JudgeRequest(
-            prompt, {"materials": materials(cluster, documents)}, check=_names_all(wanted, cluster.language)
+            prompt, {"materials": materials(cluster, documents)}, check=_names_all(dimensions, cluster.language)
         )
 
     answered, waiting = ask_each(judging, clusters, Instruction, request)
-    found = [
+    requested = [
         Requested(
             id=cluster.id.removeprefix("cluster-"),
             cluster=cluster,
@@ -122,13 +122,13 @@ def instruct(
         )
         for cluster, written in answered
     ]
-    return found, waiting
+    return requested, waiting
 
 
 def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
     """Take out what is harmful, beside the point, or senseless."""
-    found: Sifted[Requested] = Sifted()
-    answered, found.waiting = ask_each(
+    result: Sifted[Requested] = Sifted()
+    answered, result.waiting = ask_each(
         judging,
         rows,
         Verdict,
@@ -148,16 +148,16 @@ def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: 
         ]
         if wrong:
             reason = f"{' and '.join(wrong)}: {verdict.reasoning}"
-            found.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
+            result.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
         else:
-            found.kept.append(row)
-    return found
+            result.kept.append(row)
+    return result
 
 
-def instruction_prompt(wanted: Sequence[str], language: str) -> Prompt:
+def instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
     """Asks for a request that names just these dimensions."""
-    named = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in wanted)
-    others = ", ".join(name for name in DIMENSIONS if name not in wanted) or "(none)"
+    described = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in dimensions)
+    others = ", ".join(name for name in DIMENSIONS if name not in dimensions) or "(none)"
     spoken = {"en": "English", "zh": "Chinese"}[language]
     return Prompt(
         name="podbench_instruction",
@@ -166,9 +166,9 @@ def instruction_prompt(wanted: Sequence[str], language: str) -> Prompt:
         template=(
             "These are your materials:\n{materials}\n\n"
             f"Write your request for a podcast on them, in {spoken}, as one would type it: brief or chatty, never as a "
-            f"list of fields. It asks for something in each of these respects, and for nothing in the others:\n{named}"
-            f"\nLeft open: {others}.\n\nAsk only for what the materials can give. Then list what you asked for, a "
-            "dimension each; the number of speakers as a digit."
+            "list of fields. It asks for something in each of these respects, and for nothing in the others:\n"
+            f"{described}\nLeft open: {others}.\n\nAsk only for what the materials can give. Then list what you asked "
+            "for, a dimension each; the number of speakers as a digit."
         ),
         answer=Instruction,
         source="PodBench section 3.2 (its eight dimensions), wording of our own",
@@ -187,16 +187,16 @@ def speakers_of(requirements: Sequence[Requirement]) -> int | None:
     return int(stated) if stated and stated.isdecimal() else None
 
 
-def _names_all(wanted: Sequence[str], language: str) -> Callable[[Instruction], None]:
+def _names_all(dimensions: Sequence[str], language: str) -> Callable[[Instruction], None]:
     def check(answer: Instruction) -> None:
-        named = [requirement.dimension for requirement in answer.requirements]
-        if sorted(named) != sorted(wanted):
+        names = [requirement.dimension for requirement in answer.requirements]
+        if sorted(names) != sorted(dimensions):
             raise ValueError(
-                f"the dimensions are to be {', '.join(wanted)}, and {', '.join(named) or 'none'} are listed"
+                f"the dimensions are to be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed"
             )
         if read_as(answer.instruction) not in (language, None):
             raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
-        if "speaker_number" in wanted:
+        if "speaker_number" in dimensions:
             number = speakers_of(answer.requirements)
             if podbench_meta.bucket_of("speaker_buckets", number) is None:
                 raise ValueError("the number of speakers is a digit from 1 to 4")

@@ -89,7 +89,7 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
     Raises:
         BadInput: a file that cannot be read, an empty document, or two of one id.
     """
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for path in paths:
         try:
             content = path.read_text(encoding="utf-8")
@@ -104,16 +104,16 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
                 written = identify_language(text).words
                 raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
             name = str(one.get("id") or f"{path.stem}-{number:04d}")
-            if name in found:
+            if name in documents:
                 raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
-            found[name] = Document(
+            documents[name] = Document(
                 id=name,
                 text=text.strip(),
                 language=language,
                 licence=str(one.get("licence") or ""),
                 origin=str(one.get("origin") or path.name),
             )
-    return list(found.values())
+    return list(documents.values())
 
 
 def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[WaitingRow]]:
@@ -142,7 +142,7 @@ def clusters_of(
         most: documents in a cluster; a larger one is cut into parts that are most alike within.
     """
     by_id = {document.id: document for document in documents}
-    found: list[tuple[int, Cluster]] = []
+    clusters: list[tuple[int, Cluster]] = []
     places = {query.id: number for number, query in enumerate(queries)}
     for language in ("en", "zh"):
         its = [query for query in queries if by_id[query.id].language == language]
@@ -154,8 +154,8 @@ def clusters_of(
             names = tuple(its[member].id for member in members)
             first = places[names[0]]
             facts: dict[str, Any] = {"language": language, "query": middle.query, "domain": middle.domain}
-            found.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
-    return [cluster for _, cluster in sorted(found, key=lambda pair: pair[0])]
+            clusters.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
+    return [cluster for _, cluster in sorted(clusters, key=lambda pair: pair[0])]
 
 
 def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
@@ -182,7 +182,7 @@ def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[in
 
 
 def _lines(path: Path, content: str) -> list[dict[str, Any]]:
-    found = []
+    objects = []
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
@@ -192,5 +192,5 @@ def _lines(path: Path, content: str) -> list[dict[str, Any]]:
             raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
         if not isinstance(one, dict):
             raise BadInput(f"{path}, line {number} is no object")
-        found.append(one)
-    return found
+        objects.append(one)
+    return objects

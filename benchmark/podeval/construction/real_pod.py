@@ -157,11 +157,11 @@ def search(
         if (topic.id, topic.topic, country) in searched:
             continue
         try:
-            found = search_episodes(topic.topic, read, itunes, country=country, most=most)
+            results = search_episodes(topic.topic, read, itunes, country=country, most=most)
         except BadInput as trouble:
             report.waiting.append(WaitingRow(topic.id, f"the search failed: {trouble}"))
             continue
-        episodes = [vars(one) for one in found]
+        episodes = [vars(one) for one in results]
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
     candidates = _candidates(record, topics)
@@ -240,10 +240,10 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepRe
     table, report = workshop.folder / OWN_TABLE, StepReport()
     if not table.is_file():
         lay_out(table, entries)
-    found = decisions(table, entries, "own recordings", accept_all=accept_all)
-    report.waiting += found.waiting
+    review = decisions(table, entries, "own recordings", accept_all=accept_all)
+    report.waiting += review.waiting
     items = list[dict[str, object]]()
-    for name, edited in found.kept.items():
+    for name, edited in review.kept.items():
         try:
             facts = {"topic": edited["topic"].strip(), "category": edited["category"].strip()}
             if facts["category"] not in CATEGORIES or not facts["topic"]:
@@ -252,8 +252,8 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepRe
             language = edited["language"].strip() or "en"
             item = Item.model_validate({"id": name, "language": language, "voices": int(edited["voices"]), **facts})
         except (ValueError, ValidationError) as error:
-            said = sentence_of(error) if isinstance(error, ValidationError) else "voices is no number"
-            report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {said}"))
+            message = sentence_of(error) if isinstance(error, ValidationError) else "voices is no number"
+            report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {message}"))
             continue
         items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
     lay_out(table, entries)
@@ -281,14 +281,14 @@ def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], lis
 def _candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
     """The episodes of the last search for each topic, as its words are now; each episode under its first topic only."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
-    found, seen = list[EpisodeCandidate](), set[str]()
+    candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:
         for rank, episode in enumerate(last.get((topic.id, topic.topic), ()), 1):
             if episode["link"] not in seen:
                 seen.add(episode["link"])
                 name = f"{topic.id}/{rank}"
-                found.append(EpisodeCandidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
-    return found
+                candidates.append(EpisodeCandidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
+    return candidates
 
 
 def _item(topic: Topic, episode: EpisodeCandidate, number: int) -> dict[str, object]:
@@ -307,7 +307,7 @@ def _topic_entry(topic: Topic) -> ReviewRow:
 
 
 def _candidate_entry(one: EpisodeCandidate) -> ReviewRow:
-    shown = {
+    context = {
         "topic": one.term,
         "title": one.title,
         "show": one.show,
@@ -317,7 +317,7 @@ def _candidate_entry(one: EpisodeCandidate) -> ReviewRow:
         "description": one.description[:_SHOWN],
         "link": one.link,
     }
-    return ReviewRow(one.id, shown)
+    return ReviewRow(one.id, context)
 
 
 def _recording_entry(path: Path) -> ReviewRow:

@@ -31,18 +31,18 @@ class ReviewRow:
 
     Args:
         id: of the row.
-        shown: what helps to decide, by column.
+        context: what helps to decide, by column.
         editable: what may be corrected, by column.
     """
 
     id: str
-    shown: Mapping[str, str]
+    context: Mapping[str, str]
     editable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seen(self) -> str:
         """What the row looked like, as a short hash: a verdict holds for this only."""
-        content = json.dumps([self.id, dict(self.shown), dict(self.editable)], sort_keys=True)
+        content = json.dumps([self.id, dict(self.context), dict(self.editable)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
@@ -66,15 +66,15 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
         BadInput: the table that is there cannot be read.
     """
     before = {line.get(ID, ""): line for line in _lines(path)} if path.is_file() else {}
-    shown = list(dict.fromkeys(name for entry in entries for name in entry.shown))
+    context = list(dict.fromkeys(name for entry in entries for name in entry.context))
     editable = list(dict.fromkeys(name for entry in entries for name in entry.editable))
     file = io.StringIO()
-    columns = [ID, KEEP, *shown, *(name + EDIT for name in editable), REMARK, SEEN]
+    columns = [ID, KEEP, *context, *(name + EDIT for name in editable), REMARK, SEEN]
     writer = csv.DictWriter(file, columns, restval="")
     writer.writeheader()
     open_rows = 0
     for entry in entries:
-        line = {ID: entry.id, SEEN: entry.seen, **entry.shown}
+        line = {ID: entry.id, SEEN: entry.seen, **entry.context}
         line |= {name + EDIT: value for name, value in entry.editable.items()}
         old = before.get(entry.id, {})
         if old.get(SEEN) == entry.seen:
@@ -109,14 +109,14 @@ def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all
         word = line.get(KEEP, "").strip().casefold()
         if word and word not in YES | NO:
             raise BadInput(f"{path}, line {number} ({name}): keep is {word!r}; write yes or no, or leave it empty")
-    found = ReviewDecisions()
+    result = ReviewDecisions()
     for entry in entries:
-        _decide(found, entry, lines.get(entry.id), step, path, accept_all)
-    return found
+        _decide(result, entry, lines.get(entry.id), step, path, accept_all)
+    return result
 
 
 def _decide(
-    found: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
+    result: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
 ) -> None:
     unchanged = dict(entry.editable)
     stale = line is not None and line.get(SEEN) != entry.seen
@@ -124,17 +124,17 @@ def _decide(
     remark = "" if line is None else line.get(REMARK, "").strip()
     if word in NO:
         reason = f"a reviewer left it out{': ' + remark if remark else ''}"
-        found.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
-        found.refused[entry.id] = {name: (line or {}).get(name + EDIT, value) for name, value in unchanged.items()}
+        result.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
+        result.refused[entry.id] = {name: (line or {}).get(name + EDIT, value) for name, value in unchanged.items()}
     elif word in YES or (accept_all and line is not None and not stale):
         assert line is not None
-        found.kept[entry.id] = {name: line.get(name + EDIT, value) for name, value in unchanged.items()}
+        result.kept[entry.id] = {name: line.get(name + EDIT, value) for name, value in unchanged.items()}
     elif accept_all:
-        found.kept[entry.id] = unchanged
+        result.kept[entry.id] = unchanged
     elif stale:
-        found.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
+        result.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
     else:
-        found.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
+        result.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
 
 
 def _lines(path: Path) -> list[dict[str, str]]:

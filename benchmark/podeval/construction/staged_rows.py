@@ -119,7 +119,7 @@ def rows_of(path: Path, kind: type[R]) -> list[R]:
     Raises:
         BadInput: a line is no such row, or has the id of another; says which.
     """
-    found: list[R] = []
+    rows: list[R] = []
     seen: dict[str, int] = {}
     for number, data in enumerate(read_lines(path), 1):
         try:
@@ -129,8 +129,8 @@ def rows_of(path: Path, kind: type[R]) -> list[R]:
         if row.id in seen and kind is not LeftOut:
             raise BadInput(f"{path}, row {number} has the id of row {seen[row.id]}, {row.id!r}; ids must differ")
         seen[row.id] = number
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
@@ -142,8 +142,8 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
 def sentence_of(error: ValidationError) -> str:
     """The first of what is wrong, with its place."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
+    location = ".".join(str(part) for part in first["loc"])
+    return f"{location}: {first['msg']}" if location else str(first["msg"])
 
 
 def ask_each(
@@ -178,9 +178,9 @@ class StepReport:
         """Add a sentence."""
         self.sentences.append(sentence)
 
-    def sifted(self, step: str, found: Sifted[R]) -> None:
+    def sifted(self, step: str, result: Sifted[R]) -> None:
         """Add what came of a step."""
-        self.waiting += found.waiting
-        gone = f", {len(found.left_out)} left out" if found.left_out else ""
-        more = f", {len(found.waiting)} waiting" if found.waiting else ""
-        self.say(f"{step}: {len(found.kept)} kept{gone}{more}")
+        self.waiting += result.waiting
+        gone = f", {len(result.left_out)} left out" if result.left_out else ""
+        more = f", {len(result.waiting)} waiting" if result.waiting else ""
+        self.say(f"{step}: {len(result.kept)} kept{gone}{more}")

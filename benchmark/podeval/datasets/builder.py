@@ -37,8 +37,8 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def __init__(self, config_name: str, *, source: str = SAMPLE, folder: Path | None = None, **kwargs: Any) -> None:
         if self.RECORD.config(config_name) is None:
-            known = ", ".join(config.name for config in self.RECORD.configs)
-            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {known}")
+            names = ", ".join(config.name for config in self.RECORD.configs)
+            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {names}")
         self.source = source
         self.folder = folder
         super().__init__(config_name=config_name, **kwargs)
@@ -107,10 +107,10 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def problems(self, split: str) -> Iterator[RowProblem]:
         """What is wrong with the rows of a split; rows are made one by one, and none is kept."""
         config = self.config.name
-        known = set(self.features(config))
+        expected = set(self.features(config))
 
         def columns(row: Row) -> str | None:
-            odd = set(row) ^ known
+            odd = set(row) ^ expected
             return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
 
         yield from problems_of(config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)])

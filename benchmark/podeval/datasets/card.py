@@ -24,7 +24,7 @@ def text(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
     """What stands between the dashes."""
     record = kind.RECORD
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "pretty_name": record.title,
         "license": record.licence,
         "language": list(record.languages),
@@ -42,32 +42,32 @@ def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]
         ],
         "dataset_info": [_info(kind, config, lock) for config in (lock.get("configs") or {})],
     }
-    if not found["dataset_info"]:
-        found["dataset_info"] = [_info(kind, config.name, lock) for config in record.configs]
+    if not metadata["dataset_info"]:
+        metadata["dataset_info"] = [_info(kind, config.name, lock) for config in record.configs]
     if record.gated:
-        found |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
-    return found
+        metadata |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
+    return metadata
 
 
 def _info(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
     """Features and sizes of one config, in the form `datasets` writes."""
     info = DatasetInfo(features=kind.features(config), config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
-    known = {
+    section = {
         "config_name": config,
         "features": info._to_yaml_dict()["features"],
         **(
             {
                 "splits": [
-                    {"name": name, "num_bytes": made["bytes"], "num_examples": made["rows"]}
-                    for name, made in splits.items()
+                    {"name": name, "num_bytes": facts["bytes"], "num_examples": facts["rows"]}
+                    for name, facts in splits.items()
                 ]
             }
             if splits
             else {}
         ),
     }
-    return known
+    return section
 
 
 def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
@@ -81,10 +81,10 @@ def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     parts.append("## Columns\n\n" + "\n\n".join(_columns(kind, config.name) for config in record.configs))
     parts.append(f"## Provenance\n\n{record.provenance}\n\n{_sources(record)}")
     if lock.get("source"):
-        made = lock["source"]
+        build_source = lock["source"]
         parts.append(
-            f"Built by podeval {lock['podeval']} from `{made['name']}` at `{made['revision']}`"
-            + _pinning(record, pinned=made["pinned"])
+            f"Built by podeval {lock['podeval']} from `{build_source['name']}` at `{build_source['revision']}`"
+            + _pinning(record, pinned=build_source["pinned"])
         )
     parts += lock.get("notes", [])
     if record.known_errors:
@@ -97,22 +97,26 @@ def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
 def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
     if pinned:
         return "."
-    known = record.sources[0].revision
-    return ", which is not the revision that podeval pins." if known else "; podeval pins no revision of this source."
+    pinned_revision = record.sources[0].revision
+    return (
+        ", which is not the revision that podeval pins."
+        if pinned_revision
+        else "; podeval pins no revision of this source."
+    )
 
 
 def _use(record: DatasetRecord) -> str:
     config = record.configs[0]
     passed_on = record.sources[0].redistributable
-    place = f"podeval/{record.name}" if passed_on else f"./{record.name}"
-    call = f'load_dataset("{place}", "{config.name}", split="{config.splits[0]}")'
+    location = f"podeval/{record.name}" if passed_on else f"./{record.name}"
+    call = f'load_dataset("{location}", "{config.name}", split="{config.splits[0]}")'
     build = f"`podeval data build {record.name}`"
-    made = (
+    origin = (
         f"Made from its source by {build}."
         if passed_on
         else f"Its rows are not passed on: {build} makes ./{record.name}."
     )
-    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{made}"
+    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}"
 
 
 def _columns(kind: type[Builder], config: str) -> str:

@@ -75,14 +75,14 @@ EPISODE_RULES = (
 """What every row keeps: it is of readable audio in which somebody speaks."""
 
 
-def episode_rows(folder: Path, known: Mapping[str, Item]) -> Iterator[Row]:
+def episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
     """A row for each recording of a folder, by file name.
 
     What `podeval data fetch` recorded there must be there, with the content that was recorded.
 
     Args:
         folder: of audio files; others are left alone.
-        known: items that recordings may be of, by id: their language is spoken in them.
+        items: those that recordings may be of, by id: their language is spoken in them.
 
     Raises:
         BadInput: there is no recording.
@@ -95,7 +95,7 @@ def episode_rows(folder: Path, known: Mapping[str, Item]) -> Iterator[Row]:
     for number, name in enumerate(names):
         progress.report("recordings", number, len(names))
         expected = fetched[name].sha256 if name in fetched else None
-        yield _row(folder / name, known.get(fetched[name].id if name in fetched else Path(name).stem), expected)
+        yield _row(folder / name, items.get(fetched[name].id if name in fetched else Path(name).stem), expected)
 
 
 def is_recording(path: Path) -> bool:
@@ -139,12 +139,12 @@ def _row(path: Path, item: Item | None, expected: str | None) -> Row:
         if expected and recording.content != expected:
             raise BadInput(f"{path.name} is not the file that was fetched (its SHA-256 differs); fetch it again")
         row |= {"sha256": recording.content, "duration": recording.duration}
-        heard = diarised_transcript(recording, item.language if item else None)
+        transcript = diarised_transcript(recording, item.language if item else None)
     except (BadInput, CannotScore) as refusal:
         return row | {"reason": str(refusal)}
-    segments = heard.segments
+    segments = transcript.segments
     return row | {
-        "language": heard.language,
+        "language": transcript.language,
         "transcript": " ".join(one.text for one in segments),
         "turns": [{"speaker": s.speaker, "start": s.start, "end": s.end, "text": s.text} for s in segments],
         "clips": [clip.to_json() for clip in dialogue_clips(segments)],

@@ -52,14 +52,14 @@ class EpisodeLink:
         Raises:
             BadInput: it is not of this form.
         """
-        found = _LINK.fullmatch(link)
-        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", found["query"]) if found else None
-        if found is None or episode is None:
+        match = _LINK.fullmatch(link)
+        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", match["query"]) if match else None
+        if match is None or episode is None:
             raise BadInput(
                 f"{link!r} is no link to an episode; it should look like "
                 "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
             )
-        return cls(found["country"], int(found["show"]), int(episode[1]))
+        return cls(match["country"], int(match["show"]), int(episode[1]))
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,12 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
     Raises:
         BadInput: the link is none.
     """
-    wanted = EpisodeLink.parse(link)
+    target = EpisodeLink.parse(link)
     feed = guid = ""
-    answered = listed = False
-    for number in (wanted.show, wanted.episode):
+    answered = is_listed = False
+    for number in (target.show, target.episode):
         try:
-            found = _lookup(itunes, number, wanted.country, read)
+            results = _lookup(itunes, number, target.country, read)
         except BadInput as trouble:
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
@@ -102,16 +102,16 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
             # Apple cannot be reached, or asks for patience: no more of it now.
             break
         answered = True
-        feed = feed or next((str(one["feedUrl"]) for one in found if one.get("feedUrl")), "")
-        episode = next((one for one in found if one.get("trackId") == wanted.episode), None)
+        feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
+        episode = next((one for one in results if one.get("trackId") == target.episode), None)
         if episode:
-            listed = True
+            is_listed = True
             guid = str(episode.get("episodeGuid") or "")
             if episode.get("episodeUrl"):
                 yield _of_lookup(episode)
             break
-    if answered and not listed:
-        yield Gone(f"Apple lists no episode {wanted.episode} of show {wanted.show} in its store of {wanted.country}")
+    if answered and not is_listed:
+        yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
     if feed:
         try:
             yield _in_feed(read(feed, _FEED_BYTES), guid, title)
@@ -153,13 +153,13 @@ def search_episodes(
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
     results = _results(read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}")
-    found = []
+    episodes = []
     for one in results:
         show, episode = one.get("collectionId"), one.get("trackId")
         if not isinstance(show, int) or not isinstance(episode, int) or not one.get("trackName"):
             continue
         length = one.get("trackTimeMillis")
-        found.append(
+        episodes.append(
             FoundEpisode(
                 link=f"https://podcasts.apple.com/{country}/podcast/id{show}?i={episode}",
                 title=str(one["trackName"]),
@@ -170,7 +170,7 @@ def search_episodes(
                 explicit=one.get("contentAdvisoryRating") == "Explicit",
             )
         )
-    return found
+    return episodes
 
 
 def _lookup(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
@@ -200,14 +200,14 @@ def _in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
         return trouble
     by_guid = [item for item in items if guid and item.guid == guid]
     by_title = [item for item in items if title and _plain(item.title) == _plain(title)]
-    found = by_guid[:1] or by_title
-    if len(found) > 1:
-        return Gone(f"the feed has {len(found)} episodes with the title {title!r}, and none with the guid looked for")
-    if not found:
+    matches = by_guid[:1] or by_title
+    if len(matches) > 1:
+        return Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
+    if not matches:
         return Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
-    if not found[0].url:
+    if not matches[0].url:
         return Gone(f"the feed lists {title!r}, but without audio")
-    return found[0]
+    return matches[0]
 
 
 def _items(content: bytes) -> Iterator[Enclosure]:
@@ -237,8 +237,8 @@ def _items(content: bytes) -> Iterator[Enclosure]:
 
 
 def _text(item: Element, name: str) -> str:
-    found = item.find(name)
-    return (found.text or "").strip() if found is not None else ""
+    element = item.find(name)
+    return (element.text or "").strip() if element is not None else ""
 
 
 def _plain(title: str) -> str:
@@ -251,8 +251,8 @@ def _by_yt_dlp(link: str) -> Enclosure | BadInput:
     yt_dlp = importlib.import_module("yt_dlp")
     try:
         with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:
-            found = reader.extract_info(link, download=False)
+            page = reader.extract_info(link, download=False)
     except Exception as error:  # whatever an extractor meets on a page that changed
         return BadFeed(f"yt-dlp finds nothing ({str(error)[:200]})")
-    url = found.get("url") if isinstance(found, Mapping) else None
-    return Enclosure(str(url), "yt-dlp", str(found.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")
+    url = page.get("url") if isinstance(page, Mapping) else None
+    return Enclosure(str(url), "yt-dlp", str(page.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")

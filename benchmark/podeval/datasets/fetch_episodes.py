@@ -124,7 +124,7 @@ def web_for(itunes: str = ITUNES, **options: Any) -> Web:
 
 
 def fetch_episodes(
-    wanted: Sequence[Wanted],
+    requests: Sequence[Wanted],
     into: Path,
     web: Web,
     *,
@@ -135,7 +135,7 @@ def fetch_episodes(
     """Fetch episodes, one after the other; what is there already is left as it is.
 
     Args:
-        wanted: the episodes.
+        requests: the episodes.
         into: the folder; made where it is not there.
         web: reads from servers.
         itunes: where Apple's lookups are answered.
@@ -150,16 +150,16 @@ def fetch_episodes(
     """
     attempts = []
     with only_one(into):
-        there = recorded(into)
-        for number, one in enumerate(wanted):
-            progress.report("episodes", number, len(wanted))
-            attempt = there.get(one.id)
+        before = recorded(into)
+        for number, one in enumerate(requests):
+            progress.report("episodes", number, len(requests))
+            attempt = before.get(one.id)
             if attempt is None or not is_there(into, attempt):
                 attempt = _fetch(one, into, web, itunes, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
                 tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
-        progress.report("episodes", len(wanted), len(wanted))
+        progress.report("episodes", len(requests), len(requests))
     return attempts
 
 
@@ -169,16 +169,16 @@ def recorded(folder: Path) -> dict[str, Attempt]:
     Raises:
         BadInput: the record is damaged; says where.
     """
-    found: dict[str, Attempt] = {}
+    attempts: dict[str, Attempt] = {}
     for line in read_lines(folder / RECORD):
         try:
-            found[str(line["id"])] = Attempt(**line)
+            attempts[str(line["id"])] = Attempt(**line)
         except (TypeError, KeyError) as error:
             raise BadInput(
                 f"{folder / RECORD} holds a line that is no attempt ({type(error).__name__}: {error}); "
                 "it is written by `podeval data fetch`: name another folder, or take that line out"
             ) from None
-    return found
+    return attempts
 
 
 def is_there(folder: Path, attempt: Attempt) -> bool:
@@ -201,31 +201,31 @@ def table(attempts: Sequence[Attempt]) -> Iterator[str]:
     yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
 
 
-def _fetch(wanted: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+def _fetch(request: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
     """Try every place where the episode may be; the first that has it counts."""
-    scratch = into / _SCRATCH / wanted.id
+    scratch = into / _SCRATCH / request.id
     with writing(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(wanted.id, wanted.link, checked, "unreachable")
+    attempt = Attempt(request.id, request.link, checked, "unreachable")
 
     def read(url: str, most: int) -> bytes:
         return web.read(url, scratch / "document", most)
 
     failures: list[tuple[Enclosure | None, BadInput]] = []
     tried: set[str] = set()
-    for place in enclosures(wanted.link, wanted.title, read, itunes):
-        if isinstance(place, BadInput):
-            failures.append((None, place))
-        elif place.url not in tried:
-            tried.add(place.url)
+    for enclosure in enclosures(request.link, request.title, read, itunes):
+        if isinstance(enclosure, BadInput):
+            failures.append((None, enclosure))
+        elif enclosure.url not in tried:
+            tried.add(enclosure.url)
             try:
-                found = _download(wanted.id, place, scratch, into, web, most_bytes)
+                facts = _download(request.id, enclosure, scratch, into, web, most_bytes)
             except BadInput as failure:
-                failures.append((place, failure))
+                failures.append((enclosure, failure))
             else:
                 _clear(scratch)
-                return _with(attempt, place, status="found", **found)
+                return _with(attempt, enclosure, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
     last, trouble = next((one for one in failures if one[0]), failures[-1])
     status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
@@ -241,35 +241,37 @@ def _clear(scratch: Path) -> None:
         scratch.parent.rmdir()
 
 
-def _with(attempt: Attempt, place: Enclosure | None, **facts: Any) -> Attempt:
-    told = (
-        {"via": place.via, "title": place.title, "guid": place.guid, "published": place.published}
-        | {"enclosure": shown(place.url)}
-        if place
+def _with(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
+    address = (
+        {"via": enclosure.via, "title": enclosure.title, "guid": enclosure.guid, "published": enclosure.published}
+        | {"enclosure": shown(enclosure.url)}
+        if enclosure
         else {}
     )
-    return Attempt(**asdict(attempt) | told | facts)
+    return Attempt(**asdict(attempt) | address | facts)
 
 
-def _download(name: str, place: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int) -> Mapping[str, Any]:
+def _download(
+    name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
+) -> Mapping[str, Any]:
     """Download, look at and put in place one file of audio; its facts.
 
     Raises:
         BadInput: it cannot be had; `BadAudio` where it is no whole audio file.
     """
     # Named by its address: what is there of one file is never gone on with from another.
-    part = scratch / hashlib.sha256(shown(place.url).encode()).hexdigest()[:16]
+    part = scratch / hashlib.sha256(shown(enclosure.url).encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
-    web.save(place.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
     try:
         container, seconds = container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {shown(place.url)} sends is no whole audio file: it {what}") from None
+        raise BadAudio(f"what {shown(enclosure.url)} sends is no whole audio file: it {what}") from None
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
-    found = {
+    file_facts = {
         "file": path.name,
         "bytes": part.stat().st_size,
         "sha256": content_hash(part),
@@ -279,7 +281,7 @@ def _download(name: str, place: Enclosure, scratch: Path, into: Path, web: Web, 
     }
     with writing(path):
         part.replace(path)
-    return found
+    return file_facts
 
 
 def _report(name: str, done: int, total: int | None) -> None:

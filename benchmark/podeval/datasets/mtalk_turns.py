@@ -23,7 +23,7 @@ class Taxonomy:
         self.version: str = content["version"]
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
         """In the paper's order: the first number of a dialogue counts from 1."""
-        self.capabilities = {str(found["name"]): str(found["type"]) for found in content["capabilities"]}
+        self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
         """Which dimension a capability belongs to."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
@@ -63,11 +63,11 @@ def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list
         taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
     """
     read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_order)
-    found: list[SourceTurn] = []
+    ordered: list[SourceTurn] = []
     for _, group in groupby(read, key=lambda turn: turn.dialogue):
         turns = list(group)
-        found += [SourceTurn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
-    return found
+        ordered += [SourceTurn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
+    return ordered
 
 
 def dialogues_of(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
@@ -100,6 +100,6 @@ def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> SourceTurn:
 
 def _order(turn: SourceTurn) -> tuple[Any, ...]:
     types = list(TYPES.values())
-    known = types.index(turn.type) if turn.type in types else len(types)
+    type_rank = types.index(turn.type) if turn.type in types else len(types)
     numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]
-    return known, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row
+    return type_rank, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row

@@ -24,8 +24,8 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 def facts() -> Facts:
     """The versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
     path = hub_source("dataset_builders") / "podbench" / "facts.json"
-    found: Facts = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    content: Facts = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def bucket_of(kind: str, number: int | None) -> str | None:
@@ -68,17 +68,19 @@ def as_object(meta: Any) -> dict[str, Any] | None:
 
 def read(meta: Mapping[str, Any], instruction: str) -> Meta:
     """What `meta` (as `as_object` gives it) says of a row."""
-    found = Meta()
+    reading = Meta()
     used: set[str] = set()
-    found.sources = _sources(_one(meta, "sources", used, found.notes), found.notes)
-    found.dimensions = _dimensions(_one(meta, "dimensions", used, found.notes), found.notes)
-    found.domain = _text(_one(meta, "domain", used, found.notes), "domain", found.notes)
-    found.input_tokens = _tokens(_one(meta, "input_tokens", used, found.notes), found.notes)
-    found.speakers = _speakers(_one(meta, "speakers", used, found.notes), found.dimensions, found.notes)
-    found.language = _language(_one(meta, "language", used, found.notes), found.sources, instruction, found.notes)
-    found.rest = {key: value for key, value in meta.items() if key not in used}
-    found.notes += [f"meta.{key} is not read; it is in meta_json" for key in found.rest]
-    return found
+    reading.sources = _sources(_one(meta, "sources", used, reading.notes), reading.notes)
+    reading.dimensions = _dimensions(_one(meta, "dimensions", used, reading.notes), reading.notes)
+    reading.domain = _text(_one(meta, "domain", used, reading.notes), "domain", reading.notes)
+    reading.input_tokens = _tokens(_one(meta, "input_tokens", used, reading.notes), reading.notes)
+    reading.speakers = _speakers(_one(meta, "speakers", used, reading.notes), reading.dimensions, reading.notes)
+    reading.language = _language(
+        _one(meta, "language", used, reading.notes), reading.sources, instruction, reading.notes
+    )
+    reading.rest = {key: value for key, value in meta.items() if key not in used}
+    reading.notes += [f"meta.{key} is not read; it is in meta_json" for key in reading.rest]
+    return reading
 
 
 def _without_nulls(value: Any) -> Any:
@@ -94,10 +96,10 @@ def _fold(name: str) -> str:
 def _one(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
     """The value under one of a fact's names; None where there is none, or where two of them disagree."""
     names = facts()["keys"][fact]
-    known = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
-    there = {path: value for path, value in _paths(meta) if tuple(map(_fold, path)) in known}
+    spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
+    matches = {path: value for path, value in _paths(meta) if tuple(map(_fold, path)) in spellings}
     # A container that is itself named gives way to what is named inside it.
-    inner = {path: value for path, value in there.items() if not any(p[:-1] == path for p in there)}
+    inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
     values = list(inner.values())
     if any(value != values[0] for value in values):
@@ -134,21 +136,21 @@ def _dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
     if not isinstance(value, Mapping):
         notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; nothing is read from it")
         return []
-    found: list[dict[str, str | None]] = []
-    for named, content in value.items():
-        name = dimension_of(named)
+    dimensions: list[dict[str, str | None]] = []
+    for spelling, content in value.items():
+        name = dimension_of(spelling)
         if name is None:
-            notes.append(f"dimensions: {named} is not in the table")
+            notes.append(f"dimensions: {spelling} is not in the table")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        found.append({"dimension": name, "value": text, "named": named})
-    return found
+        dimensions.append({"dimension": name, "value": text, "named": spelling})
+    return dimensions
 
 
-def dimension_of(named: str) -> str | None:
+def dimension_of(text: str) -> str | None:
     """The dimension of this name: the paper's, the README's, a Chinese one or our own; None where it is none."""
     for name, names in facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
-        if _fold(named) in {_fold(spelling) for spelling in spellings if spelling}:
+        if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:
             return str(name)
     return None
 
@@ -175,18 +177,18 @@ def _tokens(value: Any, notes: list[str]) -> int | None:
 def _speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
     """How many speakers are asked for: what meta says, else the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
-    said = [count for count in (_count(value), _count(stated)) if count is not None]
+    counts = [count for count in (_count(value), _count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _count(text) is None]
     notes += [f"speakers: {_shown(text)} is no number of speakers" for text in unread]
-    if len(set(said)) > 1:
-        notes.append(f"speakers: meta says {said[0]}, its dimension {said[1]}; none is taken")
+    if len(set(counts)) > 1:
+        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
         return None
-    if not said:
+    if not counts:
         notes.append("speakers: meta does not say how many")
         return None
-    if bucket_of("speaker_buckets", said[0]) is None:
-        notes.append(f"speakers: {said[0]} are none of the paper's 1 to 4")
-    return said[0]
+    if bucket_of("speaker_buckets", counts[0]) is None:
+        notes.append(f"speakers: {counts[0]} are none of the paper's 1 to 4")
+    return counts[0]
 
 
 def _count(value: Any) -> int | None:
@@ -197,29 +199,29 @@ def _count(value: Any) -> int | None:
         return value if value > 0 else None
     if not isinstance(value, str):
         return None
-    said = _fold(value)
-    if match := _COUNT.fullmatch(said):
+    folded = _fold(value)
+    if match := _COUNT.fullmatch(folded):
         return int(match[1]) or None
     words = {_fold(word): int(number) for number, words in facts()["speaker_words"].items() for word in words}
-    return words.get(said)
+    return words.get(folded)
 
 
 def _language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
     """`zh` or `en`; what else meta says comes back as it is, for the rules to refuse."""
     held = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    said = {_language_code(word) for word in held if word is not None}
-    if len(said) == 1:
-        return said.pop()
+    codes = {_language_code(word) for word in held if word is not None}
+    if len(codes) == 1:
+        return codes.pop()
     text = " ".join(source for source in sources if isinstance(source, str)) or instruction
     code = detect_language(text)
-    why = f"meta names {len(said)}" if said else "meta names none"
+    why = f"meta names {len(codes)}" if codes else "meta names none"
     notes.append(f"language: {why}; {code} is the one that the {'sources are' if sources else 'instruction is'} in")
     return code
 
 
 def _language_code(word: Any) -> str:
     for code, words in facts()["languages"].items():
-        if isinstance(word, str) and _fold(word) in {_fold(known) for known in words}:
+        if isinstance(word, str) and _fold(word) in {_fold(spelling) for spelling in words}:
             return str(code)
     return word if isinstance(word, str) else _shown(word)
 

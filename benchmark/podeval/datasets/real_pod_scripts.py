@@ -76,9 +76,9 @@ def count_words(turns: Sequence[Row], version: str) -> int:
 
 def _wrong_speakers(row: Row) -> str | None:
     names = [speaker["name"] for speaker in row["speakers"]]
-    heard = {turn["speaker"] for turn in row["turns"]}
-    if len(set(names)) < len(names) or set(names) != heard:
-        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(heard)) or 'nobody'} speaks"
+    turn_speakers = {turn["speaker"] for turn in row["turns"]}
+    if len(set(names)) < len(names) or set(names) != turn_speakers:
+        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
     if len(names) != row["voices"]:
         return f"{len(names)} speak, {row['voices']} voices are stated"
     if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
@@ -111,17 +111,21 @@ def _unreadable(row: Row) -> str | None:
     """Digits and signs are read aloud in more than one way, and would make word errors of no system's doing."""
     for number, turn in enumerate(row["turns"], 1):
         for version in ("text", "spontaneous"):
-            if found := _UNREADABLE.search(turn[version]):
-                return f"turn {number} ({version}) has {found[0]!r}; write it out"
+            if match := _UNREADABLE.search(turn[version]):
+                return f"turn {number} ({version}) has {match[0]!r}; write it out"
     return None
 
 
 def _wrong_fillers(row: Row) -> str | None:
     for number, turn in enumerate(row["turns"], 1):
-        if found := _HESITATIONS.search(turn["text"]):
-            return f"turn {number} hesitates as written: {found[0]!r}"
-    said = sum(len(_FILLER.findall(turn["spontaneous"])) for turn in row["turns"])
-    return f"{said} fillers in the spontaneous version, not {FILLERS_LEAST} or more" if said < FILLERS_LEAST else None
+        if match := _HESITATIONS.search(turn["text"]):
+            return f"turn {number} hesitates as written: {match[0]!r}"
+    fillers = sum(len(_FILLER.findall(turn["spontaneous"])) for turn in row["turns"])
+    return (
+        f"{fillers} fillers in the spontaneous version, not {FILLERS_LEAST} or more"
+        if fillers < FILLERS_LEAST
+        else None
+    )
 
 
 def _versions_differ(row: Row) -> str | None:
@@ -173,10 +177,10 @@ def missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
     for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if change not in ("insert", "replace") or not 0 < start < len(before) or stops[start] not in ("", ","):
             continue
-        said = _FILLER.sub("", " ".join(after[first:last])).split()
-        restarts = said in (before[max(0, start - len(said)) : start], before[end : end + len(said)])
-        if said and said[0] in JOINTS and not restarts and not _joined_later(said[0], before, stops, start):
-            return " ".join(said), " ".join(before[start : start + 4])
+        added = _FILLER.sub("", " ".join(after[first:last])).split()
+        restarts = added in (before[max(0, start - len(added)) : start], before[end : end + len(added)])
+        if added and added[0] in JOINTS and not restarts and not _joined_later(added[0], before, stops, start):
+            return " ".join(added), " ".join(before[start : start + 4])
     return None
 
 

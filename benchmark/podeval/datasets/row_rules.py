@@ -37,9 +37,9 @@ class BrokenRules(BadInput):
 
     def __init__(self, problems: Sequence[RowProblem]) -> None:
         self.problems = tuple(problems)
-        shown = "\n".join(f"  {problem}" for problem in problems[:20])
+        lines = "\n".join(f"  {problem}" for problem in problems[:20])
         more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
-        super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{shown}{more}")
+        super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{lines}{more}")
 
 
 def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:

@@ -28,7 +28,7 @@ class Fetched:
 
 
 def fetch(
-    record: DatasetRecord, wanted: str, builder_folder: Path, into: Path, progress: Progress, known: str = ""
+    record: DatasetRecord, origin: str, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str = ""
 ) -> Fetched:
     """The files of a source, checked against the record's hashes.
 
@@ -36,43 +36,43 @@ def fetch(
 
     Args:
         record: the dataset.
-        wanted: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
+        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
             them, or `hub:owner/name@revision`. A folder may also hold what another source is made from.
         builder_folder: where the builder and its sample are.
         into: where downloads go; what is there already is not fetched again.
         progress: told what happens, line by line.
-        known: `owner/name@commit` that an earlier build was made from; its commit is used again where none is pinned.
+        earlier_revision: `owner/name@commit` that an earlier build was made from; used again where none is pinned.
 
     Raises:
         BadInput: it cannot be had, or is not what the record pins; says what to do.
     """
-    source = record.source(wanted)
+    source = record.source(origin)
     if source is not None:
-        return _fetch_named(record, source, builder_folder, into, progress, known)
+        return _fetch_named(record, source, builder_folder, into, progress, earlier_revision)
     main = record.sources[0]
-    given = Path(wanted)
-    if given.is_dir():
-        return _checked(record, _source_of(record, given), given, "folder", strict=False)
-    if wanted.startswith("hub:"):
-        repo, _, revision = wanted.removeprefix("hub:").partition("@")
+    own_folder = Path(origin)
+    if own_folder.is_dir():
+        return _checked(record, _source_of(record, own_folder), own_folder, "folder", strict=False)
+    if origin.startswith("hub:"):
+        repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
-            raise BadInput(f"name the revision too: {wanted}@<commit>, so that the same rows can be had again")
-        there = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
-        folder = _from_hub(there, into, progress)
+            raise BadInput(f"name the revision too: {origin}@<commit>, so that the same rows can be had again")
+        located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
+        folder = _from_hub(located, into, progress)
         # A snapshot's folder is named after its commit, which a branch or tag is not.
         return _checked(record, main, folder, f"{repo}@{folder.name}", strict=False)
-    if wanted.startswith(("https://", "http://127.0.0.1")):
-        there = main.model_copy(update={"kind": "url", "location": wanted.rstrip("/")})
-        return _checked(record, main, _from_url(there, into, progress), wanted, strict=False)
+    if origin.startswith(("https://", "http://127.0.0.1")):
+        located = main.model_copy(update={"kind": "url", "location": origin.rstrip("/")})
+        return _checked(record, main, _from_url(located, into, progress), origin, strict=False)
     names = ", ".join(source.name for source in record.sources)
     raise BadInput(
-        f"{wanted} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
+        f"{origin} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
         f"or one of {names}"
     )
 
 
 def _fetch_named(
-    record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, known: str
+    record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str
 ) -> Fetched:
     if source.kind == "package":
         folder = _package_folder(source.location) if ":" in source.location else builder_folder / source.location
@@ -80,7 +80,7 @@ def _fetch_named(
     if source.kind == "folder":
         raise BadInput(f"{source.name} is a folder of your own ({source.about}); name it: --source FOLDER")
     if source.kind == "hub" and not source.revision:
-        commit = _commit_of(source, known, progress)
+        commit = _commit_of(source, earlier_revision, progress)
         folder = _from_hub(source.model_copy(update={"revision": commit}), into, progress)
         return _checked(record, source, folder, f"{source.location}@{commit}", strict=False)
     bring = _from_hub if source.kind == "hub" else _from_url
@@ -88,9 +88,9 @@ def _fetch_named(
     return _checked(record, source, folder, source.revision, strict=True)
 
 
-def _commit_of(source: Source, known: str, progress: Progress) -> str:
+def _commit_of(source: Source, earlier_revision: str, progress: Progress) -> str:
     """The commit of a source for which none is pinned: that of an earlier build, else the newest there is."""
-    repo, _, commit = known.partition("@")
+    repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
         return commit
@@ -167,7 +167,7 @@ def _told(where: str, revision: str = "main") -> Iterator[None]:
 
 def _checked(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
     """What was found, compared with what the record pins; a named source must be exactly that."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     missing = []
     for file in source.files:
         paths = fitting(folder, file)
@@ -175,13 +175,13 @@ def _checked(record: DatasetRecord, source: Source, folder: Path, revision: str,
             missing.append(file.replace("|", " or "))
         for path in paths:
             with path.open("rb") as content:
-                found[str(path.relative_to(folder))] = hashlib.file_digest(content, "sha256").hexdigest()
+                digests[str(path.relative_to(folder))] = hashlib.file_digest(content, "sha256").hexdigest()
     if missing:
         raise BadInput(f"{folder} lacks {', '.join(missing)}, which {record.name} is made from")
-    other = [file for file, digest in source.files.items() if digest and found.get(file) != digest]
+    other = [file for file, digest in source.files.items() if digest and digests.get(file) != digest]
     if other and strict:
         raise BadInput(f"{', '.join(other)} of {source.name} is not the pinned file (its SHA-256 differs)")
-    return Fetched(source.name, folder, revision, found, pinned=strict or (not other and all(source.files.values())))
+    return Fetched(source.name, folder, revision, digests, pinned=strict or (not other and all(source.files.values())))
 
 
 def _patterns(source: Source) -> list[str]:
@@ -195,5 +195,5 @@ def fitting(folder: Path, file: str) -> list[Path]:
         return [folder / pattern for pattern in patterns if (folder / pattern).is_file()]
     inside = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path.relative_to(folder).as_posix() for path in inside]
-    shown = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
-    return [folder / name for name in shown if any(fnmatch(name, pattern) for pattern in patterns)]
+    visible = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    return [folder / name for name in visible if any(fnmatch(name, pattern) for pattern in patterns)]

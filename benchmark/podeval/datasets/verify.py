@@ -23,8 +23,8 @@ def verify(folder: Path) -> Iterator[str]:
         yield "README.md is missing: the card says what the files are, and `datasets` needs it"
     whole = True
     for config, splits in lock["configs"].items():
-        for split, made in splits.items():
-            for name, digest in made["files"].items():
+        for split, facts in splits.items():
+            for name, digest in facts["files"].items():
                 sentence = _damage(folder / config / name, digest)
                 if sentence:
                     whole = False
@@ -37,15 +37,15 @@ def _damage(path: Path, digest: str) -> str | None:
     if not path.is_file():
         return f"{path.name} is missing; build the dataset again"
     with path.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    return None if found == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
+        actual = hashlib.file_digest(content, "sha256").hexdigest()
+    return None if actual == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
 
 
 def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
     """Load every split as its users do, and check columns, number of rows, and rules."""
     for config, splits in lock["configs"].items():
         features = kind.features(config)
-        for split, made in splits.items():
+        for split, facts in splits.items():
             from datasets import load_dataset
 
             loaded = load_dataset(str(folder), config, split=split, streaming=True)
@@ -54,7 +54,7 @@ def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[s
                 continue
             count = 0
 
-            def rows(files: dict[str, str] = made["files"], config: str = config) -> Iterator[Row]:
+            def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:
                 nonlocal count
                 for row in stored_rows(kind, config, [folder / config / name for name in files]):
                     count += 1
@@ -62,8 +62,8 @@ def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[s
 
             for problem in problems_of(config, split, rows(), kind.rules(config)):
                 yield str(problem)
-            if count != made["rows"]:
-                yield f"{config}/{split}: holds {count} rows, its record says {made['rows']}"
+            if count != facts["rows"]:
+                yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
 
 
 def stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
