@@ -16,9 +16,9 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
-from podeval.datasets.episodes import EPISODE_RULES, episode_features, episode_rows
+from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.real_pod_scripts import count_words, script_rules
+from podeval.datasets.real_pod_scripts import count_words, make_script_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -246,7 +246,7 @@ class RealPod(Builder):
                 at_least("topic_id", 1),
                 present("speakers", "turns"),
                 RowRule("turns.words", _wrong_turns),
-                *script_rules(),
+                *make_script_rules(),
             ]
         if config == DEMO:
             return [_text("id", "topic"), *common, present("turns"), RowRule("turns.words", _wrong_turns)]
@@ -261,7 +261,7 @@ class RealPod(Builder):
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
         """The rows of a config, in the order of the file."""
         if config == EPISODES:
-            yield from episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
+            yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
             return
         if config == READERS:
             for voice in _objects(_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):

@@ -53,13 +53,13 @@ def write(
     Example: podeval data construct lfs_bench write --into my_texts --each 2 --scenario lesson --judge judge.yaml
     """
     from podeval.construction import lfs
-    from podeval.construction.lfs_writing import CasePlan, topics_from
+    from podeval.construction.lfs_writing import CasePlan, read_topics
 
     chosen = {"scenarios": scenario, "languages": language, "speakers": speakers}
     plan = CasePlan.model_validate(
         {"each": each, "lengths": lengths} | {name: tuple(value) for name, value in chosen.items() if value}
     )
-    own_topics = topics_from(topics) if topics else None
+    own_topics = read_topics(topics) if topics else None
 
     def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
@@ -191,4 +191,4 @@ def statistics(
     """
     from podeval.construction import lfs
 
-    at_work(into, lambda _: lfs.count(source, into))
+    at_work(into, lambda _: lfs.count_published(source, into))

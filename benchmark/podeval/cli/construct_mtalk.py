@@ -92,7 +92,7 @@ def infer(
 
     def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return mtalk_raw.settle(workshop, judging, encoder(profile))
+            return mtalk_raw.infer(workshop, judging, encoder(profile))
 
     at_work(into, work)
 
@@ -157,7 +157,7 @@ def script(into: Into, accept_all: AcceptAll = False) -> None:
     """
     from podeval.construction import mtalk
 
-    at_work(into, lambda workshop: mtalk.script(workshop, accept_all=accept_all))
+    at_work(into, lambda workshop: mtalk.write_script(workshop, accept_all=accept_all))
 
 
 @mtalk_bench.command()

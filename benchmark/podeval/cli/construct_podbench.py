@@ -101,8 +101,8 @@ def finish(
     Example: podeval data construct podbench finish --into my_requests --tokenizer qwen3/tokenizer.json
     """
     from podeval.construction import podbench as steps
-    from podeval.construction.counting import tokens_by
+    from podeval.construction.counting import make_token_counter
 
-    count = tokens_by(tokenizer) if tokenizer else None
+    count = make_token_counter(tokenizer) if tokenizer else None
     name = str(tokenizer or "")
     at_work(into, lambda workshop: steps.finish(workshop, accept_all=accept_all, tokens=count, tokenizer=name))

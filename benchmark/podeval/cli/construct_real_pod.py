@@ -37,7 +37,7 @@ def topics(
 
     def work(workshop: "Workshop") -> "StepReport":
         with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return steps.suggest(workshop, judging, category or CATEGORIES, each)
+            return steps.suggest_topics(workshop, judging, category or CATEGORIES, each)
 
     at_work(into, work)
 
@@ -57,15 +57,15 @@ def search(
     """
     from podeval.construction import real_pod as steps
     from podeval.datasets.feeds import ITUNES
-    from podeval.datasets.fetch_episodes import web_for
+    from podeval.datasets.fetch_episodes import make_web
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
-    web = web_for(itunes)
+    web = make_web(itunes)
 
     def work(workshop: "Workshop") -> "StepReport":
         scratch = workshop.folder / ".searching"
         read = lambda url, most_bytes: web.read(url, scratch, most_bytes)  # noqa: E731
-        return steps.search(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)
+        return steps.search_candidates(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)
 
     at_work(into, work)
 
@@ -94,4 +94,4 @@ def own(
     """
     from podeval.construction import real_pod as steps
 
-    at_work(into, lambda workshop: steps.own(workshop, folder, accept_all=accept_all))
+    at_work(into, lambda workshop: steps.take_own(workshop, folder, accept_all=accept_all))

@@ -89,7 +89,7 @@ def segments(
     from podeval.models import registry
 
     registry.require_profile(profile)
-    draw = _draw(select, min_seconds, max_seconds, seed)
+    draw = _make_draw(select, min_seconds, max_seconds, seed)
     group = partial(dialogue_segments.dialogue_clips, most_seconds=most_seconds, back=back, forward=forward)
     outputs = _Outputs(clips_out, summary_out, transcript_out)
     _check_outputs(outputs, [path for path in (file, audio) if path])
@@ -125,43 +125,47 @@ def _find(
     for folder in (outputs.clips, *(path.parent for path in (outputs.summary, outputs.transcript) if path)):
         if folder:
             _require_writable(folder)
-    text = _transcript_text(file)
+    text = _read_transcript(file)
     if text is None:
         if audio:
             raise BadInput(f"{file} is audio itself; leave out --audio {audio}")
-        recording = _opened(output, file, outputs, options)
-        spoken = _heard(output, recording, language)
+        recording = _open_recording(output, file, outputs, options)
+        spoken = _transcribe(output, recording, language)
     else:
-        spoken = _parsed(file, text)
-        recording = _opened(output, _recording_of(file, audio, outputs), outputs, options) if outputs.cutting else None
+        spoken = _parse(file, text)
+        recording = (
+            _open_recording(output, _require_recording(file, audio, outputs), outputs, options)
+            if outputs.cutting
+            else None
+        )
     if outputs.transcript:
         _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
     clips = group(spoken)
     if not clips:
         output["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
     elif draw:
-        clips = _selected(output, draw(clips))
+        clips = _apply_selection(output, draw(clips))
     if recording and outputs.clips:
         _write_clips(recording, clips, outputs.clips)
     for clip in clips:
         output["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
 
 
-def _parsed(file: Path, text: str) -> "list[Segment]":
+def _parse(file: Path, text: str) -> "list[Segment]":
     try:
         return dialogue_segments.parse_diarised(text)
     except BadInput as error:
         raise BadInput(f"{file} is text, so it is read as a diarised transcript: {error}") from None
 
 
-def _recording_of(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
+def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
     if audio is None:
         option = "--clips-out" if outputs.clips else "--summary-out"
         raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
     return audio
 
 
-def _opened(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
+def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
     """The recording; its summary, which takes no hearing, is written at once."""
     from podeval.analysis import Recording
     from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
@@ -180,7 +184,7 @@ def _opened(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict
     return recording
 
 
-def _transcript_text(path: Path) -> str | None:
+def _read_transcript(path: Path) -> str | None:
     """The text of a text file, or None for audio.
 
     Raises:
@@ -194,11 +198,11 @@ def _transcript_text(path: Path) -> str | None:
             identify(file, path)
         except BadAudio as refusal:
             file.seek(0)
-            return _decoded(file, path, refusal)
+            return _decode_text(file, path, refusal)
     return None
 
 
-def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
+def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
     """The file as text, where its beginning is text; else what it was refused for as audio."""
     head = file.read(4096)
     utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
@@ -214,7 +218,7 @@ def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
         raise refusal from None
 
 
-def _heard(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
+def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
     """The segments of a recording."""
     from podeval import progress
     from podeval.analysis.diarised_transcript import diarised_transcript
@@ -236,7 +240,7 @@ def _heard(output: dict[str, Any], recording: "Recording", language: str | None)
     return list(transcript.segments)
 
 
-def _selected(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
+def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
     """The clips drawn; fewer than asked for, or none, is said."""
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
@@ -272,7 +276,9 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
         raise CannotScore(f"{recording.name} is digital silence where it is cut; check how it was exported")
 
 
-def _draw(count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None) -> "Draw | None":
+def _make_draw(
+    count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
+) -> "Draw | None":
     """How to select; None where no option asks for it."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None

@@ -11,7 +11,7 @@ from podeval.store.files import writing
 
 
 @contextmanager
-def source_of(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path]:
+def write_source(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path]:
     """A folder to write a source of a dataset into; it takes its place when the builder's rules hold, or not at all.
 
     Args:

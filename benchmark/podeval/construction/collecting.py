@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict
 
 from podeval import progress
 from podeval.audio.decode import content_hash
-from podeval.construction.lfs_cases import Case, CaseTurn, case_of, turns_of
+from podeval.construction.lfs_cases import Case, CaseTurn, make_case, parse_turns
 from podeval.construction.programs import Program
-from podeval.construction.review import ReviewRow, decisions
+from podeval.construction.review import ReviewRow, read_decisions
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
 from podeval.store.files import append_line
@@ -118,27 +118,27 @@ def collect(
         progress.report("recordings", number, len(files))
         key = (content_hash(path), settings.id, path.stem)
         if key not in collected:
-            collected[key] = _heard(path, key[0], settings, enhancer)
+            collected[key] = _transcribe(path, key[0], settings, enhancer)
             append_line(record, collected[key].model_dump(mode="json"))
         results.append(collected[key])
     progress.report("recordings", len(files), len(files))
     return results
 
 
-def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
+def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
     """Stretches of whole segments, none longer than the most (unless a segment is); what is too short is left out."""
     held: list[Segment] = []
     for segment in segments:
-        if held and _length([*held, segment], language) > lengths[1]:
-            if _length(held, language) >= lengths[0]:
-                yield _passage(held)
+        if held and _count_length([*held, segment], language) > lengths[1]:
+            if _count_length(held, language) >= lengths[0]:
+                yield _make_stretch(held)
             held = []
         held.append(segment)
-    if held and _length(held, language) >= lengths[0]:
-        yield _passage(held)
+    if held and _count_length(held, language) >= lengths[0]:
+        yield _make_stretch(held)
 
 
-def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
+def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
     """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
     entries = []
     for row in rows:
@@ -163,26 +163,28 @@ def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = Fals
     Raises:
         BadInput: the table cannot be used.
     """
-    entries = entries_of(rows)
+    entries = make_review_rows(rows)
     languages = {entry.id: entry.context["language"] for entry in entries}
     files = {entry.id: entry.context["file"] for entry in entries}
-    review = decisions(table, entries, "proofreading", accept_all=accept_all)
+    review = read_decisions(table, entries, "proofreading", accept_all=accept_all)
     result: Sifted[Case] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for name, edited in review.kept.items():
         facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": files[name]}
         try:
-            result.kept.append(case_of(name, turns_of(edited["text"]), language=LANGUAGES[languages[name]], **facts))
+            result.kept.append(
+                make_case(name, parse_turns(edited["text"]), language=LANGUAGES[languages[name]], **facts)
+            )
         except BadInput as error:
             result.waiting.append(WaitingRow(name, f"its text in {table.name} cannot be read: {error}"))
     return result
 
 
-def left_out_of(rows: Sequence[Collected]) -> list[LeftOut]:
+def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
     """The recordings that were dropped."""
     return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
 
 
-def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
+def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
     """One recording, from its samples to its passages; where it is of no use, why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
@@ -203,7 +205,7 @@ def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Pro
         if enhancer:
             samples = enhancer.run(recording.samples, recording.rate)
             recording = Recording.from_samples(samples, recording.rate, profile=settings.profile, name=path.name)
-        facts["dnsmos"] = _dnsmos(recording, settings.by)
+        facts["dnsmos"] = _measure_dnsmos(recording, settings.by)
         if facts["dnsmos"] < settings.least:
             reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
             return Collected(**facts, reason=reason)
@@ -214,12 +216,12 @@ def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Pro
         return Collected(
             **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"
         )
-    stretches = tuple(passages(transcript.segments, transcript.language, settings.lengths))
+    stretches = tuple(cut_passages(transcript.segments, transcript.language, settings.lengths))
     short = f"less is said than {settings.lengths[0]} words or characters at a stretch"
     return Collected(**facts, language=transcript.language, passages=stretches, reason=None if stretches else short)
 
 
-def _dnsmos(recording: "Recording", by: str) -> float:
+def _measure_dnsmos(recording: "Recording", by: str) -> float:
     from podeval.metrics.dnsmos import dnsmos
     from podeval.metrics.score import Unscored
 
@@ -229,7 +231,7 @@ def _dnsmos(recording: "Recording", by: str) -> float:
     return round(float(score.values[by] or 0), 4)
 
 
-def _passage(segments: Sequence[Segment]) -> TranscriptStretch:
+def _make_stretch(segments: Sequence[Segment]) -> TranscriptStretch:
     """Segments as turns: what one speaker says in a row is one, speakers are numbered as they come."""
     numbers: dict[str, str] = {}
     turns: list[CaseTurn] = []
@@ -242,7 +244,7 @@ def _passage(segments: Sequence[Segment]) -> TranscriptStretch:
     return TranscriptStretch(start=round(segments[0].start, 2), end=round(segments[-1].end, 2), turns=tuple(turns))
 
 
-def _length(segments: Sequence[Segment], language: str) -> int:
+def _count_length(segments: Sequence[Segment], language: str) -> int:
     facts: Any = {"scene": "", "theme": "", "source": "", "language": LANGUAGES[language], "num_speakers": 1}
     text = " ".join(segment.text for segment in segments)
     return Case(id="passage", content=(CaseTurn(speaker="", text=text),), **facts).length

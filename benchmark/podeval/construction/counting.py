@@ -6,7 +6,7 @@ from pathlib import Path
 from podeval.errors import BadInput, ModelMissing
 
 
-def tokens_by(path: Path) -> Callable[[str], int]:
+def make_token_counter(path: Path) -> Callable[[str], int]:
     """A function that counts the tokens of a text, without any that a tokenizer adds around it.
 
     Raises:

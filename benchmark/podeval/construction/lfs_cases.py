@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.staged_rows import StagedRow, sentence_of
+from podeval.construction.staged_rows import StagedRow, describe_validation_error
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -68,14 +68,14 @@ class Case(StagedRow):
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
-def case_of(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
+def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
     """A case from turns: cleaned, empty turns dropped, its speakers counted.
 
     Raises:
         BadInput: nothing is said in it, or a fact is missing.
     """
     cleaned = [
-        CaseTurn(speaker=clean(str(_of(turn, "speaker"))) or "Speaker1", text=clean(str(_of(turn, "text"))))
+        CaseTurn(speaker=clean(str(_get(turn, "speaker"))) or "Speaker1", text=clean(str(_get(turn, "text"))))
         for turn in turns
     ]
     content = tuple(turn for turn in cleaned if turn.text)
@@ -84,7 +84,7 @@ def case_of(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: A
     try:
         return Case(id=name, content=content, num_speakers=len({turn.speaker for turn in content}), **facts)
     except ValidationError as error:
-        raise BadInput(f"{name}: {sentence_of(error)}") from None
+        raise BadInput(f"{name}: {describe_validation_error(error)}") from None
 
 
 def clean(text: str) -> str:
@@ -94,7 +94,7 @@ def clean(text: str) -> str:
     return " ".join(spoken.split())
 
 
-def turns_of(lines: str) -> list[CaseTurn]:
+def parse_turns(lines: str) -> list[CaseTurn]:
     """The turns of a text as `Case.lines` has them, perhaps corrected by a person.
 
     Raises:
@@ -109,7 +109,7 @@ def turns_of(lines: str) -> list[CaseTurn]:
     return turns
 
 
-def cases_of(path: Path, prefix: str) -> list[Case]:
+def read_cases(path: Path, prefix: str) -> list[Case]:
     """Cases from a file in the published schema, each with an id made of `prefix` and its line.
 
     Raises:
@@ -131,7 +131,7 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
         facts = {"theme": raw.get("theme") or "", "source": raw.get("source") or ""}
         try:
             cases.append(
-                case_of(
+                make_case(
                     f"{prefix}-{number:04d}",
                     [turn for turn in raw["content"] if isinstance(turn, Mapping)],
                     **facts,
@@ -144,11 +144,11 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
     return cases
 
 
-def published(case: Case) -> str:
+def render_published(case: Case) -> str:
     """The case as a line of one of the published files."""
     row = case.model_dump(mode="json", include={"content", "num_speakers", "theme", "source", "scene", "language"})
     return json.dumps(row, ensure_ascii=False)
 
 
-def _of(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
+def _get(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
     return (getattr(turn, name) if isinstance(turn, CaseTurn) else turn.get(name)) or ""

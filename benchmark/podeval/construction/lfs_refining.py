@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
-from podeval.construction.near_duplicates import THRESHOLD, near_duplicates
+from podeval.construction.near_duplicates import THRESHOLD, find_near_duplicates
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
@@ -170,7 +170,7 @@ by itself too.""",
 )
 
 
-def digest(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
+def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
     """Have every case summed up."""
     answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
     return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
@@ -180,7 +180,7 @@ def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THR
     """Take out cases about the same matter as an earlier one."""
     if not rows:
         return Sifted()
-    alike = {d.row: d for d in near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
+    alike = {d.row: d for d in find_near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
     left_out = [
         LeftOut(id=rows[d.row].id, step=ALIKE, reason=f"alike {rows[d.of].id}, cosine {d.cosine:.3f}")
         for d in alike.values()
@@ -210,14 +210,14 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
         judging,
         rows,
         TextScreening,
-        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_quotes_of(row.case)),
+        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_check_quotes(row.case)),
     )
     for row, screening in answered:
         if screening.harm == "severe":
             result.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
             continue
-        replaced = replacements(screening)
-        case = with_replacements(row.case, replaced)
+        replaced = list_replacements(screening)
+        case = replace_words(row.case, replaced)
         result.kept.append(
             ScreenedCase(
                 id=row.id,
@@ -225,13 +225,13 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
                 digest=row.digest,
                 rating=row.rating,
                 replaced=tuple(replaced),
-                warnings=tuple(warnings_of(case, screening)),
+                warnings=tuple(find_warnings(case, screening)),
             )
         )
     return result
 
 
-def replacements(screening: TextScreening) -> list[Replacement]:
+def list_replacements(screening: TextScreening) -> list[Replacement]:
     """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
     by_quote = {}
     for detail in screening.details:
@@ -246,12 +246,12 @@ def replacements(screening: TextScreening) -> list[Replacement]:
     return list(by_quote.values())
 
 
-def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
+def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
     """The case with every occurrence replaced, in words and in the names of speakers; longer ones first."""
     if not replaced:
         return case
     by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
-    pattern = re.compile("|".join(_whole(words) for words in sorted(by_words, key=len, reverse=True)))
+    pattern = re.compile("|".join(_match_whole(words) for words in sorted(by_words, key=len, reverse=True)))
 
     def change(text: str) -> str:
         return " ".join(pattern.sub(lambda match: by_words[match[0]], text).split())
@@ -261,7 +261,7 @@ def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
     return case.model_copy(update={"content": kept, "theme": change(case.theme)}) if kept else case
 
 
-def warnings_of(case: Case, screening: TextScreening) -> list[str]:
+def find_warnings(case: Case, screening: TextScreening) -> list[str]:
     """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
@@ -273,7 +273,7 @@ def warnings_of(case: Case, screening: TextScreening) -> list[str]:
     return warnings
 
 
-def _whole(words: str) -> str:
+def _match_whole(words: str) -> str:
     """A pattern of the words that does not begin or end within a word of letters; Chinese has no gaps to look for."""
     edge = f"[^\\W_{HAN}]"
     before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
@@ -281,13 +281,13 @@ def _whole(words: str) -> str:
     return f"{before}{re.escape(words)}{after}"
 
 
-def _quotes_of(case: Case) -> Callable[[TextScreening], None]:
+def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
     """Every quote stands in the text, and every private detail has a stand-in that is something else."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
 
     def check(answer: TextScreening) -> None:
         for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
-            if not any(re.search(_whole(quote), text) for text in places):
+            if not any(re.search(_match_whole(quote), text) for text in places):
                 raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")
         for detail in answer.details:
             if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podeval.construction.lfs_cases import CODES, Case, case_of
+from podeval.construction.lfs_cases import CODES, Case, make_case
 from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES, SCENARIOS
 from podeval.construction.staged_rows import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
@@ -99,7 +99,7 @@ class WrittenCase(JudgeAnswer):
     summary: str
 
 
-def checked_plan(plan: CasePlan) -> CasePlan:
+def validate_plan(plan: CasePlan) -> CasePlan:
     """The plan, if it can be kept.
 
     Raises:
@@ -116,7 +116,7 @@ def checked_plan(plan: CasePlan) -> CasePlan:
     return plan
 
 
-def missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
+def count_missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
     """How many more cases of each kind are to be ordered.
 
     Args:
@@ -148,7 +148,7 @@ def place_orders(
     Returns:
         The orders, and what waits because nobody suggested topics for it.
     """
-    lacking = missing(plan, before, gone)
+    lacking = count_missing(plan, before, gone)
     used: dict[tuple[str, str], list[str]] = {}
     for order in before:
         used.setdefault((order.scenario, order.language), []).append(order.topic)
@@ -161,7 +161,7 @@ def place_orders(
         own_topics = (topics or {}).get(kind[0], ())
         chosen[kind] = [topic for topic in own_topics if topic not in used_topics][: len(needs[kind])]
     counts = {kind: len(needs[kind]) - len(chosen[kind]) for kind in needs if len(chosen[kind]) < len(needs[kind])}
-    waiting = _suggest(counts, chosen, used, judging)
+    waiting = _suggest_topics(counts, chosen, used, judging)
     orders, numbers = list[CaseOrder](), Counter((order.scenario, order.language) for order in before)
     for kind, speakers_of in needs.items():
         for speakers, topic in zip(speakers_of, chosen[kind], strict=False):
@@ -177,7 +177,7 @@ def place_orders(
     return orders, waiting
 
 
-def _suggest(
+def _suggest_topics(
     counts: Mapping[tuple[str, str], int],
     chosen: dict[tuple[str, str], list[str]],
     used: Mapping[tuple[str, str], Sequence[str]],
@@ -191,9 +191,9 @@ def _suggest(
         kind = (scenario, language)
         used_topics = [*used.get(kind, ()), *chosen[kind]]
         return JudgeRequest(
-            topics_prompt(scenario, language, counts[kind]),
+            make_topics_prompt(scenario, language, counts[kind]),
             {"used": "\n".join(used_topics) or "(none)"},
-            check=_new_topics(counts[kind], used_topics),
+            check=_check_topics(counts[kind], used_topics),
         )
 
     answered, waiting = ask_each(judging, places, Topics, request)
@@ -206,11 +206,11 @@ def _suggest(
 def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
     """A case for every order; where none came, the order waits."""
     result: Sifted[Case] = Sifted()
-    answered, result.waiting = ask_each(judging, orders, WrittenCase, _writing)
+    answered, result.waiting = ask_each(judging, orders, WrittenCase, _request_case)
     for order, written in answered:
         turns = [turn.model_dump() for turn in written.content]
         result.kept.append(
-            case_of(
+            make_case(
                 order.id,
                 turns,
                 theme=order.topic,
@@ -223,12 +223,12 @@ def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
     return result
 
 
-def _writing(order: CaseOrder) -> JudgeRequest:
-    prompt = writing_prompt(order.scenario, order.language, order.speakers, order.length)
-    return JudgeRequest(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _as_ordered(order))
+def _request_case(order: CaseOrder) -> JudgeRequest:
+    prompt = make_case_prompt(order.scenario, order.language, order.speakers, order.length)
+    return JudgeRequest(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _check_case(order))
 
 
-def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
+def make_topics_prompt(scenario: str, language: str, count: int) -> Prompt:
     """Asks for topics of cases of a scenario."""
     template = BY_NAME[scenario]
     return Prompt(
@@ -246,7 +246,7 @@ def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
     )
 
 
-def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
+def make_case_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
     """Asks for a case of a scenario."""
     template = BY_NAME[scenario]
     unit = "Chinese characters" if language == "chinese" else "English words"
@@ -269,7 +269,7 @@ def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> 
     )
 
 
-def _new_topics(count: int, used: Sequence[str]) -> Callable[[Topics], None]:
+def _check_topics(count: int, used: Sequence[str]) -> Callable[[Topics], None]:
     used_topics = {topic.strip().casefold() for topic in used}
 
     def check(answer: Topics) -> None:
@@ -282,11 +282,11 @@ def _new_topics(count: int, used: Sequence[str]) -> Callable[[Topics], None]:
     return check
 
 
-def _as_ordered(order: CaseOrder) -> Callable[[WrittenCase], None]:
+def _check_case(order: CaseOrder) -> Callable[[WrittenCase], None]:
     def check(answer: WrittenCase) -> None:
         try:
             turns = [turn.model_dump() for turn in answer.content]
-            case = case_of(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)
+            case = make_case(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)
         except BadInput as error:
             raise ValueError(str(error)) from None
         if case.num_speakers != order.speakers:
@@ -299,7 +299,7 @@ def _as_ordered(order: CaseOrder) -> Callable[[WrittenCase], None]:
     return check
 
 
-def topics_from(path: Path) -> dict[str, list[str]]:
+def read_topics(path: Path) -> dict[str, list[str]]:
     """Topics of one's own: lines of a scenario, a tab and a topic.
 
     Raises:

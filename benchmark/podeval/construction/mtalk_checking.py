@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podeval.construction.mtalk_tagging import Dialogue
-from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.review import ReviewRow, lay_out, read_decisions
 from podeval.construction.staged_rows import StagedRow, WaitingRow
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.datasets.mtalk_turns import split_tags
 
 ROUNDS = 3
 
@@ -66,7 +66,7 @@ class State:
     waiting: list[WaitingRow] = field(default_factory=list)
 
 
-def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
+def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
     """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
     from podeval.audio.decode import content_hash
 
@@ -83,7 +83,7 @@ def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], l
     return takes, missing
 
 
-def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
+def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
     """What follows from the verdicts so far."""
     state = State()
     verdicts: dict[str, list[Check]] = {}
@@ -116,11 +116,11 @@ def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[C
         its = {due.turn: due for due in laid_out if due.round == number}
         if not its or not table.is_file():
             continue
-        read = decisions(table, [due.entry for due in its.values()], f"round {number}")
-        checks += [_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
+        read = read_decisions(table, [due.entry for due in its.values()], f"round {number}")
+        checks += [_make_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
         for left in read.left_out:
             fault, remark = read.refused[left.id]["fault"], left.reason.partition(": ")[2]
-            checks += [_check(its[left.id], False, fault, remark)]
+            checks += [_make_check(its[left.id], False, fault, remark)]
     return checks
 
 
@@ -128,14 +128,14 @@ def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due],
     """Write the tables of the rounds in which something is due; what was laid out, and waits for a verdict."""
     laid_out, waiting = list[Due](), list[WaitingRow]()
     for number, takes in sorted(state.due.items()):
-        its = [_due(take, number) for take in takes]
+        its = [_lay_out_take(take, number) for take in takes]
         lay_out(tables[number], [due.entry for due in its])
         laid_out += its
         waiting += [WaitingRow(due.turn, f"due in round {number}: {tables[number]}") for due in its]
     return laid_out, waiting
 
 
-def sentences(checks: Sequence[Check]) -> list[str]:
+def describe_rounds(checks: Sequence[Check]) -> list[str]:
     """How many recordings each round heard and refused, and for what; as the paper reports its own."""
     lines = []
     for number in range(1, ROUNDS + 1):
@@ -148,7 +148,7 @@ def sentences(checks: Sequence[Check]) -> list[str]:
     return lines
 
 
-def faults_heard(path: Path) -> str:
+def find_faults(path: Path) -> str:
     """What a machine hears to be wrong with a recording, for the table; "" where nothing."""
     from podeval.analysis import Recording
     from podeval.audio import loudness
@@ -164,20 +164,20 @@ def faults_heard(path: Path) -> str:
     return f"quiet: {level:.0f} LUFS" if level < _QUIET_LUFS else ""
 
 
-def _due(take: Take, number: int) -> Due:
-    words, tags = words_and_tags(take.text)
+def _lay_out_take(take: Take, number: int) -> Due:
+    words, tags = split_tags(take.text)
     context = {
         "file": take.path.name,
         "to be said": words,
         "tags": ", ".join(tags),
         "voice": take.profile,
-        "heard by machine": faults_heard(take.path),
+        "heard by machine": find_faults(take.path),
         "recording": take.sha256[:12],
     }
     return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=context)
 
 
-def _check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:
+def _make_check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:
     return Check(
         id=f"{due.turn}/{due.round}/{due.sha256[:12]}",
         turn=due.turn,

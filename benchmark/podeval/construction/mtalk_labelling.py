@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from podeval.construction.mtalk_writing import CAPABILITIES, Raw
-from podeval.construction.near_duplicates import near_duplicates
+from podeval.construction.near_duplicates import find_near_duplicates
 from podeval.construction.review import ReviewRow
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
@@ -85,10 +85,10 @@ class DialogueCandidate(Labelled):
         return self.foremost == self.raw.capability
 
 
-def dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
+def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
     """The dialogues whose last turn cannot be answered well by whoever hears nothing else."""
     result: Sifted[Raw] = Sifted()
-    answered, result.waiting = ask_each(judging, rows, Alone, _last_turn)
+    answered, result.waiting = ask_each(judging, rows, Alone, _request_independence)
     for raw, alone in answered:
         if alone.enough:
             reason = f"its last turn needs nothing of the others: {alone.because}"
@@ -98,21 +98,23 @@ def dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
     return result
 
 
-def label(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
+def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
     """Dialogues with every capability that they call for."""
     result: Sifted[Labelled] = Sifted()
-    answered, result.waiting = ask_each(judging, rows, Labels, _labelling)
+    answered, result.waiting = ask_each(judging, rows, Labels, _request_labels)
     for raw, answer in answered:
         labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
         result.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
     return result
 
 
-def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
+def infer_foremost(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
     """Dialogues with the foremost of their labels; of an only one nobody is asked."""
     result: Sifted[DialogueCandidate] = Sifted()
     clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
-    answered, result.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
+    answered, result.waiting = ask_each(
+        judging, [row for row in rows if row.id not in clear], Foremost, _request_foremost
+    )
     clear |= {row.id: answer.capability for row, answer in answered}
     result.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
     return result
@@ -123,7 +125,7 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
     if not rows:
         return Sifted()
     embeddings = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
-    alike = {duplicate.row: duplicate for duplicate in near_duplicates(embeddings)}
+    alike = {duplicate.row: duplicate for duplicate in find_near_duplicates(embeddings)}
     result: Sifted[DialogueCandidate] = Sifted()
     for number, row in enumerate(rows):
         if number in alike:
@@ -134,7 +136,7 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
     return result
 
 
-def entry_of(row: DialogueCandidate) -> ReviewRow:
+def make_review_row(row: DialogueCandidate) -> ReviewRow:
     """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
     context = {
         "scenario": row.raw.scenario,
@@ -186,15 +188,15 @@ FOREMOST_PROMPT = Prompt(
 )
 
 
-def _last_turn(raw: Raw) -> JudgeRequest:
+def _request_independence(raw: Raw) -> JudgeRequest:
     return JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user})
 
 
-def _labelling(raw: Raw) -> JudgeRequest:
-    return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_known_labels)
+def _request_labels(raw: Raw) -> JudgeRequest:
+    return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_check_labels)
 
 
-def _inferring(row: Labelled) -> JudgeRequest:
+def _request_foremost(row: Labelled) -> JudgeRequest:
     def check(answer: Foremost) -> None:
         if answer.capability not in row.semantic:
             raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
@@ -203,7 +205,7 @@ def _inferring(row: Labelled) -> JudgeRequest:
     return JudgeRequest(FOREMOST_PROMPT, {"labels": "\n".join(lines)}, check=check)
 
 
-def _known_labels(answer: Labels) -> None:
+def _check_labels(answer: Labels) -> None:
     names = [one.capability for one in answer.labels]
     if unknown := [name for name in names if name not in ALL]:
         raise ValueError(f"there is no capability {unknown[0]!r}")

@@ -14,10 +14,10 @@ from podeval.construction.mtalk_labelling import (
     Encode,
     Labelled,
     deduplicate,
-    dependent,
-    entry_of,
-    infer,
-    label,
+    infer_foremost,
+    keep_dependent,
+    label_dialogues,
+    make_review_row,
 )
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.mtalk_writing import (
@@ -27,12 +27,12 @@ from podeval.construction.mtalk_writing import (
     DialogueOrder,
     DialoguePlan,
     Raw,
-    checked_plan,
+    find_user_fault,
     place_orders,
+    validate_plan,
     write_dialogues,
-    wrong_with_user,
 )
-from podeval.construction.review import decisions, lay_out
+from podeval.construction.review import lay_out, read_decisions
 from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
 from podeval.judges.rounds import Asked
 
@@ -58,7 +58,7 @@ def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
     Raises:
         BadInput: an unknown scenario or capability.
     """
-    plan = checked_plan(plan)
+    plan = validate_plan(plan)
     report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
     gone = {left.id for left in workshop.left_out()}
     new, report.waiting = place_orders(plan, before, gone, judging)
@@ -82,15 +82,15 @@ def annotate(workshop: Workshop, judging: Asked) -> StepReport:
     """
     report = StepReport()
     raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
-    kept = dependent(raw, judging)
+    kept = keep_dependent(raw, judging)
     report.sifted("last turns that need the others", kept)
-    labelled = label(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
+    labelled = label_dialogues(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
     report.sifted("labelled", labelled)
     workshop.write(LABELLED, labelled.kept)
     return report
 
 
-def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
+def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """Have the foremost capability inferred, leave out near-duplicates, and lay out the rest for people.
 
     Raises:
@@ -98,14 +98,14 @@ def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """
     report = StepReport()
     labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
-    inferred = infer(labelled, judging)
+    inferred = infer_foremost(labelled, judging)
     report.sifted("inferred", inferred)
     unlike = deduplicate(inferred.kept, encode)
     report.sifted(ALIKE, unlike)
     candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
     agreed = sum(row.agreed for row in candidates)
     report.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
-    undecided = lay_out(workshop.folder / TABLE, [entry_of(row) for row in candidates])
+    undecided = lay_out(workshop.folder / TABLE, [make_review_row(row) for row in candidates])
     report.say(f"review: {undecided} of {len(candidates)} candidates to decide in {workshop.folder / TABLE}")
     return report
 
@@ -121,8 +121,10 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """
     report = StepReport()
     candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
-    places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, DialogueOrder))}
-    review = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
+    places = {order.id: number for number, order in _number_orders(workshop.read(ORDERS, DialogueOrder))}
+    review = read_decisions(
+        workshop.folder / TABLE, [make_review_row(row) for row in candidates], REVIEW, accept_all=accept_all
+    )
     chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     counts: Counter[str] = Counter()
     for row in candidates:
@@ -130,7 +132,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             continue
         turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
         capability = edited["capability"].strip()
-        if wrong := wrong_with_user(turns):
+        if wrong := find_user_fault(turns):
             chosen.waiting.append(WaitingRow(row.id, f"as corrected in {TABLE}: {wrong}"))
         elif capability not in CAPABILITIES:
             why = f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
@@ -155,7 +157,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     return report
 
 
-def _numbered(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
+def _number_orders(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
     """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
     seen: Counter[str] = Counter()
     numbered = []

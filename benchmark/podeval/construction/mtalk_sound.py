@@ -21,8 +21,8 @@ from podeval.audio.mixing import lay_under, put_in
 from podeval.audio.resample import resample
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.programs import Program
-from podeval.construction.staged_rows import StagedRow, sentence_of
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.construction.staged_rows import StagedRow, describe_validation_error
+from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
@@ -65,7 +65,7 @@ class Mixed(StagedRow):
     seconds: float
 
 
-def voices_of(path: Path) -> dict[str, VoiceProfile]:
+def read_voices(path: Path) -> dict[str, VoiceProfile]:
     """Voice profiles by name, none where there is no file; references are relative to it.
 
     Raises:
@@ -82,7 +82,9 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
     except ValidationError as error:
-        raise BadInput(f"{path}: {sentence_of(error)}; a profile has command, reference and perhaps about") from None
+        raise BadInput(
+            f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
+        ) from None
     placed = {}
     for name, voice in profiles.items():
         reference = path.parent / voice.reference
@@ -93,9 +95,9 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     return placed
 
 
-def tags_of(dialogues: Sequence[Dialogue]) -> list[str]:
+def list_tags(dialogues: Sequence[Dialogue]) -> list[str]:
     """The tags of ambient dialogues, each once, in lower case."""
-    tags = (tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in words_and_tags(turn)[1])
+    tags = (tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in split_tags(turn)[1])
     return list(dict.fromkeys(tags))
 
 
@@ -108,7 +110,7 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
     Raises:
         BadInput: the table that is there cannot be read.
     """
-    lines = {line["tag"].casefold(): line for line in _table(path)}
+    lines = {line["tag"].casefold(): line for line in _read_table(path)}
     for tag in tags:
         lines.setdefault(tag, {"tag": tag, "kind": "", "file": "", "snr_db": f"{SNR_DB:g}"})
     file = io.StringIO()
@@ -119,14 +121,14 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
     return [tag for tag in tags if not lines[tag]["kind"].strip()]
 
 
-def sounds_of(path: Path) -> dict[str, TagSound]:
+def read_sounds(path: Path) -> dict[str, TagSound]:
     """The sounds by tag; those without a kind are left out.
 
     Raises:
         BadInput: a line that cannot be used; says which.
     """
     sounds = {}
-    for number, line in enumerate(_table(path), 2):
+    for number, line in enumerate(_read_table(path), 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
         if not kind:
             continue
@@ -146,7 +148,7 @@ def sounds_of(path: Path) -> dict[str, TagSound]:
     return sounds
 
 
-def sounded(
+def add_sounds(
     turn: str, text: str, recording: Path, voice: tuple[str, VoiceProfile] | None, sounds: Mapping[str, TagSound]
 ) -> tuple[NDArray[np.float32], Mixed]:
     """A turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
@@ -163,15 +165,15 @@ def sounded(
         BadInput: the converter failed.
         CannotScore: the recording or a sound is silent.
     """
-    speech = _mono(recording)
+    speech = _read_mono(recording)
     if voice is not None:
         speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
     mixed, descriptions = speech, list[str]()
-    for tag, share in places_of(text):
+    for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
         if sound is None or sound.file is None or sound.kind == "none":
             continue
-        samples = _mono(sound.file)
+        samples = _read_mono(sound.file)
         if sound.kind == "background":
             alone = lay_under(speech, samples, RATE, sound.snr_db) - speech
         else:
@@ -192,24 +194,24 @@ def sounded(
     return np.asarray(mixed * np.float32(factor), dtype=np.float32), facts
 
 
-def places_of(text: str) -> list[tuple[str, float]]:
+def locate_tags(text: str) -> list[tuple[str, float]]:
     """The tags of a turn, and which share of its words comes before each."""
-    whole = len(words_and_tags(text)[0])
+    whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
-    for tag in words_and_tags(text)[1]:
+    for tag in split_tags(text)[1]:
         head, _, rest = rest.partition(tag)
         before += head.rstrip(" (（")
         rest = rest.lstrip(")）")
-        positions.append((tag, len(words_and_tags(before)[0]) / whole if whole else 0.0))
+        positions.append((tag, len(split_tags(before)[0]) / whole if whole else 0.0))
     return positions
 
 
-def _mono(path: Path) -> NDArray[np.float32]:
+def _read_mono(path: Path) -> NDArray[np.float32]:
     decoded = decode(path)
     return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
-def _table(path: Path) -> list[dict[str, str]]:
+def _read_table(path: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     try:

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from podeval.construction.review import ReviewRow
 from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.datasets.mtalk_turns import split_tags
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
@@ -84,7 +84,7 @@ _WHAT = {
 }
 
 
-def tagging_prompt(kind: Kind) -> Prompt:
+def make_tagging_prompt(kind: Kind) -> Prompt:
     """Asks for a dialogue with tags of a kind."""
     name, what = _WHAT[kind]
     return Prompt(
@@ -101,7 +101,7 @@ def tagging_prompt(kind: Kind) -> Prompt:
     )
 
 
-def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
+def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
     """Variants of semantic dialogues with tags, each by two annotators.
 
     Args:
@@ -110,10 +110,10 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         judging: both annotators: the same judge, asked with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
-    prompt, waiting = tagging_prompt(kind), dict[str, WaitingRow]()
+    prompt, waiting = make_tagging_prompt(kind), dict[str, WaitingRow]()
     versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
     for seed in range(ANNOTATORS):
-        answered, missing = ask_each(judging, plain, Tags, _tagging(prompt, seed))
+        answered, missing = ask_each(judging, plain, Tags, _make_tagging_request(prompt, seed))
         waiting |= {one.id: one for one in missing}
         for dialogue, tags in answered:
             versions[dialogue.id].append(tuple(" ".join(turn.split()) for turn in tags.turns))
@@ -129,20 +129,20 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
     return tagged, list(waiting.values())
 
 
-def entry_of(row: Tagged) -> ReviewRow:
+def make_review_row(row: Tagged) -> ReviewRow:
     """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
     context = {"agreed": "yes" if row.agreed else "no"}
     context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
     return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
 
-def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
+def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
     """What is wrong with tags put into turns: other turns, other words, or no tag at all."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0
     for number, (before, after) in enumerate(zip(plain, tagged, strict=True), 1):
-        words, turn_tags = words_and_tags(after)
+        words, turn_tags = split_tags(after)
         if words.split() != before.split():
             return f"the words of turn {number} are not those of the dialogue: {words[:60]!r}"
         if not all(tag and len(tag.split()) <= 5 for tag in turn_tags):
@@ -151,10 +151,10 @@ def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
     return None if tags else "no turn has a tag"
 
 
-def _tagging(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
+def _make_tagging_request(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
     def request(dialogue: Dialogue) -> JudgeRequest:
         def check(answer: Tags) -> None:
-            if wrong := wrong_with(dialogue.turns, answer.turns):
+            if wrong := find_tagging_fault(dialogue.turns, answer.turns):
                 raise ValueError(wrong)
 
         return JudgeRequest(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)

@@ -169,7 +169,7 @@ class WrittenDialogue(JudgeAnswer):
     because: str = Field(description="one sentence: what of them the last answer needs")
 
 
-def checked_plan(plan: DialoguePlan) -> DialoguePlan:
+def validate_plan(plan: DialoguePlan) -> DialoguePlan:
     """The plan, if it can be kept.
 
     Raises:
@@ -201,16 +201,16 @@ def place_orders(
     }
 
     def request(line: StagedRow) -> JudgeRequest:
-        cell = _cell(line.id)
-        prompt = situations_prompt(cell, lacking[cell])
+        cell = _parse_cell(line.id)
+        prompt = make_situations_prompt(cell, lacking[cell])
         return JudgeRequest(
-            prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_new_situations(lacking[cell], used[cell])
+            prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_check_situations(lacking[cell], used[cell])
         )
 
     answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
     orders = []
     for line, answer in answered:
-        scenario, capability = cell = _cell(line.id)
+        scenario, capability = cell = _parse_cell(line.id)
         aspects = CAPABILITIES[capability].aspects
         for number, situation in enumerate(answer.situations[: lacking[cell]], placed[cell]):
             orders.append(
@@ -228,7 +228,7 @@ def place_orders(
 def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
     """A dialogue for every order; where none came that can be used, the order waits."""
     result: Sifted[Raw] = Sifted()
-    answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _writing)
+    answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _request_dialogue)
     for order, written in answered:
         turns = tuple(
             Exchange(user=" ".join(turn.user.split()), assistant=" ".join(turn.assistant.split()))
@@ -239,7 +239,7 @@ def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[R
     return result
 
 
-def wrong_with_user(turns: Sequence[str]) -> str | None:
+def find_user_fault(turns: Sequence[str]) -> str | None:
     """What is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
@@ -253,7 +253,7 @@ def wrong_with_user(turns: Sequence[str]) -> str | None:
     return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
 
 
-def situations_prompt(cell: Cell, count: int) -> Prompt:
+def make_situations_prompt(cell: Cell, count: int) -> Prompt:
     """Asks for situations of a scenario in which a capability is needed."""
     scenario, capability = cell
     return Prompt(
@@ -271,7 +271,7 @@ def situations_prompt(cell: Cell, count: int) -> Prompt:
     )
 
 
-def dialogue_prompt(order: DialogueOrder) -> Prompt:
+def make_dialogue_prompt(order: DialogueOrder) -> Prompt:
     """Asks for a dialogue in a situation."""
     return Prompt(
         name=f"mtalk_dialogue_{order.capability}",
@@ -292,13 +292,13 @@ def dialogue_prompt(order: DialogueOrder) -> Prompt:
     )
 
 
-def _writing(order: DialogueOrder) -> JudgeRequest:
+def _request_dialogue(order: DialogueOrder) -> JudgeRequest:
     seed = zlib.crc32(order.id.encode()) % 100_000
-    return JudgeRequest(dialogue_prompt(order), {"situation": order.situation}, seed, _as_ordered)
+    return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, seed, _check_dialogue)
 
 
-def _as_ordered(written: WrittenDialogue) -> None:
-    if wrong := wrong_with_user([" ".join(turn.user.split()) for turn in written.turns]):
+def _check_dialogue(written: WrittenDialogue) -> None:
+    if wrong := find_user_fault([" ".join(turn.user.split()) for turn in written.turns]):
         raise ValueError(wrong)
     for number, turn in enumerate(written.turns, 1):
         if not 1 <= len(turn.assistant.split()) <= _ASSISTANT_MOST:
@@ -312,7 +312,7 @@ def _as_ordered(written: WrittenDialogue) -> None:
         raise ValueError("it does not say what of the earlier turns is needed")
 
 
-def _new_situations(count: int, used: Sequence[str]) -> Callable[[Situations], None]:
+def _check_situations(count: int, used: Sequence[str]) -> Callable[[Situations], None]:
     used_situations = {" ".join(situation.split()).casefold() for situation in used}
 
     def check(answer: Situations) -> None:
@@ -325,6 +325,6 @@ def _new_situations(count: int, used: Sequence[str]) -> Callable[[Situations], N
     return check
 
 
-def _cell(name: str) -> Cell:
+def _parse_cell(name: str) -> Cell:
     scenario, _, capability = name.partition("/")
     return scenario, capability

@@ -22,7 +22,7 @@ class Duplicate:
     cosine: float
 
 
-def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
+def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
     """The rows to take out, so that no two that stay are alike.
 
     Rows are taken in order; one goes where its cosine with a row that stays reaches the threshold, and is told the row
@@ -37,7 +37,7 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
     """
     if not len(embeddings):
         return []
-    units = units_of(embeddings)
+    units = normalise_rows(embeddings)
     kept = np.empty(0, dtype=np.int64)
     duplicates: list[Duplicate] = []
     for start in range(0, len(units), _BLOCK):
@@ -61,7 +61,7 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
     return duplicates
 
 
-def units_of(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
+def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
     """Each row brought to length 1.
 
     Raises:

@@ -93,23 +93,25 @@ FILTERING = Prompt(
 )
 
 
-def dimensions_for(cluster: str, seed: int = 0) -> tuple[str, ...]:
+def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
     """The dimensions that the request on a cluster names: one to eight, drawn by its name."""
     chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
     chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
     return tuple(name for name in DIMENSIONS if name in chosen)
 
 
-def instruct(
+def write_requests(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
 ) -> tuple[list[Requested], list[WaitingRow]]:
     """A request for every cluster."""
 
     def request(cluster: Cluster) -> JudgeRequest:
-        dimensions = dimensions_for(cluster.id, seed)
-        prompt = instruction_prompt(dimensions, cluster.language)
+        dimensions = draw_dimensions(cluster.id, seed)
+        prompt = make_instruction_prompt(dimensions, cluster.language)
         return JudgeRequest(
-            prompt, {"materials": materials(cluster, documents)}, check=_names_all(dimensions, cluster.language)
+            prompt,
+            {"materials": join_materials(cluster, documents)},
+            check=_check_instruction(dimensions, cluster.language),
         )
 
     answered, waiting = ask_each(judging, clusters, Instruction, request)
@@ -125,7 +127,7 @@ def instruct(
     return requested, waiting
 
 
-def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
+def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
     """Take out what is harmful, beside the point, or senseless."""
     result: Sifted[Requested] = Sifted()
     answered, result.waiting = ask_each(
@@ -133,7 +135,7 @@ def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: 
         rows,
         Verdict,
         lambda row: JudgeRequest(
-            FILTERING, {"materials": materials(row.cluster, documents), "instruction": row.instruction}
+            FILTERING, {"materials": join_materials(row.cluster, documents), "instruction": row.instruction}
         ),
     )
     for row, verdict in answered:
@@ -154,7 +156,7 @@ def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: 
     return result
 
 
-def instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
+def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
     """Asks for a request that names just these dimensions."""
     described = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in dimensions)
     others = ", ".join(name for name in DIMENSIONS if name not in dimensions) or "(none)"
@@ -175,19 +177,19 @@ def instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
     )
 
 
-def materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
+def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
     """The documents of a cluster in one text, each cut alike where they are too long together."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 
 
-def speakers_of(requirements: Sequence[Requirement]) -> int | None:
+def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
     """How many speakers are asked for; None where that is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 
 
-def _names_all(dimensions: Sequence[str], language: str) -> Callable[[Instruction], None]:
+def _check_instruction(dimensions: Sequence[str], language: str) -> Callable[[Instruction], None]:
     def check(answer: Instruction) -> None:
         names = [requirement.dimension for requirement in answer.requirements]
         if sorted(names) != sorted(dimensions):
@@ -197,7 +199,7 @@ def _names_all(dimensions: Sequence[str], language: str) -> Callable[[Instructio
         if read_as(answer.instruction) not in (language, None):
             raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
         if "speaker_number" in dimensions:
-            number = speakers_of(answer.requirements)
+            number = read_speaker_number(answer.requirements)
             if podbench_meta.bucket_of("speaker_buckets", number) is None:
                 raise ValueError("the number of speakers is a digit from 1 to 4")
 

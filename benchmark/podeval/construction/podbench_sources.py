@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from podeval.construction.near_duplicates import units_of
+from podeval.construction.near_duplicates import normalise_rows
 from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
@@ -83,7 +83,7 @@ QUERY = Prompt(
 )
 
 
-def documents_in(paths: Sequence[Path]) -> list[Document]:
+def read_documents(paths: Sequence[Path]) -> list[Document]:
     """Documents from text files, each one, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
 
     Raises:
@@ -95,7 +95,7 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
             content = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
-        raw = _lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
@@ -124,7 +124,7 @@ def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Ask
     return [Asking(id=d.id, query=q.query.strip(), domain=q.domain.strip().casefold()) for d, q in answered], waiting
 
 
-def clusters_of(
+def cluster_documents(
     queries: Sequence[Asking],
     documents: Sequence[Document],
     encode: Encode,
@@ -148,8 +148,8 @@ def clusters_of(
         its = [query for query in queries if by_id[query.id].language == language]
         if not its:
             continue
-        units = units_of(encode([query.query for query in its]))
-        for members in _groups(units, alike, most):
+        units = normalise_rows(encode([query.query for query in its]))
+        for members in _group_rows(units, alike, most):
             middle = its[members[int(np.argmax(units[members] @ units[members].sum(axis=0)))]]
             names = tuple(its[member].id for member in members)
             first = places[names[0]]
@@ -158,7 +158,7 @@ def clusters_of(
     return [cluster for _, cluster in sorted(clusters, key=lambda pair: pair[0])]
 
 
-def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
+def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
     """Groups of rows by average linkage on cosine distance, each in the order of the rows."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
@@ -181,7 +181,7 @@ def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[in
     return sorted(cut)
 
 
-def _lines(path: Path, content: str) -> list[dict[str, Any]]:
+def _parse_lines(path: Path, content: str) -> list[dict[str, Any]]:
     objects = []
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():

@@ -56,7 +56,7 @@ class Program:
             input_path, output_path = Path(folder) / "input.wav", Path(folder) / "output.wav"
             soundfile.write(input_path, samples, rate, subtype="FLOAT")
             files = {"{input}": str(input_path), "{output}": str(output_path), "{reference}": str(reference or "")}
-            words = [_filled(word, files) for word in self._words()]
+            words = [_fill(word, files) for word in self._words()]
             try:
                 done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:
@@ -79,7 +79,7 @@ class Program:
         return words
 
 
-def _filled(word: str, files: dict[str, str]) -> str:
+def _fill(word: str, files: dict[str, str]) -> str:
     for slot, path in files.items():
         word = word.replace(slot, path)
     return word

@@ -65,7 +65,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
     Raises:
         BadInput: the table that is there cannot be read.
     """
-    before = {line.get(ID, ""): line for line in _lines(path)} if path.is_file() else {}
+    before = {line.get(ID, ""): line for line in _read_lines(path)} if path.is_file() else {}
     context = list(dict.fromkeys(name for entry in entries for name in entry.context))
     editable = list(dict.fromkeys(name for entry in entries for name in entry.editable))
     file = io.StringIO()
@@ -80,13 +80,13 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
         if old.get(SEEN) == entry.seen:
             line |= {name: old[name] for name in (KEEP, REMARK, *(e + EDIT for e in editable)) if name in old}
         open_rows += not line.get(KEEP, "").strip()
-        writer.writerow({name: _harmless(value) for name, value in line.items()})
+        writer.writerow({name: _escape_formula(value) for name, value in line.items()})
     # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
     write_whole(path, file.getvalue().encode("utf-8-sig"))
     return open_rows
 
 
-def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
+def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
     """What people decided about these rows.
 
     Args:
@@ -101,7 +101,7 @@ def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all
     if not path.is_file():
         raise BadInput(f"{path} is not there; the step before writes it")
     lines: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(_lines(path), 2):
+    for number, line in enumerate(_read_lines(path), 2):
         name = line.get(ID, "").strip()
         if name in lines:
             raise BadInput(f"{path}, line {number}: {name} is there twice; leave one of the two")
@@ -137,7 +137,7 @@ def _decide(
         result.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
 
 
-def _lines(path: Path) -> list[dict[str, str]]:
+def _read_lines(path: Path) -> list[dict[str, str]]:
     """The table's lines, cells as they were before spreadsheets were kept from reading them as formulas."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -153,12 +153,12 @@ def _lines(path: Path) -> list[dict[str, str]]:
     missing = {ID, KEEP, SEEN} - set(reader.fieldnames or ())
     if missing:
         raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
-    return [{name: _plain(value) for name, value in line.items()} for line in lines]
+    return [{name: _unescape_formula(value) for name, value in line.items()} for line in lines]
 
 
-def _harmless(value: str) -> str:
+def _escape_formula(value: str) -> str:
     return f"'{value}" if _FORMULA.match(value) else value
 
 
-def _plain(value: str) -> str:
+def _unescape_formula(value: str) -> str:
     return value[1:] if _MARKED.match(value) else value

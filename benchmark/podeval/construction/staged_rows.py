@@ -93,7 +93,7 @@ class Workshop:
         path = self.folder / name
         if made_by and not path.is_file():
             raise BadInput(f"{path} is not there; `{made_by}` makes it")
-        return rows_of(path, kind)
+        return read_rows(path, kind)
 
     def write(self, name: str, rows: Iterable[StagedRow]) -> Path:
         """Replace a step's file."""
@@ -113,7 +113,7 @@ class Workshop:
         return self.read(LEFT_OUT, LeftOut)
 
 
-def rows_of(path: Path, kind: type[R]) -> list[R]:
+def read_rows(path: Path, kind: type[R]) -> list[R]:
     """The rows of a file of JSON Lines, none where it is not there.
 
     Raises:
@@ -125,7 +125,7 @@ def rows_of(path: Path, kind: type[R]) -> list[R]:
         try:
             row = kind.model_validate(data)
         except ValidationError as error:
-            raise BadInput(f"{path}, row {number}: {sentence_of(error)}") from None
+            raise BadInput(f"{path}, row {number}: {describe_validation_error(error)}") from None
         if row.id in seen and kind is not LeftOut:
             raise BadInput(f"{path}, row {number} has the id of row {seen[row.id]}, {row.id!r}; ids must differ")
         seen[row.id] = number
@@ -139,7 +139,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
 
 
-def sentence_of(error: ValidationError) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """The first of what is wrong, with its place."""
     first = error.errors(include_url=False)[0]
     location = ".".join(str(part) for part in first["loc"])

@@ -61,7 +61,7 @@ def build(
     earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
     into = cache / name / origin.replace("/", "_")
     fetched = fetch(record, origin, catalogue.folder_of(name), into, progress, earlier_revision)
-    chosen = _chosen(record, fetched.source, configs)
+    chosen = _choose_configs(record, fetched.source, configs)
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
@@ -85,7 +85,7 @@ def build(
                 "notes": notes,
                 "configs": written,
             }
-            (partial / "README.md").write_text(card.text(kind, lock), encoding="utf-8")
+            (partial / "README.md").write_text(card.render_card(kind, lock), encoding="utf-8")
             write_json(partial / LOCK, lock)
             shutil.rmtree(out, ignore_errors=True)
             partial.rename(out)
@@ -94,12 +94,12 @@ def build(
     return lock
 
 
-def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[RowProblem]:
+def find_problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[RowProblem]:
     """What is wrong with the rows of a source, without building anything from them."""
     kind = catalogue.get(name)
     origin = source or kind.RECORD.sources[0].name
     fetched = fetch(kind.RECORD, origin, catalogue.folder_of(name), cache / name / origin.replace("/", "_"), print)
-    chosen = _chosen(kind.RECORD, fetched.source, configs)
+    chosen = _choose_configs(kind.RECORD, fetched.source, configs)
     for config in kind.RECORD.configs:
         if config.name in chosen:
             builder = kind(config.name, source=origin, folder=fetched.folder)
@@ -107,7 +107,7 @@ def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Pa
                 yield from builder.problems(split)
 
 
-def _chosen(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
+def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
     """The configs to build; those asked for must be among what the source gives."""
     possible = record.configs_of(source)
     for name in configs:

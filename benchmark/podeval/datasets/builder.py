@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import datasets
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, problems_of
+from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, find_row_problems
 from podeval.errors import BadInput
 
 ROWS_PER_GROUP = 100
@@ -113,7 +113,9 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             odd = set(row) ^ expected
             return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
 
-        yield from problems_of(config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)])
+        yield from find_row_problems(
+            config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)]
+        )
 
     def tables(self, split: str) -> Iterator[pa.Table]:
         """A split as tables of one row group each.
@@ -139,13 +141,13 @@ def as_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
     """Rows as a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
     schema = features.arrow_schema
     columns = {
-        name: pa.array([_stored(row[name], feature) for row in rows], type=schema.field(name).type)
+        name: pa.array([_to_arrow(row[name], feature) for row in rows], type=schema.field(name).type)
         for name, feature in features.items()
     }
     return pa.table(columns, schema=schema)
 
 
-def _stored(value: Any, feature: Any) -> Any:
+def _to_arrow(value: Any, feature: Any) -> Any:
     """A value as Arrow keeps it."""
     if value is None:
         return None
@@ -154,9 +156,9 @@ def _stored(value: Any, feature: Any) -> Any:
     if isinstance(feature, datasets.Audio):
         return {"bytes": value["bytes"], "path": value.get("path")}
     if isinstance(feature, datasets.List):
-        return [_stored(item, feature.feature) for item in value]
+        return [_to_arrow(item, feature.feature) for item in value]
     if isinstance(feature, Mapping):
-        return {name: _stored(value[name], inner) for name, inner in feature.items()}
+        return {name: _to_arrow(value[name], inner) for name, inner in feature.items()}
     return value
 
 

@@ -15,13 +15,13 @@ SAMPLE_NOTICE = (
 )
 
 
-def text(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     """The card of a build, or of the repo before one (`lock` without configs)."""
-    yaml_text = yaml.safe_dump(front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{yaml_text}---\n\n{body(kind, lock)}"
+    yaml_text = yaml.safe_dump(render_front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{yaml_text}---\n\n{render_body(kind, lock)}"
 
 
-def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
+def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
     """What stands between the dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
@@ -40,16 +40,16 @@ def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]
             for number, config in enumerate(record.configs)
             if not lock.get("configs") or config.name in lock["configs"]
         ],
-        "dataset_info": [_info(kind, config, lock) for config in (lock.get("configs") or {})],
+        "dataset_info": [_describe_config(kind, config, lock) for config in (lock.get("configs") or {})],
     }
     if not metadata["dataset_info"]:
-        metadata["dataset_info"] = [_info(kind, config.name, lock) for config in record.configs]
+        metadata["dataset_info"] = [_describe_config(kind, config.name, lock) for config in record.configs]
     if record.gated:
         metadata |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
     return metadata
 
 
-def _info(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
     """Features and sizes of one config, in the form `datasets` writes."""
     info = DatasetInfo(features=kind.features(config), config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
@@ -70,21 +70,21 @@ def _info(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str
     return section
 
 
-def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     """The card's text."""
     record = kind.RECORD
     parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
-    parts.append(_use(record))
+    parts.append(_describe_use(record))
     parts.append(
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({', '.join(c.splits)}): {c.description}" for c in record.configs)
     )
-    parts.append("## Columns\n\n" + "\n\n".join(_columns(kind, config.name) for config in record.configs))
-    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_sources(record)}")
+    parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
+    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}")
     if lock.get("source"):
         build_source = lock["source"]
         parts.append(
             f"Built by podeval {lock['podeval']} from `{build_source['name']}` at `{build_source['revision']}`"
-            + _pinning(record, pinned=build_source["pinned"])
+            + _describe_pinning(record, pinned=build_source["pinned"])
         )
     parts += lock.get("notes", [])
     if record.known_errors:
@@ -94,7 +94,7 @@ def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
+def _describe_pinning(record: DatasetRecord, *, pinned: bool) -> str:
     if pinned:
         return "."
     pinned_revision = record.sources[0].revision
@@ -105,7 +105,7 @@ def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
     )
 
 
-def _use(record: DatasetRecord) -> str:
+def _describe_use(record: DatasetRecord) -> str:
     config = record.configs[0]
     passed_on = record.sources[0].redistributable
     location = f"podeval/{record.name}" if passed_on else f"./{record.name}"
@@ -119,13 +119,13 @@ def _use(record: DatasetRecord) -> str:
     return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}"
 
 
-def _columns(kind: type[Builder], config: str) -> str:
+def _describe_columns(kind: type[Builder], config: str) -> str:
     lines = [f"`{config}`", "", "| column | type |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_type(feature)} |" for name, feature in kind.features(config).items()]
+    lines += [f"| `{name}` | {_describe_type(feature)} |" for name, feature in kind.features(config).items()]
     return "\n".join(lines)
 
 
-def _type(feature: Any) -> str:
+def _describe_type(feature: Any) -> str:
     name = type(feature).__name__
     match name:
         case "Value":
@@ -135,13 +135,13 @@ def _type(feature: Any) -> str:
         case "Audio":
             return f"audio, {feature.sampling_rate} Hz" if feature.sampling_rate else "audio"
         case "List" | "LargeList":
-            return f"list of {_type(feature.feature)}"
+            return f"list of {_describe_type(feature.feature)}"
         case "dict":
-            return "{" + ", ".join(f"{key}: {_type(inner)}" for key, inner in feature.items()) + "}"
+            return "{" + ", ".join(f"{key}: {_describe_type(inner)}" for key, inner in feature.items()) + "}"
     return name
 
 
-def _sources(record: DatasetRecord) -> str:
+def _describe_sources(record: DatasetRecord) -> str:
     lines = ["| source | where | revision | licence |", "| --- | --- | --- | --- |"]
     lines += [
         f"| {s.name}: {s.about} | `{s.location}` | `{s.revision[:12] or '–'}` | {s.licence} |" for s in record.sources

@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
-from podeval.datasets.fetch_episodes import RECORD, recorded
+from podeval.datasets.fetch_episodes import RECORD, read_attempts
 from podeval.datasets.row_rules import Row, RowRule
 from podeval.errors import BadAudio, BadInput, CannotScore
 
@@ -75,7 +75,7 @@ EPISODE_RULES = (
 """What every row keeps: it is of readable audio in which somebody speaks."""
 
 
-def episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
+def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
     """A row for each recording of a folder, by file name.
 
     What `podeval data fetch` recorded there must be there, with the content that was recorded.
@@ -88,14 +88,14 @@ def episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
         BadInput: there is no recording.
         ModelMissing: the models that hear them are not installed.
     """
-    fetched = {one.file: one for one in recorded(folder).values() if one.status == "found" and one.file}
+    fetched = {one.file: one for one in read_attempts(folder).values() if one.status == "found" and one.file}
     names = sorted({path.name for path in folder.iterdir() if is_recording(path)} | set(fetched))
     if not names:
         raise BadInput(f"{folder} holds no audio; `podeval data fetch real_pod --into {folder}` brings episodes")
     for number, name in enumerate(names):
         progress.report("recordings", number, len(names))
         expected = fetched[name].sha256 if name in fetched else None
-        yield _row(folder / name, items.get(fetched[name].id if name in fetched else Path(name).stem), expected)
+        yield _make_row(folder / name, items.get(fetched[name].id if name in fetched else Path(name).stem), expected)
 
 
 def is_recording(path: Path) -> bool:
@@ -112,7 +112,7 @@ def is_recording(path: Path) -> bool:
     return True
 
 
-def _row(path: Path, item: Item | None, expected: str | None) -> Row:
+def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
     """A row; where the recording is of no use it says why, and the rules refuse it."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript

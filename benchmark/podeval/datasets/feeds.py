@@ -73,7 +73,7 @@ class Enclosure:
     published: str = ""
 
 
-def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
+def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
     """Every place where an episode may be had, best first; where one does not tell, why it does not.
 
     Asked are, in this order and only as far as the caller goes on: Apple for the show's newest episodes and its feed,
@@ -94,7 +94,7 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
     answered = is_listed = False
     for number in (target.show, target.episode):
         try:
-            results = _lookup(itunes, number, target.country, read)
+            results = _look_up(itunes, number, target.country, read)
         except BadInput as trouble:
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
@@ -108,17 +108,17 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
             is_listed = True
             guid = str(episode.get("episodeGuid") or "")
             if episode.get("episodeUrl"):
-                yield _of_lookup(episode)
+                yield _read_looked_up(episode)
             break
     if answered and not is_listed:
         yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
     if feed:
         try:
-            yield _in_feed(read(feed, _FEED_BYTES), guid, title)
+            yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
         except BadInput as trouble:
             yield trouble
     if importlib.util.find_spec("yt_dlp"):
-        yield _by_yt_dlp(link)
+        yield _ask_yt_dlp(link)
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,9 @@ def search_episodes(
         BadInput: the answer cannot be had or read.
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
-    results = _results(read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}")
+    results = _read_results(
+        read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}"
+    )
     episodes = []
     for one in results:
         show, episode = one.get("collectionId"), one.get("trackId")
@@ -173,13 +175,13 @@ def search_episodes(
     return episodes
 
 
-def _lookup(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
+def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
     """What Apple knows of a show or an episode: the show itself, and episodes."""
     query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
-    return _results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
+    return _read_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
 
 
-def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
+def _read_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     try:
         results = json.loads(answer)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -187,19 +189,19 @@ def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 
 
-def _of_lookup(episode: Mapping[str, Any]) -> Enclosure:
+def _read_looked_up(episode: Mapping[str, Any]) -> Enclosure:
     title, guid, published = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
     return Enclosure(str(episode["episodeUrl"]), "lookup", title, guid, published)
 
 
-def _in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
+def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
     """The episode among the items of a feed."""
     try:
-        items = list(_items(content))
+        items = list(_read_items(content))
     except BadFeed as trouble:
         return trouble
     by_guid = [item for item in items if guid and item.guid == guid]
-    by_title = [item for item in items if title and _plain(item.title) == _plain(title)]
+    by_title = [item for item in items if title and _fold_title(item.title) == _fold_title(title)]
     matches = by_guid[:1] or by_title
     if len(matches) > 1:
         return Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
@@ -210,7 +212,7 @@ def _in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
     return matches[0]
 
 
-def _items(content: bytes) -> Iterator[Enclosure]:
+def _read_items(content: bytes) -> Iterator[Enclosure]:
     """The items of an RSS feed.
 
     Raises:
@@ -226,7 +228,13 @@ def _items(content: bytes) -> Iterator[Enclosure]:
             if element.tag == "item":
                 enclosure = element.find("enclosure")
                 url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
-                yield Enclosure(url, "feed", _text(element, "title"), _text(element, "guid"), _text(element, "pubDate"))
+                yield Enclosure(
+                    url,
+                    "feed",
+                    _read_text(element, "title"),
+                    _read_text(element, "guid"),
+                    _read_text(element, "pubDate"),
+                )
                 element.clear()
         if root is None or root.tag != "rss":
             raise BadFeed(f"the feed is no RSS but <{root.tag if root is not None else ''}>")
@@ -236,17 +244,17 @@ def _items(content: bytes) -> Iterator[Enclosure]:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
 
 
-def _text(item: Element, name: str) -> str:
+def _read_text(item: Element, name: str) -> str:
     element = item.find(name)
     return (element.text or "").strip() if element is not None else ""
 
 
-def _plain(title: str) -> str:
+def _fold_title(title: str) -> str:
     """A title's letters and digits: quotes, dashes and spaces differ between Apple and feeds."""
     return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
 
 
-def _by_yt_dlp(link: str) -> Enclosure | BadInput:
+def _ask_yt_dlp(link: str) -> Enclosure | BadInput:
     """What yt-dlp reads from the episode's page; nothing is downloaded by it."""
     yt_dlp = importlib.import_module("yt_dlp")
     try:

@@ -18,8 +18,8 @@ from podeval import progress
 from podeval.audio.decode import content_hash
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.benchmarks import real_pod
-from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, enclosures
-from podeval.datasets.http import AddressRefused, Web, is_loopback, shown
+from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
+from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
 from podeval.hub.downloading import Gone, TooLarge
 from podeval.store.files import append_line, only_one, read_lines, writing
@@ -46,7 +46,7 @@ _STATUS: dict[type[BadInput], Status] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EpisodeRequest:
     """An episode to fetch: what it is called here, its link in Apple Podcasts, and its title."""
 
     id: str
@@ -93,7 +93,7 @@ class Attempt:
     http: dict[str, Any] | None = None
 
 
-def wanted_of(name: str, topics: Sequence[str] = ()) -> list[Wanted]:
+def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
     """The episodes that a benchmark names, of all topics or of some.
 
     Args:
@@ -113,18 +113,20 @@ def wanted_of(name: str, topics: Sequence[str] = ()) -> list[Wanted]:
         raise BadInput(f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or 1 to {len(items)}")
     chosen = {keys[topic] for topic in topics} or set(keys.values())
     return [
-        Wanted(item.id, item.episode.link, item.episode.title) for item in items if item.episode and item.id in chosen
+        EpisodeRequest(item.id, item.episode.link, item.episode.title)
+        for item in items
+        if item.episode and item.id in chosen
     ]
 
 
-def web_for(itunes: str = ITUNES, **options: Any) -> Web:
+def make_web(itunes: str = ITUNES, **options: Any) -> Web:
     """A reader as polite as Apple asks for, that goes to private addresses only where lookups are answered there."""
     apple = urlsplit(ITUNES).netloc
     return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
 
 
 def fetch_episodes(
-    requests: Sequence[Wanted],
+    requests: Sequence[EpisodeRequest],
     into: Path,
     web: Web,
     *,
@@ -150,7 +152,7 @@ def fetch_episodes(
     """
     attempts = []
     with only_one(into):
-        before = recorded(into)
+        before = read_attempts(into)
         for number, one in enumerate(requests):
             progress.report("episodes", number, len(requests))
             attempt = before.get(one.id)
@@ -163,7 +165,7 @@ def fetch_episodes(
     return attempts
 
 
-def recorded(folder: Path) -> dict[str, Attempt]:
+def read_attempts(folder: Path) -> dict[str, Attempt]:
     """The last attempt at each episode of a folder; none where it has no record.
 
     Raises:
@@ -189,7 +191,7 @@ def is_there(folder: Path, attempt: Attempt) -> bool:
     return path.is_file() and path.stat().st_size == attempt.bytes
 
 
-def table(attempts: Sequence[Attempt]) -> Iterator[str]:
+def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
     """What was found and what is lost, as lines to read; the last one counts."""
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
@@ -201,7 +203,7 @@ def table(attempts: Sequence[Attempt]) -> Iterator[str]:
     yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
 
 
-def _fetch(request: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
     """Try every place where the episode may be; the first that has it counts."""
     scratch = into / _SCRATCH / request.id
     with writing(scratch):
@@ -214,7 +216,7 @@ def _fetch(request: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) 
 
     failures: list[tuple[Enclosure | None, BadInput]] = []
     tried: set[str] = set()
-    for enclosure in enclosures(request.link, request.title, read, itunes):
+    for enclosure in find_enclosures(request.link, request.title, read, itunes):
         if isinstance(enclosure, BadInput):
             failures.append((None, enclosure))
         elif enclosure.url not in tried:
@@ -225,13 +227,13 @@ def _fetch(request: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) 
                 failures.append((enclosure, failure))
             else:
                 _clear(scratch)
-                return _with(attempt, enclosure, status="found", **facts)
+                return _complete(attempt, enclosure, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
     last, trouble = next((one for one in failures if one[0]), failures[-1])
     status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
         _clear(scratch)
-    return _with(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+    return _complete(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
 
 
 def _clear(scratch: Path) -> None:
@@ -241,10 +243,10 @@ def _clear(scratch: Path) -> None:
         scratch.parent.rmdir()
 
 
-def _with(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
+def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
     address = (
         {"via": enclosure.via, "title": enclosure.title, "guid": enclosure.guid, "published": enclosure.published}
-        | {"enclosure": shown(enclosure.url)}
+        | {"enclosure": strip_secrets(enclosure.url)}
         if enclosure
         else {}
     )
@@ -260,7 +262,7 @@ def _download(
         BadInput: it cannot be had; `BadAudio` where it is no whole audio file.
     """
     # Named by its address: what is there of one file is never gone on with from another.
-    part = scratch / hashlib.sha256(shown(enclosure.url).encode()).hexdigest()[:16]
+    part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
     web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
     try:
@@ -268,7 +270,7 @@ def _download(
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {shown(enclosure.url)} sends is no whole audio file: it {what}") from None
+        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is no whole audio file: it {what}") from None
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
     file_facts = {

@@ -95,7 +95,7 @@ class Web:
         try:
             return download(url, to, most_bytes=most_bytes, watch=watch, opener=self._opener, **self._options)
         except BadInput as error:
-            raise type(error)(str(error).replace(url, shown(url))) from None
+            raise type(error)(str(error).replace(url, strip_secrets(url))) from None
 
     def facts(self) -> HttpFacts | None:
         """What was said with what was saved last; None where no server was asked."""
@@ -151,13 +151,13 @@ class _Visits(urllib.request.BaseHandler):
         scheme = urlsplit(answer.headers.get("Location") or "").scheme if 300 <= answer.status < 400 else ""
         if scheme not in ("", "http", "https"):
             answer.close()
-            raise AddressRefused(f"{shown(request.full_url)} redirects to {scheme}:, which is no web address")
+            raise AddressRefused(f"{strip_secrets(request.full_url)} redirects to {scheme}:, which is no web address")
         return answer
 
     https_request, https_response = http_request, http_response
 
 
-def shown(url: str) -> str:
+def strip_secrets(url: str) -> str:
     """An address without what may be a secret in it: user, password, query and fragment."""
     try:
         parts = urlsplit(url)
@@ -175,7 +175,7 @@ def _refuse_private_literal(request: urllib.request.Request) -> None:
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{shown(request.full_url)} is in a private network, so it is not gone to")
+        raise AddressRefused(f"{strip_secrets(request.full_url)} is in a private network, so it is not gone to")
 
 
 def _dotted(host: str) -> str:

@@ -48,29 +48,29 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     from podeval.datasets import build, catalogue
 
     kind = catalogue.get(benchmark.name)
-    build_folder = _place(benchmark, part, folder)
+    build_folder = _find_build(benchmark, part, folder)
     lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; name another folder")
-    rows = list(_rows(kind, build_folder, lock, str(part.config)))
+    rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
-        for turn in _rows(kind, build_folder, lock, "turns"):
+        for turn in _read_rows(kind, build_folder, lock, "turns"):
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    revision = f"sha256:{hashlib.sha256(_canonical(rows).encode()).hexdigest()}"
+    revision = f"sha256:{hashlib.sha256(_to_canonical_json(rows).encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
             f"{build_folder} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
             "build it again from the pinned source, or install the version of podeval that belongs to it"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.item_maker(benchmark.name)
-    return Items(tuple(to_item(_with_audio_files(row, build_folder)) for row in rows), revision)
+    return Items(tuple(to_item(_write_audio_files(row, build_folder)) for row in rows), revision)
 
 
-def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
+def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
     """Where the build is; the sample's is made."""
     from podeval.datasets import build, catalogue
 
@@ -86,14 +86,14 @@ def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Pat
         return here
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
-    sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_content_of_sample(benchmark.name)}"
+    sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"
     if not (sample_folder / build.LOCK).is_file():
         sample_folder.parent.mkdir(parents=True, exist_ok=True)
         build.build(benchmark.name, sample_folder, source=SAMPLE, cache=cache)
     return sample_folder
 
 
-def _content_of_sample(name: str) -> str:
+def _hash_sample(name: str) -> str:
     """Twelve digits that change with the sample's files and their builder."""
     from podeval.datasets import catalogue
 
@@ -105,7 +105,7 @@ def _content_of_sample(name: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
+def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
     """The rows of a config as Python values: labels by their names, audio as its bytes."""
     import datasets
 
@@ -124,7 +124,7 @@ def _rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iter
                 yield {name: labels[name][v] if name in labels and v is not None else v for name, v in row.items()}
 
 
-def _canonical(rows: list[Row]) -> str:
+def _to_canonical_json(rows: list[Row]) -> str:
     """The rows as JSON that is the same for the same content; bytes by their SHA-256."""
 
     def plain(value: Any) -> str:
@@ -134,14 +134,14 @@ def _canonical(rows: list[Row]) -> str:
     return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=plain)
 
 
-def _with_audio_files(row: Row, folder: Path) -> Row:
+def _write_audio_files(row: Row, folder: Path) -> Row:
     """The row with the audio of its turns as paths; files are written once, beside the dataset, named by content."""
     if "user" not in row:
         return row
-    return {**row, "user": [{**turn, "audio": _audio_file(turn["audio"], folder)} for turn in row["user"]]}
+    return {**row, "user": [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row["user"]]}
 
 
-def _audio_file(audio: Mapping[str, Any] | None, folder: Path) -> str | None:
+def _write_audio_file(audio: Mapping[str, Any] | None, folder: Path) -> str | None:
     if not audio or not audio["bytes"]:
         return None
     suffix = Path(audio["path"] or "").suffix or ".wav"

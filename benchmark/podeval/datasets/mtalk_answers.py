@@ -81,30 +81,30 @@ def read_answers(path: Path) -> MtalkAnswers:
     for section, kind in SECTIONS.items():
         dialogues = content.get(section, [])
         if not isinstance(dialogues, list):
-            missing.append(f"{section}: must be a list of dialogues, is {_kind(dialogues)}")
+            missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
             continue
         read: dict[str, int] = {}
         for number, turns in enumerate(dialogues, 1):
             where = f"{section}, dialogue {number}"
-            dialogue = _dialogue_id(turns, kind, where, missing)
+            dialogue = _find_dialogue_id(turns, kind, where, missing)
             if dialogue is None:
                 continue
             if dialogue in read:
                 missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
                 continue
             read[dialogue] = number
-            dialogue_answers = list(_of_dialogue(turns, dialogue, kind, missing))
-            missing += _unanswered(dialogue_answers, dialogue, len(turns))
+            dialogue_answers = list(_read_dialogue(turns, dialogue, kind, missing))
+            missing += _find_unanswered(dialogue_answers, dialogue, len(turns))
             answers += dialogue_answers
     if not answers:
         raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
     return MtalkAnswers(tuple(answers), tuple(missing))
 
 
-def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
+def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
     """The dialogue's id, from the first question that tells it."""
     if not isinstance(turns, list) or not turns:
-        missing.append(f"{where}: must be a list of turns, is {_kind(turns)}")
+        missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
     for turn in turns:
         question = turn.get("question") if isinstance(turn, Mapping) else None
@@ -114,18 +114,18 @@ def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str |
     return None
 
 
-def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
+def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
     """The answers of a dialogue; adds to `missing` what is not there."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):
-            missing.append(f"{where}: a turn must be an object, is {_kind(turn)}")
+            missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
             continue
-        question = _text(turn, "question", where, missing)
-        missing += _disagreements(question, dialogue, kind, number)
-        question_words = _text(turn, "question_transcription", where, missing)
-        paths = _object(turn, "dialogue", where, missing)
-        words = _object(turn, "dialogue_transcription", where, missing)
+        question = _read_text(turn, "question", where, missing)
+        missing += _find_disagreements(question, dialogue, kind, number)
+        question_words = _read_text(turn, "question_transcription", where, missing)
+        paths = _read_object(turn, "dialogue", where, missing)
+        words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
             missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
         for model, path in paths.items():
@@ -139,7 +139,7 @@ def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str])
             yield MtalkAnswer(dialogue, kind, model, number, question, path, question_words, answer_words)
 
 
-def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
+def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
     """Where the path of a question names another dialogue, turn or dimension than its place in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
@@ -150,14 +150,14 @@ def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iter
             yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
 
 
-def _unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
+def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
     for model in dict.fromkeys(answer.model for answer in answers):
         answered_turns = {answer.turn for answer in answers if answer.model == model}
         if absent := [str(turn) for turn in range(1, turns + 1) if turn not in answered_turns]:
             yield f"{dialogue}: {model} does not answer turn {', '.join(absent)}"
 
 
-def _text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
+def _read_text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
     value = turn.get(key)
     if isinstance(value, str) and value.strip():
         return value
@@ -165,7 +165,7 @@ def _text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> 
     return ""
 
 
-def _object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
+def _read_object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
     value = turn.get(key)
     if isinstance(value, Mapping) and value:
         return value
@@ -175,5 +175,5 @@ def _object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -
     return {}
 
 
-def _kind(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     return "empty" if value in ([], {}, "", None) else f"a {type(value).__name__}"

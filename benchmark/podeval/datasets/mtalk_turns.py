@@ -55,14 +55,14 @@ class SourceTurn:
         return f"{self.dialogue}-{self.turn}"
 
 
-def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
+def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
     """The turns by dimension, scenario, dialogue and number, whatever their order in the source.
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
         taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
     """
-    read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_order)
+    read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_sort_key)
     ordered: list[SourceTurn] = []
     for _, group in groupby(read, key=lambda turn: turn.dialogue):
         turns = list(group)
@@ -70,12 +70,12 @@ def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list
     return ordered
 
 
-def dialogues_of(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
+def group_by_dialogue(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
     """Turns that are in order, by dialogue."""
     return {dialogue: list(group) for dialogue, group in groupby(turns, key=lambda turn: turn.dialogue)}
 
 
-def words_and_tags(transcript: str) -> tuple[str, list[str]]:
+def split_tags(transcript: str) -> tuple[str, list[str]]:
     """A transcript's plain words, and what stands in parentheses: sounds, tones and who else speaks."""
 
     def gap(tag: re.Match[str]) -> str:
@@ -98,7 +98,7 @@ def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> SourceTurn:
     )
 
 
-def _order(turn: SourceTurn) -> tuple[Any, ...]:
+def _sort_key(turn: SourceTurn) -> tuple[Any, ...]:
     types = list(TYPES.values())
     type_rank = types.index(turn.type) if turn.type in types else len(types)
     numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]

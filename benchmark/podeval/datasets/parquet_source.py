@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from podeval.errors import BadInput
 
 
-def parquet_table(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
+def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
     """Columns of all files of a folder that fit a pattern, one below the other in the order of their names.
 
     Args:

@@ -21,7 +21,7 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 
 
 @cache
-def facts() -> Facts:
+def read_facts() -> Facts:
     """The versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
     path = hub_source("dataset_builders") / "podbench" / "facts.json"
     content: Facts = json.loads(path.read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def bucket_of(kind: str, number: int | None) -> str | None:
     """
     if number is None:
         return None
-    return next((b["name"] for b in facts()[kind] if b["from"] <= number < b["below"]), None)
+    return next((b["name"] for b in read_facts()[kind] if b["from"] <= number < b["below"]), None)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Meta:
     notes: list[str] = field(default_factory=list)
 
 
-def as_object(meta: Any) -> dict[str, Any] | None:
+def parse_object(meta: Any) -> dict[str, Any] | None:
     """`meta` as an object without its nulls, which Parquet adds for every key of other rows; None where it is none."""
     if isinstance(meta, str):
         try:
@@ -63,41 +63,43 @@ def as_object(meta: Any) -> dict[str, Any] | None:
             return None
     if not isinstance(meta, Mapping):
         return None
-    return {str(key): _without_nulls(value) for key, value in meta.items() if value is not None}
+    return {str(key): _drop_nulls(value) for key, value in meta.items() if value is not None}
 
 
-def read(meta: Mapping[str, Any], instruction: str) -> Meta:
-    """What `meta` (as `as_object` gives it) says of a row."""
+def read_meta(meta: Mapping[str, Any], instruction: str) -> Meta:
+    """What `meta` (as `parse_object` gives it) says of a row."""
     reading = Meta()
     used: set[str] = set()
-    reading.sources = _sources(_one(meta, "sources", used, reading.notes), reading.notes)
-    reading.dimensions = _dimensions(_one(meta, "dimensions", used, reading.notes), reading.notes)
-    reading.domain = _text(_one(meta, "domain", used, reading.notes), "domain", reading.notes)
-    reading.input_tokens = _tokens(_one(meta, "input_tokens", used, reading.notes), reading.notes)
-    reading.speakers = _speakers(_one(meta, "speakers", used, reading.notes), reading.dimensions, reading.notes)
-    reading.language = _language(
-        _one(meta, "language", used, reading.notes), reading.sources, instruction, reading.notes
+    reading.sources = _read_sources(_find_fact(meta, "sources", used, reading.notes), reading.notes)
+    reading.dimensions = _read_dimensions(_find_fact(meta, "dimensions", used, reading.notes), reading.notes)
+    reading.domain = _read_text(_find_fact(meta, "domain", used, reading.notes), "domain", reading.notes)
+    reading.input_tokens = _read_tokens(_find_fact(meta, "input_tokens", used, reading.notes), reading.notes)
+    reading.speakers = _read_speakers(
+        _find_fact(meta, "speakers", used, reading.notes), reading.dimensions, reading.notes
+    )
+    reading.language = _read_language(
+        _find_fact(meta, "language", used, reading.notes), reading.sources, instruction, reading.notes
     )
     reading.rest = {key: value for key, value in meta.items() if key not in used}
     reading.notes += [f"meta.{key} is not read; it is in meta_json" for key in reading.rest]
     return reading
 
 
-def _without_nulls(value: Any) -> Any:
+def _drop_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {str(key): _drop_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_drop_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fold(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
 
 
-def _one(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
+def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
     """The value under one of a fact's names; None where there is none, or where two of them disagree."""
-    names = facts()["keys"][fact]
+    names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
-    matches = {path: value for path, value in _paths(meta) if tuple(map(_fold, path)) in spellings}
+    matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
     # A container that is itself named gives way to what is named inside it.
     inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
@@ -108,14 +110,14 @@ def _one(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -
     return values[0] if values else None
 
 
-def _paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key, value in meta.items():
         yield (key,), value
         if isinstance(value, Mapping):
             yield from (((key, name), inner) for name, inner in value.items())
 
 
-def _sources(value: Any, notes: list[str]) -> list[Any]:
+def _read_sources(value: Any, notes: list[str]) -> list[Any]:
     """The passages; what is no text stays as it is, for the rules to refuse."""
     if value is None:
         notes.append("sources: meta has no content")
@@ -128,7 +130,7 @@ def _sources(value: Any, notes: list[str]) -> list[Any]:
     return value
 
 
-def _dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
+def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
     """The requirement dimensions, each by the table's name and as the source names it."""
     if value is None:
         notes.append("dimensions: meta has no dims")
@@ -148,38 +150,38 @@ def _dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
 
 def dimension_of(text: str) -> str | None:
     """The dimension of this name: the paper's, the README's, a Chinese one or our own; None where it is none."""
-    for name, names in facts()["dimensions"].items():
+    for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
         if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:
             return str(name)
     return None
 
 
-def _text(value: Any, fact: str, notes: list[str]) -> str | None:
+def _read_text(value: Any, fact: str, notes: list[str]) -> str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    notes.append(f"{fact}: {_shown(value)} is no text")
+    notes.append(f"{fact}: {_abbreviate(value)} is no text")
     return None
 
 
-def _tokens(value: Any, notes: list[str]) -> int | None:
+def _read_tokens(value: Any, notes: list[str]) -> int | None:
     if value is None:
         notes.append("input_tokens: meta does not say how long the input is")
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        notes.append(f"input_tokens: {_shown(value)} is no number of tokens")
+        notes.append(f"input_tokens: {_abbreviate(value)} is no number of tokens")
         return None
     if bucket_of("input_buckets", value) is None:
         notes.append(f"input_tokens: {value} is beyond the paper's longest input")
     return value
 
 
-def _speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
+def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
     """How many speakers are asked for: what meta says, else the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
-    counts = [count for count in (_count(value), _count(stated)) if count is not None]
-    unread = [text for text in (value, stated) if text is not None and _count(text) is None]
-    notes += [f"speakers: {_shown(text)} is no number of speakers" for text in unread]
+    counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
+    unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
+    notes += [f"speakers: {_abbreviate(text)} is no number of speakers" for text in unread]
     if len(set(counts)) > 1:
         notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
         return None
@@ -191,7 +193,7 @@ def _speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes:
     return counts[0]
 
 
-def _count(value: Any) -> int | None:
+def _read_count(value: Any) -> int | None:
     """A number of speakers: a number, a list of them, or words that say nothing else."""
     if isinstance(value, list):
         return len(value) or None
@@ -202,14 +204,14 @@ def _count(value: Any) -> int | None:
     folded = _fold(value)
     if match := _COUNT.fullmatch(folded):
         return int(match[1]) or None
-    words = {_fold(word): int(number) for number, words in facts()["speaker_words"].items() for word in words}
+    words = {_fold(word): int(number) for number, words in read_facts()["speaker_words"].items() for word in words}
     return words.get(folded)
 
 
-def _language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
+def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
     """`zh` or `en`; what else meta says comes back as it is, for the rules to refuse."""
     held = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    codes = {_language_code(word) for word in held if word is not None}
+    codes = {_find_language_code(word) for word in held if word is not None}
     if len(codes) == 1:
         return codes.pop()
     text = " ".join(source for source in sources if isinstance(source, str)) or instruction
@@ -219,12 +221,12 @@ def _language(value: Any, sources: Sequence[Any], instruction: str, notes: list[
     return code
 
 
-def _language_code(word: Any) -> str:
-    for code, words in facts()["languages"].items():
+def _find_language_code(word: Any) -> str:
+    for code, words in read_facts()["languages"].items():
         if isinstance(word, str) and _fold(word) in {_fold(spelling) for spelling in words}:
             return str(code)
-    return word if isinstance(word, str) else _shown(word)
+    return word if isinstance(word, str) else _abbreviate(word)
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[:60]

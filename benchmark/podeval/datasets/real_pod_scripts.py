@@ -54,7 +54,7 @@ JOINTS = frozenset(
 """Words that join what follows to what went before: a clause said after one is a fault where it is written without."""
 
 
-def script_rules() -> Sequence[RowRule]:
+def make_script_rules() -> Sequence[RowRule]:
     """The rules, which remember the scripts they have seen; take new ones for each table."""
     return (
         RowRule("speakers", _wrong_speakers),
@@ -64,8 +64,8 @@ def script_rules() -> Sequence[RowRule]:
         RowRule("fillers", _wrong_fillers),
         RowRule("versions", _versions_differ),
         RowRule("stands alone", _lacks_joint),
-        RowRule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
-        RowRule("phrases", _seen_before(_phrases, "shares words with")),
+        RowRule("opening", _forbid_repeats(lambda words: {tuple(words[:OPENING])}, "begins as")),
+        RowRule("phrases", _forbid_repeats(_list_phrases, "shares words with")),
     )
 
 
@@ -131,7 +131,7 @@ def _wrong_fillers(row: Row) -> str | None:
 def _versions_differ(row: Row) -> str | None:
     written = kept = 0
     for number, turn in enumerate(row["turns"], 1):
-        before, after = (_words(turn[version]) for version in ("text", "spontaneous"))
+        before, after = (_split_words(turn[version]) for version in ("text", "spontaneous"))
         blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
         same = sum(block.size for block in blocks)
         if same < 0.7 * len(before):
@@ -145,12 +145,12 @@ def _versions_differ(row: Row) -> str | None:
     return None
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """Words in the form in which versions are compared: "it's" is "it is", and nobody hesitates."""
-    return re.findall(r"[a-z']+", _written_out(text))
+    return re.findall(r"[a-z']+", _write_out(text))
 
 
-def _written_out(text: str) -> str:
+def _write_out(text: str) -> str:
     text = _HESITATIONS.sub("", text.lower())
     for short, long in _CONTRACTIONS:
         text = short.sub(long, text)
@@ -160,34 +160,34 @@ def _written_out(text: str) -> str:
 def _lacks_joint(row: Row) -> str | None:
     """The written version is correct English by itself: no clause hangs on a joint that only the other version has."""
     for number, turn in enumerate(row["turns"], 1):
-        if missing := missing_joint(turn["text"], turn["spontaneous"]):
+        if missing := find_missing_joint(turn["text"], turn["spontaneous"]):
             joint, rest = missing
             return f"turn {number} has no {joint!r} before {rest!r} as written, only in the spontaneous version"
     return None
 
 
-def missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
+def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
     """The first joint within a sentence that only the spontaneous version has, and the written words it stands before.
 
     It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
     whose last item has the same joint ("he was there, and, and she was there, and they sang").
     """
-    before, stops = _words_and_stops(written)
-    after = _words(spontaneous)
+    before, stops = _split_words_and_stops(written)
+    after = _split_words(spontaneous)
     for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if change not in ("insert", "replace") or not 0 < start < len(before) or stops[start] not in ("", ","):
             continue
         added = _FILLER.sub("", " ".join(after[first:last])).split()
         restarts = added in (before[max(0, start - len(added)) : start], before[end : end + len(added)])
-        if added and added[0] in JOINTS and not restarts and not _joined_later(added[0], before, stops, start):
+        if added and added[0] in JOINTS and not restarts and not _is_joined_later(added[0], before, stops, start):
             return " ".join(added), " ".join(before[start : start + 4])
     return None
 
 
-def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
+def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
     """The words as they are compared, and the stop before each, which is empty where there is none."""
     words, stops, stop = [], [], ""
-    for part in re.findall(r"[a-z']+|[,.!?:;]", _written_out(text)):
+    for part in re.findall(r"[a-z']+|[,.!?:;]", _write_out(text)):
         if part[0].isalpha() or part[0] == "'":
             words.append(part)
             stops.append(stop)
@@ -197,7 +197,7 @@ def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
     return words, stops
 
 
-def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
+def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
     """Whether the same sentence has the joint after a comma further on, as a list has before its last item."""
     for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
         if stop not in ("", ","):
@@ -207,7 +207,7 @@ def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start:
     return False
 
 
-def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
+def _forbid_repeats(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
     """A rule that no part of a script is in one that came before."""
     seen: dict[tuple[str, ...], Any] = {}
 
@@ -221,5 +221,5 @@ def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: st
     return broken_by
 
 
-def _phrases(words: list[str]) -> set[tuple[str, ...]]:
+def _list_phrases(words: list[str]) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + SHARED]) for start in range(len(words) - SHARED + 1)}

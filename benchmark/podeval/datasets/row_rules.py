@@ -42,7 +42,7 @@ class BrokenRules(BadInput):
         super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{lines}{more}")
 
 
-def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
+def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
     """Every problem of these rows, in order; ids are checked to be there and each its own."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):

@@ -52,18 +52,18 @@ def fetch(
     main = record.sources[0]
     own_folder = Path(origin)
     if own_folder.is_dir():
-        return _checked(record, _source_of(record, own_folder), own_folder, "folder", strict=False)
+        return _check_files(record, _match_source(record, own_folder), own_folder, "folder", strict=False)
     if origin.startswith("hub:"):
         repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
             raise BadInput(f"name the revision too: {origin}@<commit>, so that the same rows can be had again")
         located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
-        folder = _from_hub(located, into, progress)
+        folder = _download_repo(located, into, progress)
         # A snapshot's folder is named after its commit, which a branch or tag is not.
-        return _checked(record, main, folder, f"{repo}@{folder.name}", strict=False)
+        return _check_files(record, main, folder, f"{repo}@{folder.name}", strict=False)
     if origin.startswith(("https://", "http://127.0.0.1")):
         located = main.model_copy(update={"kind": "url", "location": origin.rstrip("/")})
-        return _checked(record, main, _from_url(located, into, progress), origin, strict=False)
+        return _check_files(record, main, _download_files(located, into, progress), origin, strict=False)
     names = ", ".join(source.name for source in record.sources)
     raise BadInput(
         f"{origin} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
@@ -75,20 +75,20 @@ def _fetch_named(
     record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str
 ) -> Fetched:
     if source.kind == "package":
-        folder = _package_folder(source.location) if ":" in source.location else builder_folder / source.location
-        return _checked(record, source, folder, source.revision, strict=True)
+        folder = _find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
+        return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
         raise BadInput(f"{source.name} is a folder of your own ({source.about}); name it: --source FOLDER")
     if source.kind == "hub" and not source.revision:
-        commit = _commit_of(source, earlier_revision, progress)
-        folder = _from_hub(source.model_copy(update={"revision": commit}), into, progress)
-        return _checked(record, source, folder, f"{source.location}@{commit}", strict=False)
-    bring = _from_hub if source.kind == "hub" else _from_url
+        commit = _find_commit(source, earlier_revision, progress)
+        folder = _download_repo(source.model_copy(update={"revision": commit}), into, progress)
+        return _check_files(record, source, folder, f"{source.location}@{commit}", strict=False)
+    bring = _download_repo if source.kind == "hub" else _download_files
     folder = bring(source, into, progress)
-    return _checked(record, source, folder, source.revision, strict=True)
+    return _check_files(record, source, folder, source.revision, strict=True)
 
 
-def _commit_of(source: Source, earlier_revision: str, progress: Progress) -> str:
+def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
     """The commit of a source for which none is pinned: that of an earlier build, else the newest there is."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
@@ -96,7 +96,7 @@ def _commit_of(source: Source, earlier_revision: str, progress: Progress) -> str
         return commit
     from huggingface_hub import HfApi
 
-    with _told(f"https://huggingface.co/datasets/{source.location}"):
+    with _explain_refusals(f"https://huggingface.co/datasets/{source.location}"):
         commit = str(patiently(lambda: HfApi().repo_info(source.location, repo_type="dataset"), tries=3).sha)
     progress(
         f"{source.name}: no commit is pinned; the newest is {commit}, written into the build "
@@ -105,43 +105,43 @@ def _commit_of(source: Source, earlier_revision: str, progress: Progress) -> str
     return commit
 
 
-def _package_folder(location: str) -> Path:
+def _find_package_folder(location: str) -> Path:
     """Where the files of `package.module:folder` are."""
     package, _, folder = location.partition(":")
     return Path(str(resources.files(package).joinpath(folder)))
 
 
-def _source_of(record: DatasetRecord, folder: Path) -> Source:
+def _match_source(record: DatasetRecord, folder: Path) -> Source:
     """The first source whose files a user's folder holds; the record's first where it is none's."""
     held = (
         source
         for source in record.sources
-        if source.name != SAMPLE and all(fitting(folder, file) for file in source.files)
+        if source.name != SAMPLE and all(find_files(folder, file) for file in source.files)
     )
     return next(held, record.sources[0])
 
 
-def _from_url(source: Source, into: Path, progress: Progress) -> Path:
+def _download_files(source: Source, into: Path, progress: Progress) -> Path:
     for file, digest in source.files.items():
         progress(f"{source.name}: {file}")
         download(f"{source.location}/{file}", into / file, sha256=digest or None)
     return into
 
 
-def _from_hub(source: Source, into: Path, progress: Progress) -> Path:
+def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
     from huggingface_hub import snapshot_download
 
     progress(f"{source.name}: {source.location} at {source.revision[:12]}")
-    with _told(f"https://huggingface.co/datasets/{source.location}", source.revision):
+    with _explain_refusals(f"https://huggingface.co/datasets/{source.location}", source.revision):
         return Path(
             snapshot_download(
-                source.location, repo_type="dataset", revision=source.revision, allow_patterns=_patterns(source)
+                source.location, repo_type="dataset", revision=source.revision, allow_patterns=_list_patterns(source)
             )
         )
 
 
 @contextmanager
-def _told(where: str, revision: str = "main") -> Iterator[None]:
+def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
     """Say in a sentence why a dataset repo cannot be had."""
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -165,12 +165,12 @@ def _told(where: str, revision: str = "main") -> Iterator[None]:
         raise BadInput(f"{where} cannot be reached ({error})") from None
 
 
-def _checked(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
+def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
     """What was found, compared with what the record pins; a named source must be exactly that."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:
-        paths = fitting(folder, file)
+        paths = find_files(folder, file)
         if not paths:
             missing.append(file.replace("|", " or "))
         for path in paths:
@@ -184,11 +184,11 @@ def _checked(record: DatasetRecord, source: Source, folder: Path, revision: str,
     return Fetched(source.name, folder, revision, digests, pinned=strict or (not other and all(source.files.values())))
 
 
-def _patterns(source: Source) -> list[str]:
+def _list_patterns(source: Source) -> list[str]:
     return [pattern for file in source.files for pattern in file.split("|")]
 
 
-def fitting(folder: Path, file: str) -> list[Path]:
+def find_files(folder: Path, file: str) -> list[Path]:
     """The files that a name of `Source.files` means, as the Hub's client reads patterns: `*` goes across folders."""
     patterns = file.split("|")
     if not any("*" in pattern for pattern in patterns):

@@ -8,7 +8,7 @@ from typing import Any
 from podeval.datasets import catalogue
 from podeval.datasets.build import read_lock
 from podeval.datasets.builder import Builder
-from podeval.datasets.row_rules import Row, problems_of
+from podeval.datasets.row_rules import Row, find_row_problems
 
 
 def verify(folder: Path) -> Iterator[str]:
@@ -25,15 +25,15 @@ def verify(folder: Path) -> Iterator[str]:
     for config, splits in lock["configs"].items():
         for split, facts in splits.items():
             for name, digest in facts["files"].items():
-                sentence = _damage(folder / config / name, digest)
+                sentence = _describe_damage(folder / config / name, digest)
                 if sentence:
                     whole = False
                     yield f"{config}/{split}: {sentence}"
     if whole:
-        yield from _rows(folder, kind, lock)
+        yield from _check_rows(folder, kind, lock)
 
 
-def _damage(path: Path, digest: str) -> str | None:
+def _describe_damage(path: Path, digest: str) -> str | None:
     if not path.is_file():
         return f"{path.name} is missing; build the dataset again"
     with path.open("rb") as content:
@@ -41,7 +41,7 @@ def _damage(path: Path, digest: str) -> str | None:
     return None if actual == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
 
 
-def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
+def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
     """Load every split as its users do, and check columns, number of rows, and rules."""
     for config, splits in lock["configs"].items():
         features = kind.features(config)
@@ -56,17 +56,17 @@ def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[s
 
             def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:
                 nonlocal count
-                for row in stored_rows(kind, config, [folder / config / name for name in files]):
+                for row in read_stored_rows(kind, config, [folder / config / name for name in files]):
                     count += 1
                     yield row
 
-            for problem in problems_of(config, split, rows(), kind.rules(config)):
+            for problem in find_row_problems(config, split, rows(), kind.rules(config)):
                 yield str(problem)
             if count != facts["rows"]:
                 yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
 
 
-def stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
+def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
     """Rows of Parquet files as a builder made them: labels by name, audio as bytes; a row group in memory at a time."""
     import pyarrow.parquet as pq
 
