@@ -197,6 +197,13 @@ def test_an_episode_is_fetched_and_everything_about_it_recorded(feeds: Feeds, tm
     assert all("podeval" in headers["User-Agent"] for _, headers, _ in feeds.asked)
 
 
+def test_the_body_of_a_redirect_is_not_read(feeds: Feeds, tmp_path: Path) -> None:
+    feeds.pages["/track"] = Page(b"<html>", status=302, location="/talk.mp3", length=1 << 40)
+    feeds.lookups[SHOW][-1] = feeds.episode("/track")
+    (attempt,) = fetch(feeds, tmp_path, tries=1)
+    assert (attempt.status, attempt.http and attempt.http["redirects"]) == ("found", 1)
+
+
 def test_what_is_there_is_left_and_what_is_lost_is_fetched_again(feeds: Feeds, tmp_path: Path) -> None:
     (first,) = fetch(feeds, tmp_path)
     asked = len(feeds.asked)

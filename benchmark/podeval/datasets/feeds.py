@@ -15,8 +15,8 @@ from typing import Any, Self
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, ParseError
 
+from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
-from podeval.hub.downloading import Gone
 
 ITUNES = "https://itunes.apple.com"
 """Where Apple answers lookups."""

@@ -18,10 +18,10 @@ from podeval import progress
 from podeval.audio.decode import content_hash
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.benchmarks import real_pod
+from podeval.datasets.downloading import Gone, TooLarge
 from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
 from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
-from podeval.hub.downloading import Gone, TooLarge
 from podeval.store.files import append_line, only_one, read_lines, writing
 
 RECORD = "episodes.jsonl"

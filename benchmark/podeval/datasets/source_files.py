@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
+from podeval.datasets.downloading import download
 from podeval.errors import BadInput
-from podeval.hub.downloading import download
 from podeval.hub.retry import HubUnavailable, patiently
 
 Progress = Callable[[str], None]
