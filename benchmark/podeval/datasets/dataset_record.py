@@ -2,7 +2,9 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from podeval.benchmarks.records import FactSheet
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
@@ -11,13 +13,7 @@ SAMPLE = "sample"
 """The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
 
 
-class DatasetFacts(BaseModel):
-    """A fact sheet: immutable, with no field that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Source(DatasetFacts):
+class Source(FactSheet):
     """Where rows come from, pinned.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one
@@ -37,7 +33,7 @@ class Source(DatasetFacts):
     about: Sentence
 
 
-class Config(DatasetFacts):
+class Config(FactSheet):
     """One table of the dataset: its splits, what a row is, and the sources it can be made from (all, where empty)."""
 
     name: Name
@@ -46,7 +42,7 @@ class Config(DatasetFacts):
     sources: tuple[Name, ...] = ()
 
 
-class DatasetRecord(DatasetFacts):
+class DatasetRecord(FactSheet):
     """The whole record of a dataset repo `podeval/<name>`."""
 
     name: Name
