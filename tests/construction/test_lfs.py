@@ -74,7 +74,7 @@ def writer(model: Any, monkeypatch: pytest.MonkeyPatch) -> Writer:
         topics = [int(re.search(r"topic (\d+)", text)[1]) for text in texts]  # type: ignore[index]
         return np.eye(400)[topics]
 
-    monkeypatch.setattr("podeval.cli.construct_lfs.encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
     writer = Writer(model)
     model.answers.append(writer)
     return writer
@@ -316,4 +316,4 @@ def test_real_embeddings_tell_the_same_matter_from_another() -> None:
         "History of tea. China, trade, ceremony. How tea came from China to Europe.",
         "Bike upkeep. chain, oil, wear. When to replace a worn chain on a bicycle and how it wears out.",
     ]
-    assert [(d.row, d.of) for d in find_near_duplicates(cli.encoder("embedded")(texts))] == [(2, 0)]
+    assert [(d.row, d.of) for d in find_near_duplicates(cli.make_encoder("embedded")(texts))] == [(2, 0)]

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from podeval.construction.podbench_sources import Asking, Document, cluster_docu
 from podeval.datasets import catalogue, podbench_meta
 from podeval.datasets.build import build
 from podeval.datasets.verify import read_stored_rows, verify
-from podeval.errors import BadInput
+from podeval.errors import BadInput, ModelMissing
 
 TOPICS = ("tea", "chess", "rivers")
 
@@ -56,7 +57,7 @@ def user(model: Any, monkeypatch: pytest.MonkeyPatch) -> User:
         rows = [[float(topic in text) for topic in TOPICS] for text in texts]
         return np.asarray(rows) + 0.05 * np.random.default_rng(len(rows)).normal(size=(len(rows), 3))
 
-    monkeypatch.setattr("podeval.cli.construct_podbench.encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
     user = User(model)
     model.answers.append(user)
     return user
@@ -219,3 +220,9 @@ def test_tokens_are_counted_by_ones_own_tokenizer(tmp_path: Path) -> None:
     assert make_token_counter(tmp_path / "tokenizer.json")("a b c a") == 4
     with pytest.raises(BadInput, match=r"is no tokenizer\.json"):
         make_token_counter(tmp_path / "other.json")
+
+
+def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(ModelMissing, match=r"pip install 'podeval\[construction\]'"):
+        make_token_counter(tmp_path / "tokenizer.json")

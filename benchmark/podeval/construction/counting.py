@@ -16,7 +16,7 @@ def make_token_counter(path: Path) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise ModelMissing("tokenizers is not installed; run `pip install 'podeval[judges]'`") from None
+        raise ModelMissing("--tokenizer needs tokenizers; run `pip install 'podeval[construction]'`") from None
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain exceptions for whatever it cannot read
