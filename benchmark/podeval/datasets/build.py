@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,19 +92,6 @@ def build(
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return lock
-
-
-def find_problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[RowProblem]:
-    """What is wrong with the rows of a source, without building anything from them."""
-    kind = catalogue.get(name)
-    origin = source or kind.RECORD.sources[0].name
-    fetched = fetch(kind.RECORD, origin, catalogue.folder_of(name), cache / name / origin.replace("/", "_"), print)
-    chosen = _choose_configs(kind.RECORD, fetched.source, configs)
-    for config in kind.RECORD.configs:
-        if config.name in chosen:
-            builder = kind(config.name, source=origin, folder=fetched.folder)
-            for split in config.splits:
-                yield from builder.problems(split)
 
 
 def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
