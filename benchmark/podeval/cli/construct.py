@@ -98,7 +98,7 @@ def compared_step(group: typer.Typer) -> Callable[[S], S]:
 
 
 def do_step(into: Path, work: Work) -> None:
-    """Do a step in its folder, alone; say what came of it. Exit code 1 where something waits.
+    """Do a step in its folder, which no other process may use; print the report. Exit code 1 where something waits.
 
     Rows that break a dataset's rules are a failure of rows, and named: exit code 1 as well.
     """
@@ -126,7 +126,7 @@ def do_step(into: Path, work: Work) -> None:
 def open_judge(
     workshop: "Workshop", judge: str, workers: int, tokens: int | None = None, cost: float | None = None
 ) -> Iterator["JudgeClient"]:
-    """A judge at work, with its records in the folder; at the end it says what was used.
+    """Open a judge with its records in the folder; at the end, print what was used.
 
     What was answered is not asked again, what was never answered so that it can be used is: the same command goes on
     after a judge was mended.

@@ -166,7 +166,7 @@ def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Pat
 
 
 def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
-    """The recording; its summary, which takes no hearing, is written at once."""
+    """Open the recording, and write its summary, which needs no transcript."""
     from podeval.analysis import Recording
     from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
 
@@ -185,7 +185,7 @@ def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, optio
 
 
 def _read_transcript(path: Path) -> str | None:
-    """The text of a text file, or None for audio.
+    """Read the text of a text file; None for audio.
 
     Raises:
         BadAudio: missing, empty, a directory, or neither audio nor text; says what it looks like.
@@ -203,7 +203,7 @@ def _read_transcript(path: Path) -> str | None:
 
 
 def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
-    """The file as text, where its beginning is text; else what it was refused for as audio."""
+    """Decode the file if its beginning is text; else raise what it was refused for as audio."""
     head = file.read(4096)
     utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8")()
@@ -219,7 +219,7 @@ def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
 
 
 def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
-    """The segments of a recording."""
+    """Transcribe and diarise a recording to segments."""
     from podeval import progress
     from podeval.analysis.diarised_transcript import diarised_transcript
     from podeval.cli.progress_bar import Steps
@@ -241,7 +241,7 @@ def _transcribe(output: dict[str, Any], recording: "Recording", language: str | 
 
 
 def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
-    """The clips drawn; fewer than asked for, or none, is said."""
+    """Return the drawn clips; print where they are fewer than asked for, or none."""
     output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
@@ -279,7 +279,7 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
 def _make_draw(
     count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
 ) -> "Draw | None":
-    """How to select; None where no option asks for it."""
+    """Make the function that draws clips; None where no option asks for it."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds

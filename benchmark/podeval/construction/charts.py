@@ -1,4 +1,4 @@
-"""Plots of what a construction made, as plain SVG: bars of counts, words by their number, histograms with means.
+"""Draw plots of what a construction made, as plain SVG: bars of counts, words by number, histograms with means.
 
 Colours are Okabe and Ito's, which people of all colour vision tell apart; numbers stand beside every bar, and dashes
 tell lines apart. The ground is white, so that the plots can be read on dark pages.
@@ -13,7 +13,7 @@ _WIDTH, _LINE, _HEAD = 960, 20, 34
 
 
 def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mapping[str, int] | None = None) -> str:
-    """Groups of counts below one another, each count with its share of the group; then words, larger where commoner.
+    """Draw groups of counts below one another, each count with its share of the group; then words, common ones larger.
 
     Args:
         title: stands above.
@@ -42,7 +42,7 @@ def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mappin
 
 
 def draw_histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], width: float) -> str:
-    """How values are spread, series over one another, and the mean of each as a dashed line.
+    """Draw how the values of each series are distributed, and its mean as a dashed line.
 
     Args:
         title: stands above.
@@ -94,7 +94,7 @@ def draw_histogram(title: str, x_label: str, series: Mapping[str, Sequence[float
 
 
 def _draw_words(words: Mapping[str, int], top: float) -> tuple[list[str], float]:
-    """Words in lines, as large as they are common."""
+    """Draw words in lines; the more common a word is, the larger it is."""
     parts, x, y, most = list[str](), 12.0, top, max(words.values())
     for number, (word, count) in enumerate(words.items()):
         size = 11 + 15 * math.sqrt(count / most)

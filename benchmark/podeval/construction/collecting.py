@@ -1,4 +1,4 @@
-"""Texts from recordings of one's own: enhanced, the poor ones dropped, who says what, for people to proofread.
+"""Make texts from recordings of one's own: enhance them, drop poor ones, transcribe who says what for proofreading.
 
 The chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe, proofread.
 A recording is cut into passages at ends of segments, as long as the texts of the benchmark. Each recording is written
@@ -62,7 +62,7 @@ class CollectionSettings:
 
     @property
     def id(self) -> str:
-        """A short hash: what was collected otherwise is collected anew."""
+        """A short hash of the settings: a recording that was collected with others is collected again."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -94,7 +94,7 @@ class Collected(StagedRow):
 def collect(
     files: Sequence[Path], record: Path, before: Sequence[Collected], settings: CollectionSettings
 ) -> list[Collected]:
-    """Work through recordings; those that were done before, unchanged and with the same settings, are not heard again.
+    """Transcribe recordings; those that were done before, unchanged and with the same settings, are not done again.
 
     Args:
         files: of audio.
@@ -126,7 +126,7 @@ def collect(
 
 
 def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
-    """Stretches of whole segments, none longer than the most (unless a segment is); what is too short is left out."""
+    """Cut segments into stretches of whole segments within the lengths; what is too short is left out."""
     held: list[Segment] = []
     for segment in segments:
         if held and _count_length([*held, segment], language) > lengths[1]:
@@ -139,7 +139,7 @@ def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int,
 
 
 def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
-    """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
+    """Make the rows that a proofreader sees: text, theme and scenario may be corrected."""
     entries = []
     for row in rows:
         for number, passage in enumerate(row.passages, 1):
@@ -158,7 +158,7 @@ def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
 
 
 def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
-    """The passages that people kept, as they corrected them, as cases.
+    """Make cases of the passages that people kept, as they corrected them.
 
     Raises:
         BadInput: the table cannot be used.
@@ -180,12 +180,12 @@ def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = Fals
 
 
 def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
-    """The recordings that were dropped."""
+    """List the recordings that were dropped."""
     return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
 
 
 def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
-    """One recording, from its samples to its passages; where it is of no use, why."""
+    """Transcribe one recording to passages; where it is of no use, the result says why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
 
@@ -232,7 +232,7 @@ def _measure_dnsmos(recording: "Recording", by: str) -> float:
 
 
 def _make_stretch(segments: Sequence[Segment]) -> TranscriptStretch:
-    """Segments as turns: what one speaker says in a row is one, speakers are numbered as they come."""
+    """Merge segments into turns: what one speaker says in a row is one turn; speakers are numbered as they come."""
     numbers: dict[str, str] = {}
     turns: list[CaseTurn] = []
     for segment in segments:

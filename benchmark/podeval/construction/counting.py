@@ -1,4 +1,4 @@
-"""Counting tokens by a tokenizer of one's own, from its `tokenizer.json`."""
+"""Count tokens by a tokenizer of one's own, from its `tokenizer.json`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ from podeval.errors import BadInput, ModelMissing
 
 
 def make_token_counter(path: Path) -> Callable[[str], int]:
-    """A function that counts the tokens of a text, without any that a tokenizer adds around it.
+    """Make a function that counts the tokens of a text, without those that a tokenizer adds around it.
 
     Raises:
         BadInput: the file is no tokenizer.

@@ -1,4 +1,4 @@
-"""Constructing LFS-Bench: cases written or taken, refined, reviewed, made up for, finished.
+"""Construct an LFS-Bench: cases are written or taken in, refined, reviewed, replaced, finished.
 
 The folder holds, in the order of the steps: `plan.jsonl`, `orders.jsonl`, `written.jsonl` and `taken.jsonl` (cases),
 `digested.jsonl`, `unique.jsonl`, `rated.jsonl`, `screened.jsonl`, `review.csv` for people, and `finished/`, a source of
@@ -47,7 +47,7 @@ COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
 def write(
     workshop: Workshop, plan: CasePlan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
 ) -> StepReport:
-    """Order what the plan lacks, and have it written; run again, it goes on, or makes up for what was left out.
+    """Order the cases that the plan lacks, and have them written; run again, it goes on, or replaces those left out.
 
     Args:
         workshop: the folder.
@@ -158,7 +158,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def count_published(folder: Path, into: Path) -> StepReport:
-    """Statistics of published files, the authors' or one's own; the commonest themes stand for topics.
+    """Compute statistics of published files, the authors' or one's own; the commonest themes stand for topics.
 
     Raises:
         BadInput: the folder does not hold the published files.
@@ -220,12 +220,12 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def read_collected(record: Path) -> list[collecting.Collected]:
-    """What was collected so far; of a recording that was heard twice, the last counts."""
+    """Read what was collected so far; of a recording that was transcribed twice, the last result counts."""
     return [collecting.Collected.model_validate(line) for line in read_lines(record)]
 
 
 def list_recordings(folder: Path) -> list[Path]:
-    """The audio files of a folder, by name.
+    """List the audio files of a folder by name.
 
     Raises:
         BadInput: there are none.

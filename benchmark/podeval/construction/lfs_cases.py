@@ -1,4 +1,4 @@
-"""Cases of LFS-Bench under construction: the published schema, cleaning, and where a case belongs.
+"""The cases of an LFS-Bench under construction: their published schema, cleaning, and the file that each belongs to.
 
 A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
 an id and what the steps found out about it, so that what is finished is a source of the dataset `lfs_bench`.
@@ -69,7 +69,7 @@ class Case(StagedRow):
 
 
 def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
-    """A case from turns: cleaned, empty turns dropped, its speakers counted.
+    """Make a case from turns: clean them, drop empty ones, count the speakers.
 
     Raises:
         BadInput: nothing is said in it, or a fact is missing.
@@ -88,14 +88,14 @@ def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts:
 
 
 def clean(text: str) -> str:
-    """A text to be spoken without web addresses, emojis, control characters and what was garbled; one line."""
+    """Clean a text that is to be spoken: drop web addresses, emojis, control and garbled characters, and line ends."""
     bare = _GARBLED.sub("", _ADDRESS.sub("", text))
     spoken = "".join(character for character in bare if unicodedata.category(character) not in ("So", "Co", "Cn"))
     return " ".join(spoken.split())
 
 
 def parse_turns(lines: str) -> list[CaseTurn]:
-    """The turns of a text as `Case.lines` has them, perhaps corrected by a person.
+    """Parse the turns of a text in the form of `Case.lines`, perhaps corrected by a person.
 
     Raises:
         BadInput: a line does not begin with its speaker in brackets.
@@ -110,7 +110,7 @@ def parse_turns(lines: str) -> list[CaseTurn]:
 
 
 def read_cases(path: Path, prefix: str) -> list[Case]:
-    """Cases from a file in the published schema, each with an id made of `prefix` and its line.
+    """Read cases from a file in the published schema; the id of each is made of `prefix` and its line.
 
     Raises:
         BadInput: a row that is none; says which and what is wrong.
@@ -145,7 +145,7 @@ def read_cases(path: Path, prefix: str) -> list[Case]:
 
 
 def render_published(case: Case) -> str:
-    """The case as a line of one of the published files."""
+    """Render the case as a line of one of the published files."""
     row = case.model_dump(mode="json", include={"content", "num_speakers", "theme", "source", "scene", "language"})
     return json.dumps(row, ensure_ascii=False)
 

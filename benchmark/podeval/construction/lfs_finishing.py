@@ -1,4 +1,4 @@
-"""Finishing a construction of LFS-Bench: the review, the published files, and statistics like the paper's.
+"""Finish the construction of an LFS-Bench: the review, the published files, and statistics like the paper's.
 
 Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows how long they are, Chinese in
 characters and English in words without punctuation, with the mean of each language.
@@ -26,7 +26,7 @@ _TOPICS = 40
 
 
 def make_review_row(row: ScreenedCase) -> ReviewRow:
-    """A case as a reviewer sees it: the text may be corrected, a turn a line."""
+    """Make the row that a reviewer sees of a case: the text may be corrected, one turn a line."""
     case = row.case
     context = {
         "scenario": case.scene,
@@ -41,7 +41,7 @@ def make_review_row(row: ScreenedCase) -> ReviewRow:
 
 
 def apply_review(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
-    """The cases that people kept, as they corrected them.
+    """Return the cases that people kept, as they corrected them.
 
     Raises:
         BadInput: the table cannot be used, or a corrected text is none.
@@ -80,7 +80,7 @@ def publish(cases: Iterable[Case], into: Path) -> dict[str, int]:
 
 
 def read_published_cases(folder: Path) -> list[Case]:
-    """The cases of a folder of the published files, the authors' or one's own.
+    """Read the cases of a folder of the published files, the authors' or one's own.
 
     Raises:
         BadInput: a file is not there, or a row cannot be read.
@@ -89,7 +89,7 @@ def read_published_cases(folder: Path) -> list[Case]:
 
 
 def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
-    """What the paper's figures 8 and 9 count.
+    """Compute what the paper's figures 8 and 9 count.
 
     Args:
         cases: finished.

@@ -1,4 +1,4 @@
-"""Refining cases of LFS-Bench: alike ones out, dull ones out, private names made up anew (LFS-Bench, appendix A.3).
+"""Refine cases of an LFS-Bench: drop duplicates and dull cases, replace private names (LFS-Bench, appendix A.3).
 
 Four steps, each asked of a judge: topics, keywords and a summary of every case, which are what is compared (not the
 texts themselves, whose wording would hide that two are on the same matter); de-duplication by sentence embeddings;
@@ -171,7 +171,7 @@ by itself too.""",
 
 
 def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
-    """Have every case summed up."""
+    """Have every case summarised by a judge."""
     answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
     return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
 
@@ -232,7 +232,7 @@ def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
 
 
 def list_replacements(screening: TextScreening) -> list[Replacement]:
-    """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
+    """List what a screening replaces: private details by their stand-ins, harmful words by better ones."""
     by_quote = {}
     for detail in screening.details:
         if not detail.public:
@@ -247,7 +247,7 @@ def list_replacements(screening: TextScreening) -> list[Replacement]:
 
 
 def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
-    """The case with every occurrence replaced, in words and in the names of speakers; longer ones first."""
+    """Replace every occurrence in a case, in words and in the names of speakers, longer ones first."""
     if not replaced:
         return case
     by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
@@ -262,7 +262,7 @@ def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
 
 
 def find_warnings(case: Case, screening: TextScreening) -> list[str]:
-    """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
+    """Find what a reviewer should look at: patterns of personal data that are left, and harm that was softened."""
     warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()
@@ -274,7 +274,7 @@ def find_warnings(case: Case, screening: TextScreening) -> list[str]:
 
 
 def _match_whole(words: str) -> str:
-    """A pattern of the words that does not begin or end within a word of letters; Chinese has no gaps to look for."""
+    """Make a pattern of words that do not begin or end within a word of letters; Chinese has no gaps to look for."""
     edge = f"[^\\W_{HAN}]"
     before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
     after = f"(?!{edge})" if re.match(edge, words[-1]) else ""
@@ -282,7 +282,7 @@ def _match_whole(words: str) -> str:
 
 
 def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
-    """Every quote stands in the text, and every private detail has a stand-in that is something else."""
+    """Make a check that every quote occurs in the text, and that every private detail has another stand-in."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
 
     def check(answer: TextScreening) -> None:

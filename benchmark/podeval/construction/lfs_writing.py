@@ -1,4 +1,4 @@
-"""Writing cases of LFS-Bench with a language model: a plan, topics, and a case for each order.
+"""Write cases of an LFS-Bench with a language model: a plan, topics, and a case for each order.
 
 The plan says how many cases of each scenario, language and number of speakers are wanted. What is still missing is
 ordered: a topic that was not used before, and a case on it. Run again after the refinement, the same step makes up for
@@ -54,7 +54,7 @@ class CasePlan(StagedRow):
     lengths: tuple[int, int] = LENGTHS
 
     def cells(self) -> list[Cell]:
-        """What cases are wanted of, in the order of the scenarios."""
+        """List the kinds of cases that the plan orders, in the order of the scenarios."""
         templates = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
         return [
             (scenario.name, language, speakers)
@@ -100,7 +100,7 @@ class WrittenCase(JudgeAnswer):
 
 
 def validate_plan(plan: CasePlan) -> CasePlan:
-    """The plan, if it can be kept.
+    """Return the plan if it can be carried out.
 
     Raises:
         BadInput: a scenario, language or length that cannot be, or nothing to write.
@@ -117,7 +117,7 @@ def validate_plan(plan: CasePlan) -> CasePlan:
 
 
 def count_missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
-    """How many more cases of each kind are to be ordered.
+    """Count how many more cases of each kind are to be ordered.
 
     Args:
         plan: what is wanted.
@@ -136,7 +136,7 @@ def place_orders(
     *,
     topics: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """New orders for what is missing, each with a topic of its own.
+    """Make new orders for what is missing, each with a topic of its own.
 
     Args:
         plan: what is wanted.
@@ -183,7 +183,7 @@ def _suggest_topics(
     used: Mapping[tuple[str, str], Sequence[str]],
     judging: Asked,
 ) -> list[WaitingRow]:
-    """Add suggested topics to those found."""
+    """Have topics suggested and add them to the chosen ones."""
     places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in counts]
 
     def request(line: StagedRow) -> JudgeRequest:
@@ -204,7 +204,7 @@ def _suggest_topics(
 
 
 def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
-    """A case for every order; where none came, the order waits."""
+    """Have a case written for every order; an order without one waits."""
     result: Sifted[Case] = Sifted()
     answered, result.waiting = ask_each(judging, orders, WrittenCase, _request_case)
     for order, written in answered:
@@ -229,7 +229,7 @@ def _request_case(order: CaseOrder) -> JudgeRequest:
 
 
 def make_topics_prompt(scenario: str, language: str, count: int) -> Prompt:
-    """Asks for topics of cases of a scenario."""
+    """Make the prompt that asks for topics of cases of a scenario."""
     template = BY_NAME[scenario]
     return Prompt(
         name=f"lfs_topics_{scenario}",
@@ -247,7 +247,7 @@ def make_topics_prompt(scenario: str, language: str, count: int) -> Prompt:
 
 
 def make_case_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
-    """Asks for a case of a scenario."""
+    """Make the prompt that asks for a case of a scenario."""
     template = BY_NAME[scenario]
     unit = "Chinese characters" if language == "chinese" else "English words"
     who = "one speaker, in paragraphs of one turn each" if speakers == 1 else f"exactly {speakers} speakers in turns"
@@ -300,7 +300,7 @@ def _check_case(order: CaseOrder) -> Callable[[WrittenCase], None]:
 
 
 def read_topics(path: Path) -> dict[str, list[str]]:
-    """Topics of one's own: lines of a scenario, a tab and a topic.
+    """Read topics of one's own from lines of a scenario, a tab and a topic.
 
     Raises:
         BadInput: no such file, or a line of another form.

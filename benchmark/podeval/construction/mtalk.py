@@ -1,4 +1,4 @@
-"""Constructing MTalk-Bench: dialogues taken, tagged, recorded, checked in three rounds, sounded, finished.
+"""Construct an MTalk-Bench: dialogues are taken in, tagged, recorded, checked in three rounds, given sounds, finished.
 
 The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
 what is to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
@@ -112,7 +112,7 @@ def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
 
 
 def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """What is to be recorded: the dialogues taken, and their tagged variants as people kept and corrected them.
+    """Write what is to be recorded: the dialogues, and their tagged variants as people kept and corrected them.
 
     Raises:
         BadInput: no dialogues, or a table that cannot be used.
@@ -225,7 +225,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 def _apply_resolutions(
     rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]
 ) -> Sifted[Dialogue]:
-    """The tagged dialogues that a third annotator kept, with their corrections, which again change tags only."""
+    """Return the tagged dialogues that a third annotator kept, with corrections, which may change tags only."""
     review = read_decisions(table, [make_review_row(row) for row in rows], table.stem, accept_all=accept_all)
     result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:
@@ -256,7 +256,7 @@ def _list_gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
 
 
 def _describe_lack(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:
-    """What a dialogue still needs before it can be mixed; "" where nothing."""
+    """Describe what a dialogue still needs before it can be mixed; "" where it needs nothing."""
     if dialogue.profile and dialogue.profile not in voices:
         return f"{VOICES} has no profile {dialogue.profile!r}; name a converter and a reference for it"
     if unknown := [tag for tag in list_tags([dialogue]) if tag not in sounds]:
@@ -276,7 +276,7 @@ def _make_source_row(dialogue: Dialogue, number: int, text: str, samples: Any) -
 
 
 def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """In the schema of the authors' file, with small row groups, as audio is large."""
+    """Write the rows in the schema of the authors' file, with small row groups, as audio is large."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

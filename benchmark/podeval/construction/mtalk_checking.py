@@ -1,4 +1,4 @@
-"""Recordings of MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
+"""Have recordings of an MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
 
 In each round somebody hears every recording that is due and says yes or no, with what is at fault: the words, the
 expression, the sound. What was refused is recorded anew and comes into the next round; what is refused three times is
@@ -67,7 +67,7 @@ class State:
 
 
 def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list those still to be made."""
     from podeval.audio.decode import content_hash
 
     files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
@@ -84,7 +84,7 @@ def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take],
 
 
 def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
-    """What follows from the verdicts so far."""
+    """Compute what follows from the verdicts so far."""
     state = State()
     verdicts: dict[str, list[Check]] = {}
     for check in checks:
@@ -106,7 +106,7 @@ def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
 
 
 def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[Check]:
-    """Verdicts from the tables of the rounds, on the recordings that were laid out there.
+    """Read the verdicts in the tables of the rounds on the recordings that were laid out there.
 
     Raises:
         BadInput: a table cannot be used.
@@ -125,7 +125,7 @@ def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[C
 
 
 def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[WaitingRow]]:
-    """Write the tables of the rounds in which something is due; what was laid out, and waits for a verdict."""
+    """Write the tables of the rounds in which recordings are due; return those recordings, which wait for a verdict."""
     laid_out, waiting = list[Due](), list[WaitingRow]()
     for number, takes in sorted(state.due.items()):
         its = [_lay_out_take(take, number) for take in takes]
@@ -136,7 +136,7 @@ def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due],
 
 
 def describe_rounds(checks: Sequence[Check]) -> list[str]:
-    """How many recordings each round heard and refused, and for what; as the paper reports its own."""
+    """Describe how many recordings each round checked and refused, and for what, as the paper reports its own."""
     lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
@@ -149,7 +149,7 @@ def describe_rounds(checks: Sequence[Check]) -> list[str]:
 
 
 def find_faults(path: Path) -> str:
-    """What a machine hears to be wrong with a recording, for the table; "" where nothing."""
+    """Find what is measurably wrong with a recording, for the table; "" where nothing is."""
     from podeval.analysis import Recording
     from podeval.audio import loudness
     from podeval.errors import BadInput, CannotScore

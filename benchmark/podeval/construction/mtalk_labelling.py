@@ -1,4 +1,4 @@
-"""Sifting raw dialogues for MTalk-Bench: does the last turn need the others, and what does the dialogue test?
+"""Filter raw dialogues for an MTalk-Bench: does the last turn need the others, and what does the dialogue test?
 
 A language model that hears only the user's last turn says whether that is enough; then it names every capability of the
 taxonomy that the dialogue calls for, and a smaller one the foremost of them (appendix B.1, scripts 2 and 3). Dialogues
@@ -86,7 +86,7 @@ class DialogueCandidate(Labelled):
 
 
 def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
-    """The dialogues whose last turn cannot be answered well by whoever hears nothing else."""
+    """Keep the dialogues whose last turn cannot be answered well without the others."""
     result: Sifted[Raw] = Sifted()
     answered, result.waiting = ask_each(judging, rows, Alone, _request_independence)
     for raw, alone in answered:
@@ -99,7 +99,7 @@ def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
 
 
 def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
-    """Dialogues with every capability that they call for."""
+    """Have every dialogue labelled with the capabilities that it calls for."""
     result: Sifted[Labelled] = Sifted()
     answered, result.waiting = ask_each(judging, rows, Labels, _request_labels)
     for raw, answer in answered:
@@ -109,7 +109,7 @@ def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
 
 
 def infer_foremost(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
-    """Dialogues with the foremost of their labels; of an only one nobody is asked."""
+    """Have the foremost label of every dialogue inferred; a single label needs no judge."""
     result: Sifted[DialogueCandidate] = Sifted()
     clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
     answered, result.waiting = ask_each(
@@ -121,7 +121,7 @@ def infer_foremost(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueC
 
 
 def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[DialogueCandidate]:
-    """Those of which no other says nearly the same; of two that are alike, the earlier stays."""
+    """Take out dialogues that say nearly the same as an earlier one."""
     if not rows:
         return Sifted()
     embeddings = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
@@ -137,7 +137,7 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
 
 
 def make_review_row(row: DialogueCandidate) -> ReviewRow:
-    """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
+    """Make the row that a reviewer sees of a candidate: its words may be corrected, and what it tests is decided."""
     context = {
         "scenario": row.raw.scenario,
         "ordered": row.raw.capability,

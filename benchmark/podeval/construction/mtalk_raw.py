@@ -1,4 +1,4 @@
-"""From scenarios and capabilities to the semantic dialogues of MTalk-Bench: written, labelled, inferred, selected.
+"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer, select.
 
 The folder holds `orders.jsonl`, `raw.jsonl`, `dependent.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table
 `candidates.csv` in which people decide, and then `dialogues.jsonl`, with which the other steps go on.
@@ -53,7 +53,7 @@ RETAINED = 0.19
 
 
 def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
-    """Order what is missing of the plan, and have it written. Again, it makes up for what was left out since.
+    """Order the dialogues that the plan lacks, and have them written; run again, it replaces those left out since.
 
     Raises:
         BadInput: an unknown scenario or capability.
@@ -111,7 +111,7 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
 
 
 def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """The dialogues that people kept, as they corrected them, for the steps that follow.
+    """Write the dialogues that people kept, as they corrected them, for the steps that follow.
 
     A candidate whose inferred capability is not the one that was ordered waits until somebody has written which it is,
     also with `accept_all`.
@@ -158,7 +158,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def _number_orders(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
-    """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
+    """Give each order the number of its dialogue, `scenario-place`; numbers stay, as orders are only added."""
     seen: Counter[str] = Counter()
     numbered = []
     for order in orders:

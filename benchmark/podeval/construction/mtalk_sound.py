@@ -1,4 +1,4 @@
-"""What recordings of MTalk-Bench go through: other voices, and the sounds that tags name (paper, appendix B.3).
+"""Process recordings of an MTalk-Bench: other voices, and the sounds that tags name (paper, appendix B.3).
 
 Which voice a profile means, and which sound a tag means, stands in two files of one's own. `voices.yaml` names for each
 profile a command that converts voices and a reference recording; podeval ships no converter. `sounds.csv` names for
@@ -66,7 +66,7 @@ class Mixed(StagedRow):
 
 
 def read_voices(path: Path) -> dict[str, VoiceProfile]:
-    """Voice profiles by name, none where there is no file; references are relative to it.
+    """Read voice profiles by name, none where there is no file; references are relative to it.
 
     Raises:
         BadInput: the file cannot be used.
@@ -96,7 +96,7 @@ def read_voices(path: Path) -> dict[str, VoiceProfile]:
 
 
 def list_tags(dialogues: Sequence[Dialogue]) -> list[str]:
-    """The tags of ambient dialogues, each once, in lower case."""
+    """List the tags of ambient dialogues, each once, in lower case."""
     tags = (tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in split_tags(turn)[1])
     return list(dict.fromkeys(tags))
 
@@ -122,7 +122,7 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
 
 
 def read_sounds(path: Path) -> dict[str, TagSound]:
-    """The sounds by tag; those without a kind are left out.
+    """Read the sounds by tag; those without a kind are left out.
 
     Raises:
         BadInput: a line that cannot be used; says which.
@@ -151,7 +151,7 @@ def read_sounds(path: Path) -> dict[str, TagSound]:
 def add_sounds(
     turn: str, text: str, recording: Path, voice: tuple[str, VoiceProfile] | None, sounds: Mapping[str, TagSound]
 ) -> tuple[NDArray[np.float32], Mixed]:
-    """A turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
+    """Mix a turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
 
     Args:
         turn: its id.
@@ -195,7 +195,7 @@ def add_sounds(
 
 
 def locate_tags(text: str) -> list[tuple[str, float]]:
-    """The tags of a turn, and which share of its words comes before each."""
+    """Locate the tags of a turn: for each, the share of the words that comes before it."""
     whole = len(split_tags(text)[0])
     positions, rest, before = list[tuple[str, float]](), text, ""
     for tag in split_tags(text)[1]:

@@ -1,4 +1,4 @@
-"""Tags for MTalk-Bench's dialogues: how something is said, and what is heard around it, put into semantic dialogues.
+"""Tag dialogues of an MTalk-Bench: how something is said, and what is heard around it.
 
 A tag stands in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
 apart (a judge asked twice, or what people write), a third resolves what differs: the review (paper, section 4.1 and
@@ -42,7 +42,7 @@ class Dialogue(StagedRow):
     variants: dict[Literal["para", "amb"], dict[str, str]] = Field(default_factory=dict)
 
     def variant(self, kind: Kind) -> "Dialogue":
-        """The dialogue that tags of a kind are put into."""
+        """Return the dialogue that tags of a kind are put into."""
         prompts = self.variants.get(kind, {}) if kind != "sem" else {}
         name = f"{kind}-{self.number}"
         return self.model_copy(
@@ -85,7 +85,7 @@ _WHAT = {
 
 
 def make_tagging_prompt(kind: Kind) -> Prompt:
-    """Asks for a dialogue with tags of a kind."""
+    """Make the prompt that asks for a dialogue with tags of a kind."""
     name, what = _WHAT[kind]
     return Prompt(
         name=f"mtalk_tags_{name}",
@@ -102,7 +102,7 @@ def make_tagging_prompt(kind: Kind) -> Prompt:
 
 
 def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
-    """Variants of semantic dialogues with tags, each by two annotators.
+    """Have semantic dialogues tagged, each by two annotators.
 
     Args:
         dialogues: of type sem; others are passed over.
@@ -130,14 +130,14 @@ def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> 
 
 
 def make_review_row(row: Tagged) -> ReviewRow:
-    """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
+    """Make the row that the third annotator sees: the first version may be corrected, one turn a line."""
     context = {"agreed": "yes" if row.agreed else "no"}
     context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
     return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
 
 def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """What is wrong with tags put into turns: other turns, other words, or no tag at all."""
+    """Find what is wrong with tagged turns: other turns, other words, or no tag at all."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0

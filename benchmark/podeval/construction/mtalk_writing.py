@@ -1,4 +1,4 @@
-"""Writing raw dialogues for MTalk-Bench with a language model: situations, then a dialogue for each.
+"""Write raw dialogues for an MTalk-Bench with a language model: situations, then a dialogue for each.
 
 Of every scenario and capability so many candidates are ordered, each with a situation of its own and one aspect of the
 capability. A dialogue is what a user and an assistant say in turns; its last answer has to need what came before
@@ -113,7 +113,7 @@ class DialoguePlan(StagedRow):
     capabilities: tuple[str, ...] = tuple(CAPABILITIES)
 
     def cells(self) -> list[Cell]:
-        """Scenarios and capabilities, in the paper's order."""
+        """List the scenarios and capabilities of the plan, in the paper's order."""
         return [
             cell for cell in product(SCENES, CAPABILITIES) if cell[0] in self.scenarios and cell[1] in self.capabilities
         ]
@@ -170,7 +170,7 @@ class WrittenDialogue(JudgeAnswer):
 
 
 def validate_plan(plan: DialoguePlan) -> DialoguePlan:
-    """The plan, if it can be kept.
+    """Return the plan if it can be carried out.
 
     Raises:
         BadInput: an unknown scenario or capability.
@@ -185,7 +185,7 @@ def validate_plan(plan: DialoguePlan) -> DialoguePlan:
 def place_orders(
     plan: DialoguePlan, before: Sequence[DialogueOrder], gone: Collection[str], judging: Asked
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
-    """New orders for what is missing, each with a situation that was not used before.
+    """Make new orders for what is missing, each with a situation that was not used before.
 
     Args:
         plan: what is wanted.
@@ -226,7 +226,7 @@ def place_orders(
 
 
 def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
-    """A dialogue for every order; where none came that can be used, the order waits."""
+    """Have a dialogue written for every order; an order without a usable one waits."""
     result: Sifted[Raw] = Sifted()
     answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _request_dialogue)
     for order, written in answered:
@@ -240,7 +240,7 @@ def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[R
 
 
 def find_user_fault(turns: Sequence[str]) -> str | None:
-    """What is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
+    """Find what is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
     for number, text in enumerate(turns, 1):
@@ -254,7 +254,7 @@ def find_user_fault(turns: Sequence[str]) -> str | None:
 
 
 def make_situations_prompt(cell: Cell, count: int) -> Prompt:
-    """Asks for situations of a scenario in which a capability is needed."""
+    """Make the prompt that asks for situations of a scenario in which a capability is needed."""
     scenario, capability = cell
     return Prompt(
         name=f"mtalk_situations_{scenario}",
@@ -272,7 +272,7 @@ def make_situations_prompt(cell: Cell, count: int) -> Prompt:
 
 
 def make_dialogue_prompt(order: DialogueOrder) -> Prompt:
-    """Asks for a dialogue in a situation."""
+    """Make the prompt that asks for a dialogue in a situation."""
     return Prompt(
         name=f"mtalk_dialogue_{order.capability}",
         version="1.0",

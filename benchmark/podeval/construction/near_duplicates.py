@@ -1,4 +1,4 @@
-"""Rows that say the same: by the cosine of sentence embeddings, the earliest of those that are alike stays."""
+"""Find rows that say the same by the cosine of sentence embeddings; the earliest of them stays."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Duplicate:
 
 
 def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
-    """The rows to take out, so that no two that stay are alike.
+    """Find the rows to take out, so that no two of the others are alike.
 
     Rows are taken in order; one goes where its cosine with a row that stays reaches the threshold, and is told the row
     that it is most like. What goes makes no other row go.
@@ -62,7 +62,7 @@ def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = TH
 
 
 def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Each row brought to length 1.
+    """Scale each row to length 1.
 
     Raises:
         BadInput: a row is no direction (zero, or no number).

@@ -1,4 +1,4 @@
-"""Constructing PodBench: documents taken, clustered, requests written and filtered, reviewed, finished.
+"""Construct a PodBench: documents are taken in and clustered; requests are written, filtered, reviewed, finished.
 
 The folder holds `documents.jsonl`, `queries.jsonl`, `clusters.jsonl`, `requests.jsonl`, `filtered.jsonl`, `review.csv`
 for people, and `finished/`, a source of the dataset with its statistics.
@@ -143,7 +143,7 @@ def finish(
 
 
 def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
-    """A row in the schema of the source, its meta as JSON text."""
+    """Make a row in the schema of the source, its meta as JSON text."""
     cluster, names = row.cluster, podbench_meta.read_facts()["dimensions"]
     sources = [documents[name].text for name in cluster.documents]
     speakers = read_speaker_number(row.requirements)
@@ -171,14 +171,14 @@ def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: C
 
 
 def count_words(text: str) -> int:
-    """Words and punctuation, by podeval's tokeniser of the language most of the text is in."""
+    """Count words and punctuation by podeval's tokeniser for the main language of the text."""
     from podeval.text.tokens import detect_language
 
     return len(tokenise(text, detect_language(text)))
 
 
 def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Rows by what the paper's table 3 and figure 2 count."""
+    """Count rows by what the paper's table 3 and figure 2 count."""
     metas = [json.loads(row["meta"]) for row in rows]
     buckets = podbench_meta.read_facts()
     return {

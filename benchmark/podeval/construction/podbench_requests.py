@@ -1,4 +1,4 @@
-"""Requests of PodBench: instructions over the eight requirement dimensions, filtered by a judge.
+"""Write requests of a PodBench: instructions over the eight requirement dimensions, filtered by a judge.
 
 For every cluster of documents it is drawn how many of the dimensions a request names and which, so that requests differ
 in difficulty; a language model writes one that names just these. A judge then reads documents and request: harm, fit to
@@ -94,7 +94,7 @@ FILTERING = Prompt(
 
 
 def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
-    """The dimensions that the request on a cluster names: one to eight, drawn by its name."""
+    """Draw the one to eight dimensions that the request on a cluster names, seeded by its name."""
     chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
     chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
     return tuple(name for name in DIMENSIONS if name in chosen)
@@ -103,7 +103,7 @@ def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
 def write_requests(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
 ) -> tuple[list[Requested], list[WaitingRow]]:
-    """A request for every cluster."""
+    """Have a request written for every cluster."""
 
     def request(cluster: Cluster) -> JudgeRequest:
         dimensions = draw_dimensions(cluster.id, seed)
@@ -128,7 +128,7 @@ def write_requests(
 
 
 def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
-    """Take out what is harmful, beside the point, or senseless."""
+    """Take out requests that are harmful, unrelated to the materials, or senseless."""
     result: Sifted[Requested] = Sifted()
     answered, result.waiting = ask_each(
         judging,
@@ -157,7 +157,7 @@ def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document]
 
 
 def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
-    """Asks for a request that names just these dimensions."""
+    """Make the prompt that asks for a request that names just these dimensions."""
     described = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in dimensions)
     others = ", ".join(name for name in DIMENSIONS if name not in dimensions) or "(none)"
     spoken = {"en": "English", "zh": "Chinese"}[language]
@@ -178,13 +178,13 @@ def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
 
 
 def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
-    """The documents of a cluster in one text, each cut alike where they are too long together."""
+    """Join the documents of a cluster in one text; where they are too long together, each is cut to the same length."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 
 
 def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
-    """How many speakers are asked for; None where that is left open."""
+    """Read how many speakers are asked for; None where that is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 

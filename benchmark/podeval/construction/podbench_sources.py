@@ -1,4 +1,4 @@
-"""Source documents of PodBench: a topic query for each, and those on one topic put together.
+"""Read the source documents of a PodBench, and cluster them by a topic query for each.
 
 The paper has a language model write a query for each document and clusters documents by the embedding of that query
 (section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. How it
@@ -84,7 +84,7 @@ QUERY = Prompt(
 
 
 def read_documents(paths: Sequence[Path]) -> list[Document]:
-    """Documents from text files, each one, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
+    """Read documents from text files, one each, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
 
     Raises:
         BadInput: a file that cannot be read, an empty document, or two of one id.
@@ -117,7 +117,7 @@ def read_documents(paths: Sequence[Path]) -> list[Document]:
 
 
 def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[WaitingRow]]:
-    """A query and a domain for every document."""
+    """Ask for a query and a domain for every document."""
     answered, waiting = ask_each(
         judging, documents, Query, lambda document: JudgeRequest(QUERY, {"document": document.text[:_SHOWN]})
     )
@@ -132,7 +132,7 @@ def cluster_documents(
     alike: float = ALIKE,
     most: int = MOST_DOCUMENTS,
 ) -> list[Cluster]:
-    """Every document in one cluster, in the order of their first documents.
+    """Put every document in one cluster; clusters are in the order of their first documents.
 
     Args:
         queries: of the documents, those without one are in no cluster.
@@ -159,7 +159,7 @@ def cluster_documents(
 
 
 def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
-    """Groups of rows by average linkage on cosine distance, each in the order of the rows."""
+    """Group rows by average linkage on cosine distance, each group in the order of the rows."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 

@@ -1,4 +1,4 @@
-"""Programs of one's own in the chain: an enhancer, a voice converter; any command that reads a WAV and writes one.
+"""Run programs of one's own, an enhancer or a voice converter: any command that reads a WAV and writes one.
 
 podeval ships neither. A command is written with the places `{input}` and `{output}`, a converter's with `{reference}`
 too, as in `my-enhancer --in {input} --out {output}`. It is run without a shell, a file at a time.
@@ -42,7 +42,7 @@ class Program:
         self._words()
 
     def run(self, samples: NDArray[np.float32], rate: int, reference: Path | None = None) -> NDArray[np.float32]:
-        """The samples as the program gives them back, at the same rate; shape (frames,) or (frames, channels).
+        """Run the program on samples and return its output at the same rate; shape (frames,) or (frames, channels).
 
         Raises:
             BadInput: the program failed, or wrote nothing that can be used; says what it said.

@@ -1,4 +1,4 @@
-"""Constructing a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
+"""Construct a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
 
 For each category a language model names five topics, people keep three; Apple's directory is searched for episodes on
 each, people choose one. Or from recordings of one's own: people name their topics. The folder holds `topics.jsonl`,
@@ -77,7 +77,7 @@ class Suggestions(JudgeAnswer):
 
 
 def make_topics_prompt(count: int) -> Prompt:
-    """Asks for topics of a category."""
+    """Make the prompt that asks for topics of a category."""
     return Prompt(
         name="real_pod_topics",
         version="1.0",
@@ -177,7 +177,7 @@ def search_candidates(
 
 
 def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Items from the topics and the episode chosen for each, as a source of the dataset.
+    """Make items from the topics and the episode chosen for each, as a source of the dataset.
 
     Args:
         workshop: the folder.
@@ -226,7 +226,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
 
 
 def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
-    """Items from recordings of one's own, once people have named topic and category of each.
+    """Make items from recordings of one's own, once people have named topic and category of each.
 
     The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
     that `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
@@ -268,7 +268,7 @@ def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> S
 
 
 def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[WaitingRow]]:
-    """The topics that people kept, in their words."""
+    """Read the topics that people kept, as they worded them."""
     topics = workshop.read(TOPICS, Topic, made_by="podeval data construct real_pod topics")
     table = workshop.folder / TOPIC_TABLE
     read = read_decisions(
@@ -283,7 +283,7 @@ def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic]
 
 
 def _list_candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """The episodes of the last search for each topic, as its words are now; each episode under its first topic only."""
+    """List the episodes of the last search for each topic in its present words, each episode under its first topic."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
     candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:

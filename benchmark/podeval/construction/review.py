@@ -1,4 +1,4 @@
-"""Review by people: a table that any spreadsheet opens, in which each row is kept or not and may be corrected.
+"""Let people review rows in a table that any spreadsheet opens: each row is kept or not, and may be corrected.
 
 A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. What
 a person wrote survives when the table is written again, as long as the row is still what they saw.
@@ -87,7 +87,7 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
 
 
 def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
-    """What people decided about these rows.
+    """Read what people decided about these rows.
 
     Args:
         path: of the table.
@@ -138,7 +138,7 @@ def _decide(
 
 
 def _read_lines(path: Path) -> list[dict[str, str]]:
-    """The table's lines, cells as they were before spreadsheets were kept from reading them as formulas."""
+    """Read the table's lines, and undo the marks that keep spreadsheets from reading cells as formulas."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:

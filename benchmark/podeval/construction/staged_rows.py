@@ -1,4 +1,4 @@
-"""Rows on their way through a construction: JSON Lines between steps, and what became of every row.
+"""The rows of a construction: files of JSON Lines between steps, and what became of every row.
 
 A construction lives in a folder. A step reads a file of rows and writes another, whole or not at all; what a judge
 answered lies in its records, so that a step that was stopped asks nothing twice. No row is lost in silence: one that a
@@ -85,7 +85,7 @@ class Workshop:
             yield
 
     def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:
-        """The rows of a step's file.
+        """Read the rows of a step's file.
 
         Raises:
             BadInput: the file is not there (where `made_by` names the command that makes it), or is damaged.
@@ -109,12 +109,12 @@ class Workshop:
         return sifted.kept
 
     def left_out(self) -> list[LeftOut]:
-        """Every row that a step took out."""
+        """Read every row that a step took out."""
         return self.read(LEFT_OUT, LeftOut)
 
 
 def read_rows(path: Path, kind: type[R]) -> list[R]:
-    """The rows of a file of JSON Lines, none where it is not there.
+    """Read the rows of a file of JSON Lines; there are none where the file is not there.
 
     Raises:
         BadInput: a line is no such row, or has the id of another; says which.
@@ -140,7 +140,7 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """The first of what is wrong, with its place."""
+    """Describe the first error and the field that it concerns."""
     first = error.errors(include_url=False)[0]
     location = ".".join(str(part) for part in first["loc"])
     return f"{location}: {first['msg']}" if location else str(first["msg"])

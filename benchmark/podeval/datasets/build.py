@@ -1,4 +1,4 @@
-"""Building a dataset: Parquet files, the card, and a record of what they were made from, whole or not at all."""
+"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all."""
 
 import hashlib
 import json
@@ -95,7 +95,7 @@ def build(
 
 
 def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
-    """The configs to build; those asked for must be among what the source gives."""
+    """Choose the configs to build; the ones that the caller names must be among those that the source gives."""
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
@@ -108,7 +108,7 @@ def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) 
 def _write_configs(
     kind: type[Builder], chosen: Sequence[str], source: str, fetched: Fetched, out: Path, progress: Progress
 ) -> dict[str, Any]:
-    """Every config's splits as Parquet; what was written, by config and split."""
+    """Write the splits of every config as Parquet, and return what was written by config and split."""
     written: dict[str, Any] = {}
     broken: list[RowProblem] = []
     for name in chosen:
@@ -128,7 +128,7 @@ def _write_configs(
 
 
 def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
-    """One split, a row group a table, in files of about 400 MB named as the Hub names them."""
+    """Write one split, one row group for each table, to files of about 400 MB that are named as the Hub names them."""
     folder.mkdir(parents=True, exist_ok=True)
     schema = builder.info.features.arrow_schema
     paths: list[Path] = []
@@ -162,7 +162,7 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
 
 
 def read_lock(folder: Path) -> dict[str, Any]:
-    """What a built folder says of itself.
+    """Read what a built folder records about its build.
 
     Raises:
         BadInput: it was not made by `podeval data build`.

@@ -1,4 +1,4 @@
-"""The dataset card: YAML that the Hub and `datasets` read, and what a person wants to know, from the record."""
+"""The dataset card, made from the record: YAML that the Hub and `datasets` read, and text for people."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,13 +16,13 @@ SAMPLE_NOTICE = (
 
 
 def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
-    """The card of a build, or of the repo before one (`lock` without configs)."""
+    """Render the card of a build, or of the repo before the first build (`lock` without configs)."""
     yaml_text = yaml.safe_dump(render_front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
     return f"---\n{yaml_text}---\n\n{render_body(kind, lock)}"
 
 
 def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands between the dashes."""
+    """Return the metadata at the top of the card, which stands between dashes."""
     record = kind.RECORD
     metadata: dict[str, Any] = {
         "pretty_name": record.title,
@@ -50,7 +50,7 @@ def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[st
 
 
 def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
-    """Features and sizes of one config, in the form `datasets` writes."""
+    """Describe the features and sizes of one config in the form that `datasets` writes."""
     info = DatasetInfo(features=kind.features(config), config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
     section = {
@@ -71,7 +71,7 @@ def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) 
 
 
 def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
-    """The card's text."""
+    """Render the text of the card, without its metadata."""
     record = kind.RECORD
     parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
     parts.append(_describe_use(record))

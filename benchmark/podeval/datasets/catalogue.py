@@ -14,7 +14,7 @@ NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
 
 
 def folder_of(name: str) -> Path:
-    """The builder's folder, with its code, its card and its sample.
+    """Return the folder of a builder, with its code, its card and its sample.
 
     Raises:
         BadInput: there is no such dataset.
@@ -26,7 +26,7 @@ def folder_of(name: str) -> Path:
 
 @cache
 def get(name: str) -> type[Builder]:
-    """The builder of this name.
+    """Return the builder of this name.
 
     Raises:
         BadInput: there is no such dataset.

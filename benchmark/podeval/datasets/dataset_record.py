@@ -1,4 +1,4 @@
-"""The record of a dataset: everything its card, its build and its push need to know, said once, as data."""
+"""The record of a dataset: everything that its card, its build and its push need to know, stated once, as data."""
 
 from typing import Annotated, Literal, Self
 
@@ -75,13 +75,13 @@ class DatasetRecord(FactSheet):
         return self
 
     def config(self, name: str) -> Config | None:
-        """The config of that name, if there is one."""
+        """Return the config of that name, if there is one."""
         return next((config for config in self.configs if config.name == name), None)
 
     def configs_of(self, source: str) -> tuple[str, ...]:
-        """The configs that can be made from a source."""
+        """Return the names of the configs that can be made from a source."""
         return tuple(config.name for config in self.configs if not config.sources or source in config.sources)
 
     def source(self, name: str) -> Source | None:
-        """The source of that name, if there is one."""
+        """Return the source of that name, if there is one."""
         return next((source for source in self.sources if source.name == name), None)

@@ -1,4 +1,4 @@
-"""Downloads by httpx that go on where they stopped, are bounded, and are whole or not there; tenacity repeats them."""
+"""Download files by httpx: downloads resume, are bounded, and are whole or not there; tenacity repeats them."""
 
 import hashlib
 import ssl
@@ -102,7 +102,7 @@ def download(
 
 
 def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
-    """A client with podeval's headers and the certificates of this machine; redirects are left to `download`."""
+    """Make a client with podeval's headers and the certificates of this machine; `download` follows the redirects."""
     return httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context())
 
 
@@ -115,7 +115,7 @@ class _Passing(Exception):
 
 
 def _choose_pause(state: RetryCallState, first: float) -> float:
-    """Seconds until the next attempt: what the server asks for, or twice as long as before the last one."""
+    """Choose the seconds until the next attempt: what the server asks for, or twice as long as before the last one."""
     error = state.outcome.exception() if state.outcome else None
     asked_for = error.retry_after if isinstance(error, _Passing) else None
     return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
@@ -154,7 +154,7 @@ def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout:
 
 @contextmanager
 def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float) -> Iterator[httpx.Response]:
-    """The answer at the end of the redirects, its body unread; bodies of redirects, of any length, are never read."""
+    """Follow the redirects to the last answer, whose body is not read yet; bodies of redirects are never read."""
     request = client.build_request("GET", url, headers=headers, timeout=timeout)
     for _ in range(_MOST_REDIRECTS + 1):
         answer = client.send(request, stream=True, follow_redirects=False)
@@ -202,7 +202,7 @@ def _copy(
 
 
 def _identify(headers: httpx.Headers) -> str:
-    """What tells this version of the file from another; a weak ETag does not."""
+    """Return what tells this version of the file from another; a weak ETag does not."""
     tag = headers.get("ETag") or ""
     return (tag if tag.startswith('"') else "") or headers.get("Last-Modified") or ""
 

@@ -1,4 +1,4 @@
-"""Rows made of a folder of recordings: what is said, by whom, when, and the clips in which speakers change.
+"""Rows from a folder of recordings: what is said, by whom and when, and the clips in which speakers change.
 
 Texts and times only. Whose the recordings are is not asked, so no sample of them is passed on.
 """
@@ -76,7 +76,7 @@ EPISODE_RULES = (
 
 
 def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
-    """A row for each recording of a folder, by file name.
+    """Make a row for each recording of a folder, in the order of the file names.
 
     What `podeval data fetch` recorded there must be there, with the content that was recorded.
 
@@ -99,7 +99,7 @@ def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file is audio, or is called like audio; by its content first."""
+    """Tell whether a file is audio by its content, or is named like audio."""
     from podeval.audio.formats.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
@@ -113,7 +113,7 @@ def is_recording(path: Path) -> bool:
 
 
 def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """A row; where the recording is of no use it says why, and the rules refuse it."""
+    """Make the row of a recording; where the recording is of no use the row says why, and the rules refuse it."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
     from podeval.models import registry

@@ -1,4 +1,4 @@
-"""From the link of an episode in Apple Podcasts to its audio: Apple's lookup, then the show's own feed.
+"""Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
 Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`).
 """
@@ -74,7 +74,7 @@ class Enclosure:
 
 
 def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
-    """Every place where an episode may be had, best first; where one does not tell, why it does not.
+    """Yield the addresses where an episode may be had, best first, and the reasons why a directory gives none.
 
     Asked are, in this order and only as far as the caller goes on: Apple for the show's newest episodes and its feed,
     Apple for the episode, the feed (by the episode's guid, else by its title where that is the title of one episode
@@ -137,7 +137,7 @@ class FoundEpisode:
 def search_episodes(
     term: str, read: Read, itunes: str = ITUNES, *, country: str = "us", most: int = 10
 ) -> list[FoundEpisode]:
-    """Episodes in Apple's store of a country that a search for words finds, best first.
+    """Search Apple's store of a country for episodes, best first.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
 
@@ -176,7 +176,7 @@ def search_episodes(
 
 
 def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
-    """What Apple knows of a show or an episode: the show itself, and episodes."""
+    """Ask Apple about a show or an episode; the answer lists the show itself, and episodes."""
     query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
     return _read_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
 
@@ -195,7 +195,7 @@ def _read_looked_up(episode: Mapping[str, Any]) -> Enclosure:
 
 
 def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
-    """The episode among the items of a feed."""
+    """Find the episode among the items of a feed."""
     try:
         items = list(_read_items(content))
     except BadFeed as trouble:
@@ -213,7 +213,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput
 
 
 def _read_items(content: bytes) -> Iterator[Enclosure]:
-    """The items of an RSS feed.
+    """Read the items of an RSS feed.
 
     Raises:
         BadFeed: it is no well-formed RSS, or uses what XML bombs are made of.
@@ -250,12 +250,12 @@ def _read_text(item: Element, name: str) -> str:
 
 
 def _fold_title(title: str) -> str:
-    """A title's letters and digits: quotes, dashes and spaces differ between Apple and feeds."""
+    """Reduce a title to its letters and digits, as quotes, dashes and spaces differ between Apple and feeds."""
     return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
 
 
 def _ask_yt_dlp(link: str) -> Enclosure | BadInput:
-    """What yt-dlp reads from the episode's page; nothing is downloaded by it."""
+    """Ask yt-dlp for the address that it reads from the episode's page; it downloads nothing."""
     yt_dlp = importlib.import_module("yt_dlp")
     try:
         with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:

@@ -1,4 +1,4 @@
-"""Fetching published episodes for one's own evaluation: what is found is recorded, and so is what is lost.
+"""Fetch published episodes for one's own evaluation, and record which were found and which are lost.
 
 A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`: a line for every attempt, the
 last one of an id counts. Episodes belong to their makers; nothing here passes them on.
@@ -94,7 +94,7 @@ class Attempt:
 
 
 def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
-    """The episodes that a benchmark names, of all topics or of some.
+    """Select the episodes that a benchmark names, for all topics or for some.
 
     Args:
         name: of the benchmark.
@@ -120,7 +120,7 @@ def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeReques
 
 
 def make_web(itunes: str = ITUNES, **options: Any) -> Web:
-    """A reader as polite as Apple asks for, that goes to private addresses only where lookups are answered there."""
+    """Make a reader that pauses as Apple asks; it goes to private addresses only where lookups are answered there."""
     apple = urlsplit(ITUNES).netloc
     return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
 
@@ -134,7 +134,7 @@ def fetch_episodes(
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
-    """Fetch episodes, one after the other; what is there already is left as it is.
+    """Fetch episodes, one after the other; files that are there already are left as they are.
 
     Args:
         requests: the episodes.
@@ -166,7 +166,7 @@ def fetch_episodes(
 
 
 def read_attempts(folder: Path) -> dict[str, Attempt]:
-    """The last attempt at each episode of a folder; none where it has no record.
+    """Read the last attempt at each episode of a folder; there is none where the folder has no record.
 
     Raises:
         BadInput: the record is damaged; says where.
@@ -184,7 +184,7 @@ def read_attempts(folder: Path) -> dict[str, Attempt]:
 
 
 def is_there(folder: Path, attempt: Attempt) -> bool:
-    """Whether an episode was found and its file still has the size that was recorded."""
+    """Tell whether an episode was found and its file still has the recorded size."""
     if attempt.status != "found" or not attempt.file:
         return False
     path = folder / Path(attempt.file).name
@@ -192,7 +192,7 @@ def is_there(folder: Path, attempt: Attempt) -> bool:
 
 
 def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """What was found and what is lost, as lines to read; the last one counts."""
+    """Render which episodes were found and which are lost, a line each; the last line counts them."""
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
@@ -204,7 +204,7 @@ def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
-    """Try every place where the episode may be; the first that has it counts."""
+    """Try every address where the episode may be, until one has it."""
     scratch = into / _SCRATCH / request.id
     with writing(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
@@ -237,7 +237,7 @@ def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_byte
 
 
 def _clear(scratch: Path) -> None:
-    """Remove what was begun; beside it may stand what others go on with."""
+    """Remove an unfinished download; unfinished downloads of other episodes may stay beside it."""
     shutil.rmtree(scratch, ignore_errors=True)
     with contextlib.suppress(OSError):
         scratch.parent.rmdir()
@@ -256,7 +256,7 @@ def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> At
 def _download(
     name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
 ) -> Mapping[str, Any]:
-    """Download, look at and put in place one file of audio; its facts.
+    """Download one file of audio, check it, put it in place, and return its facts.
 
     Raises:
         BadInput: it cannot be had; `BadAudio` where it is no whole audio file.

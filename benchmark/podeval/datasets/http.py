@@ -1,4 +1,4 @@
-"""Reading from servers of strangers: one request at a time, with pauses, and never from a private network.
+"""Read from servers of strangers: one request at a time, with pauses, and never from a private network.
 
 A feed names its audio by any address it likes, and every server may redirect. So each connection goes only to an
 address that was looked up and judged public, redirects included; the name cannot change its meaning in between.
@@ -45,7 +45,7 @@ class HttpFacts:
 
 
 class Web:
-    """A careful reader.
+    """Read from servers with pauses, and never from a private network.
 
     Args:
         pause: seconds between an answer of a host and the next request to it.
@@ -77,7 +77,7 @@ class Web:
         self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, scratch: Path, most_bytes: int) -> bytes:
-        """The content of a small document; `scratch` is the file it passes through.
+        """Read the content of a small document; `scratch` is the file that it passes through.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -106,7 +106,7 @@ class Web:
             raise type(error)(str(error).replace(url, strip_secrets(url))) from None
 
     def facts(self) -> HttpFacts | None:
-        """What was said with what was saved last; None where no server was asked."""
+        """Return what the server said with the last saved file; None where no server was asked."""
         if not self._answers:
             return None
         last = self._answers[-1]
@@ -142,7 +142,7 @@ class Web:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address names this machine."""
+    """Tell whether an address names this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -151,7 +151,7 @@ def is_loopback(url: str) -> bool:
 
 
 def strip_secrets(url: str) -> str:
-    """An address without what may be a secret in it: user, password, query and fragment."""
+    """Remove what may be a secret from an address: user, password, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -160,7 +160,7 @@ def strip_secrets(url: str) -> str:
 
 
 class _Transport(httpx.BaseTransport):
-    """Sends each request to an address that was checked, or through the proxy that the environment names.
+    """Send each request to an address that was checked, or through the proxy that the environment names.
 
     A proxy looks names up itself, so that only addresses in figures can be judged where there is one.
     """
@@ -208,7 +208,7 @@ def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
 
 
 def _find_proxy(scheme: str, host: str) -> str | None:
-    """The proxy that the environment names for addresses of a scheme, unless it excepts the host."""
+    """Find the proxy that the environment names for addresses of a scheme, unless it excepts the host."""
     proxy = urllib.request.getproxies().get(scheme)
     if not proxy or urllib.request.proxy_bypass(host):
         return None
@@ -216,7 +216,7 @@ def _find_proxy(scheme: str, host: str) -> str | None:
 
 
 def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
-    """The addresses of a host.
+    """Look up the addresses of a host.
 
     Raises:
         AddressRefused: one of them is private.
@@ -248,7 +248,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
 
 
 def _to_dotted(host: str) -> str:
-    """A host with its address of IPv4 in the usual form, where it is one in another: `127.1`, `0x7f000001`."""
+    """Convert an IPv4 address such as `127.1` or `0x7f000001` to the usual form; names stay as they are."""
     try:
         return socket.inet_ntoa(socket.inet_aton(host))
     except (OSError, UnicodeError):

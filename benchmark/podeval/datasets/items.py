@@ -1,4 +1,4 @@
-"""The items of a benchmark, wherever they lie: a file of the package, or the rows of a dataset that was built."""
+"""The items of a benchmark, read from a file of the package or from the rows of a dataset that was built."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ class Items:
 
 
 def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None) -> Items:
-    """The items of a split.
+    """Read the items of a split.
 
     Args:
         benchmark: whose.
@@ -71,7 +71,7 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
 
 
 def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
-    """Where the build is; the sample's is made."""
+    """Find the folder of the build; the sample is built where it is not yet."""
     from podeval.datasets import build, catalogue
 
     if folder is not None:
@@ -94,7 +94,7 @@ def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -
 
 
 def _hash_sample(name: str) -> str:
-    """Twelve digits that change with the sample's files and their builder."""
+    """Hash the sample's files and their builder to twelve digits."""
     from podeval.datasets import catalogue
 
     folder = catalogue.folder_of(name)
@@ -106,7 +106,7 @@ def _hash_sample(name: str) -> str:
 
 
 def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
-    """The rows of a config as Python values: labels by their names, audio as its bytes."""
+    """Read the rows of a config as Python values: labels by their names, audio as its bytes."""
     import datasets
 
     if config not in lock["configs"]:
@@ -125,7 +125,7 @@ def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) ->
 
 
 def _to_canonical_json(rows: list[Row]) -> str:
-    """The rows as JSON that is the same for the same content; bytes by their SHA-256."""
+    """Convert rows to JSON that is the same for the same content; bytes are replaced by their SHA-256."""
 
     def plain(value: Any) -> str:
         assert isinstance(value, bytes)
@@ -135,7 +135,7 @@ def _to_canonical_json(rows: list[Row]) -> str:
 
 
 def _write_audio_files(row: Row, folder: Path) -> Row:
-    """The row with the audio of its turns as paths; files are written once, beside the dataset, named by content."""
+    """Replace the audio of a row's turns by paths; files are written once, beside the dataset, named by content."""
     if "user" not in row:
         return row
     return {**row, "user": [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row["user"]]}

@@ -1,4 +1,4 @@
-"""MTalk-Bench's submission file: what models answered, turn by turn, as the authors' `data/sample.json` has it.
+"""Read MTalk-Bench's submission file: answers of models, turn by turn, in the form of the authors' `data/sample.json`.
 
     {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
                                 "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
@@ -102,7 +102,7 @@ def read_answers(path: Path) -> MtalkAnswers:
 
 
 def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """The dialogue's id, from the first question that tells it."""
+    """Find the dialogue's id in the first question whose path holds it."""
     if not isinstance(turns, list) or not turns:
         missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
@@ -115,7 +115,7 @@ def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> 
 
 
 def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
-    """The answers of a dialogue; adds to `missing` what is not there."""
+    """Read the answers of a dialogue; what is absent is added to `missing`."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):
@@ -140,7 +140,7 @@ def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str
 
 
 def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Where the path of a question names another dialogue, turn or dimension than its place in the file."""
+    """Find where the path of a question names another dialogue, turn or dimension than its position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
     if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):

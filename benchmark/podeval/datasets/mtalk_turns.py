@@ -1,4 +1,4 @@
-"""What the rows of MTalk-Bench's source mean: where a turn belongs, what its dialogue asks about, words and tags."""
+"""Interpret the rows of MTalk-Bench's source: which dialogue a turn belongs to, what that tests, words and tags."""
 
 import hashlib
 import json
@@ -29,12 +29,12 @@ class Taxonomy:
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """The capability that an arena prompt asks about; None where the map does not know it."""
+        """Return the capability that an arena prompt asks about; None where the map does not have it."""
         return self._prompts.get(prompt_key(prompt)) if isinstance(prompt, str) else None
 
 
 def prompt_key(prompt: str) -> str:
-    """What the map knows a prompt by: 16 hexadecimal digits of its SHA-256, however its white space is set."""
+    """Return the key of a prompt in the map: 16 hexadecimal digits of its SHA-256, whatever its white space."""
     return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()[:16]
 
 
@@ -56,7 +56,7 @@ class SourceTurn:
 
 
 def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
-    """The turns by dimension, scenario, dialogue and number, whatever their order in the source.
+    """Sort the turns by dimension, scenario, dialogue and number.
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
@@ -71,12 +71,12 @@ def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[Sou
 
 
 def group_by_dialogue(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
-    """Turns that are in order, by dialogue."""
+    """Group sorted turns by dialogue."""
     return {dialogue: list(group) for dialogue, group in groupby(turns, key=lambda turn: turn.dialogue)}
 
 
 def split_tags(transcript: str) -> tuple[str, list[str]]:
-    """A transcript's plain words, and what stands in parentheses: sounds, tones and who else speaks."""
+    """Split a transcript into its plain words and its tags in parentheses: sounds, tones and who else speaks."""
 
     def gap(tag: re.Match[str]) -> str:
         return "" if transcript[tag.end() : tag.end() + 1] in ",.;:!?" else " "

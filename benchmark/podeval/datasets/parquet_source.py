@@ -1,4 +1,4 @@
-"""Reading a source that is Parquet files, as `datasets` pushes them."""
+"""Read a source of Parquet files in the form that `datasets` pushes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from podeval.errors import BadInput
 
 
 def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
-    """Columns of all files of a folder that fit a pattern, one below the other in the order of their names.
+    """Read columns of all files of a folder that match a pattern, one below the other in the order of their names.
 
     Args:
         folder: the source's.

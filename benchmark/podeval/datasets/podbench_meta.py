@@ -1,4 +1,4 @@
-"""Reading PodBench's `meta`: an object or JSON text, whose key names are published in part only.
+"""Read PodBench's `meta`: an object or JSON text, whose key names are published in part only.
 
 What the table `facts.json` names is read; what it does not name, or holds something else than expected, is left empty
 and said in the row's notes. Nothing is guessed from what is near.
@@ -22,14 +22,14 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 
 @cache
 def read_facts() -> Facts:
-    """The versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
+    """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
     path = hub_source("dataset_builders") / "podbench" / "facts.json"
     content: Facts = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
 def bucket_of(kind: str, number: int | None) -> str | None:
-    """The name of the bucket a number falls into; None where there is no number, or none of the paper's buckets.
+    """Return the name of the bucket that a number falls into; None for no number, or one outside the paper's buckets.
 
     Args:
         kind: `input_buckets` (tokens, K = 1024) or `speaker_buckets`.
@@ -55,7 +55,7 @@ class Meta:
 
 
 def parse_object(meta: Any) -> dict[str, Any] | None:
-    """`meta` as an object without its nulls, which Parquet adds for every key of other rows; None where it is none."""
+    """Parse `meta` to an object without the nulls that Parquet adds for keys of other rows; None where it is none."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -67,7 +67,7 @@ def parse_object(meta: Any) -> dict[str, Any] | None:
 
 
 def read_meta(meta: Mapping[str, Any], instruction: str) -> Meta:
-    """What `meta` (as `parse_object` gives it) says of a row."""
+    """Read what `meta` (as `parse_object` returns it) says about a row."""
     reading = Meta()
     used: set[str] = set()
     reading.sources = _read_sources(_find_fact(meta, "sources", used, reading.notes), reading.notes)
@@ -96,7 +96,7 @@ def _fold(name: str) -> str:
 
 
 def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """The value under one of a fact's names; None where there is none, or where two of them disagree."""
+    """Find the value under one of a fact's names; None where there is none, or where two of them disagree."""
     names = read_facts()["keys"][fact]
     spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
     matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
@@ -118,7 +118,7 @@ def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]
 
 
 def _read_sources(value: Any, notes: list[str]) -> list[Any]:
-    """The passages; what is no text stays as it is, for the rules to refuse."""
+    """Read the passages; what is no text stays as it is, and the rules refuse it."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -131,7 +131,7 @@ def _read_sources(value: Any, notes: list[str]) -> list[Any]:
 
 
 def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
-    """The requirement dimensions, each by the table's name and as the source names it."""
+    """Read the requirement dimensions, each by the name in the table and by the name in the source."""
     if value is None:
         notes.append("dimensions: meta has no dims")
         return []
@@ -149,7 +149,7 @@ def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]
 
 
 def dimension_of(text: str) -> str | None:
-    """The dimension of this name: the paper's, the README's, a Chinese one or our own; None where it is none."""
+    """Return the dimension of a name, which may be the paper's, the README's, a Chinese one or our own; else None."""
     for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
         if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:
@@ -177,7 +177,7 @@ def _read_tokens(value: Any, notes: list[str]) -> int | None:
 
 
 def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """How many speakers are asked for: what meta says, else the dimension of that name."""
+    """Read how many speakers are asked for: in meta, else in the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
     counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
     unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
@@ -194,7 +194,7 @@ def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], n
 
 
 def _read_count(value: Any) -> int | None:
-    """A number of speakers: a number, a list of them, or words that say nothing else."""
+    """Read a number of speakers from a number, a list of speakers, or words that say nothing else."""
     if isinstance(value, list):
         return len(value) or None
     if isinstance(value, int) and not isinstance(value, bool):
@@ -209,7 +209,7 @@ def _read_count(value: Any) -> int | None:
 
 
 def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
-    """`zh` or `en`; what else meta says comes back as it is, for the rules to refuse."""
+    """Read the language as `zh` or `en`; any other value is returned as it is, and the rules refuse it."""
     held = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     codes = {_find_language_code(word) for word in held if word is not None}
     if len(codes) == 1:

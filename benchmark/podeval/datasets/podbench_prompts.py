@@ -80,7 +80,7 @@ _COUNT = {"en": "{}", "zh": "{}位"}
 def make_generation_prompt(
     instruction: str, sources: Sequence[str], *, language: str, speakers: int | None = None, roles: Sequence[str] = ()
 ) -> str:
-    """The prompt for one request.
+    """Make the prompt for one request.
 
     Args:
         instruction: what the user asks for.

@@ -1,4 +1,4 @@
-"""What every script of Real-Pod keeps: who speaks how much, that it can be read aloud, and that its two versions agree.
+"""Rules for the scripts of Real-Pod: who speaks how much, that they can be read aloud, that their two versions agree.
 
 Scripts are written for podeval by a language model; these rules are what checks them, one by one and against each
 other.
@@ -55,7 +55,7 @@ JOINTS = frozenset(
 
 
 def make_script_rules() -> Sequence[RowRule]:
-    """The rules, which remember the scripts they have seen; take new ones for each table."""
+    """Make the rules, which remember the scripts they have checked; make new ones for each table."""
     return (
         RowRule("speakers", _wrong_speakers),
         RowRule("turns", _wrong_turns),
@@ -70,7 +70,7 @@ def make_script_rules() -> Sequence[RowRule]:
 
 
 def count_words(turns: Sequence[Row], version: str) -> int:
-    """Words of a version, `text` or `spontaneous`, as they stand between blanks."""
+    """Count the words of a version, `text` or `spontaneous`, as they stand between blanks."""
     return sum(len(str(turn[version]).split()) for turn in turns)
 
 
@@ -146,7 +146,7 @@ def _versions_differ(row: Row) -> str | None:
 
 
 def _split_words(text: str) -> list[str]:
-    """Words in the form in which versions are compared: "it's" is "it is", and nobody hesitates."""
+    """Split text into words for comparing versions: "it's" becomes "it is", and hesitations are dropped."""
     return re.findall(r"[a-z']+", _write_out(text))
 
 
@@ -167,7 +167,7 @@ def _lacks_joint(row: Row) -> str | None:
 
 
 def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
-    """The first joint within a sentence that only the spontaneous version has, and the written words it stands before.
+    """Find the first joint within a sentence that only the spontaneous version has, and the written words after it.
 
     It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
     whose last item has the same joint ("he was there, and, and she was there, and they sang").
@@ -185,7 +185,7 @@ def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None
 
 
 def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
-    """The words as they are compared, and the stop before each, which is empty where there is none."""
+    """Split text into words for comparing, and the stop before each word, which is empty where there is none."""
     words, stops, stop = [], [], ""
     for part in re.findall(r"[a-z']+|[,.!?:;]", _write_out(text)):
         if part[0].isalpha() or part[0] == "'":
@@ -198,7 +198,7 @@ def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
 
 
 def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
-    """Whether the same sentence has the joint after a comma further on, as a list has before its last item."""
+    """Tell whether the same sentence has the joint after a comma further on, as a list has before its last item."""
     for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
         if stop not in ("", ","):
             return False
@@ -208,7 +208,7 @@ def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], sta
 
 
 def _forbid_repeats(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
-    """A rule that no part of a script is in one that came before."""
+    """Make a rule that no part of a script occurs in an earlier script."""
     seen: dict[tuple[str, ...], Any] = {}
 
     def broken_by(row: Row) -> str | None:

@@ -1,4 +1,4 @@
-"""Bringing a source's files onto this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
+"""Bring a source's files onto this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ class Fetched:
 def fetch(
     record: DatasetRecord, origin: str, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str = ""
 ) -> Fetched:
-    """The files of a source, checked against the record's hashes.
+    """Fetch the files of a source and check them against the record's hashes.
 
     Of a dataset repo for which no commit is pinned the newest is looked up, said, and from then on part of the build.
 
@@ -89,7 +89,7 @@ def _fetch_named(
 
 
 def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
-    """The commit of a source for which none is pinned: that of an earlier build, else the newest there is."""
+    """Find the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
     repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
@@ -106,13 +106,13 @@ def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> s
 
 
 def _find_package_folder(location: str) -> Path:
-    """Where the files of `package.module:folder` are."""
+    """Find the folder that `package.module:folder` names."""
     package, _, folder = location.partition(":")
     return Path(str(resources.files(package).joinpath(folder)))
 
 
 def _match_source(record: DatasetRecord, folder: Path) -> Source:
-    """The first source whose files a user's folder holds; the record's first where it is none's."""
+    """Find the first source whose files a user's folder holds; the record's first source where there is none."""
     held = (
         source
         for source in record.sources
@@ -142,7 +142,7 @@ def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
 
 @contextmanager
 def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
-    """Say in a sentence why a dataset repo cannot be had."""
+    """Explain in a sentence why a dataset repo cannot be had."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,
@@ -166,7 +166,7 @@ def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
 
 
 def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """What was found, compared with what the record pins; a named source must be exactly that."""
+    """Compare the files with what the record pins; a named source must match exactly."""
     digests: dict[str, str] = {}
     missing = []
     for file in source.files:
@@ -189,7 +189,7 @@ def _list_patterns(source: Source) -> list[str]:
 
 
 def find_files(folder: Path, file: str) -> list[Path]:
-    """The files that a name of `Source.files` means, as the Hub's client reads patterns: `*` goes across folders."""
+    """Find the files that a name in `Source.files` means; as in the Hub's client, `*` goes across folders."""
     patterns = file.split("|")
     if not any("*" in pattern for pattern in patterns):
         return [folder / pattern for pattern in patterns if (folder / pattern).is_file()]

@@ -1,4 +1,4 @@
-"""Verifying a built dataset: that it is whole, what it says it is, and that its rows keep their rules."""
+"""Verify that a built dataset is whole and is what it says it is, and that its rows keep their rules."""
 
 import hashlib
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from podeval.datasets.row_rules import Row, find_row_problems
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """What is wrong with a built folder, line by line; nothing where it is right.
+    """Find what is wrong with a built folder, line by line; nothing where it is right.
 
     Raises:
         BadInput: it was not made by `podeval data build`, or by a builder this version does not know.
@@ -42,7 +42,7 @@ def _describe_damage(path: Path, digest: str) -> str | None:
 
 
 def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
-    """Load every split as its users do, and check columns, number of rows, and rules."""
+    """Load every split as its users do; check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
         features = kind.features(config)
         for split, facts in splits.items():
@@ -67,7 +67,7 @@ def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iter
 
 
 def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
-    """Rows of Parquet files as a builder made them: labels by name, audio as bytes; a row group in memory at a time."""
+    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
     import pyarrow.parquet as pq
 
     import datasets
