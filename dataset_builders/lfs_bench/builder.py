@@ -176,12 +176,12 @@ class LfsBench(Builder):
 
 def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(line)
+        row = json.loads(line)
     except ValueError as error:
         raise BadInput(f"{path} line {number} is not JSON ({error}); get the file again") from None
-    if not isinstance(found, Mapping):
-        raise BadInput(f"{path} line {number} holds no row but a {type(found).__name__}")
-    return found
+    if not isinstance(row, Mapping):
+        raise BadInput(f"{path} line {number} holds no row but a {type(row).__name__}")
+    return row
 
 
 def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
@@ -214,14 +214,14 @@ def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
 
 
 def _repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any) -> list[str]:
-    found = []
+    repairs = []
     if missing := [key for key in ("num_speakers", "theme", "source") if raw.get(key) is None]:
-        found.append(f"the row lacks {', '.join(missing)}")
+        repairs.append(f"the row lacks {', '.join(missing)}")
     if stated is not None and stated != speakers:
-        found.append(f"{stated} speakers are stated, {speakers} speak")
+        repairs.append(f"{stated} speakers are stated, {speakers} speak")
     if {"mono": speakers != 1, "two": speakers != 2, "multi": speakers < 3}[part]:
-        found.append(f"{speakers} speak in a row of the {part}-speaker file")
-    return found
+        repairs.append(f"{speakers} speak in a row of the {part}-speaker file")
+    return repairs
 
 
 def _length(text: str, language: str) -> int:

@@ -15,11 +15,11 @@ from podeval.datasets.mtalk_turns import (
     TYPES,
     SourceTurn,
     Taxonomy,
-    dialogues_of,
-    turns_in_order,
-    words_and_tags,
+    group_by_dialogue,
+    sort_turns,
+    split_tags,
 )
-from podeval.datasets.parquet_source import parquet_table
+from podeval.datasets.parquet_source import read_parquet
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -174,9 +174,9 @@ class MTalkBench(Builder):
         """The rows of a config: by type, scenario, dialogue and turn, whatever the order of the source."""
         turns = _turns(folder)
         if config == DIALOGUES:
-            yield from (_dialogue(dialogue, its) for dialogue, its in dialogues_of(turns).items())
+            yield from (_dialogue(dialogue, its) for dialogue, its in group_by_dialogue(turns).items())
             return
-        table = parquet_table(folder, f"data/{split}-*.parquet", _COLUMNS)
+        table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
         for turn in turns:
             (raw,) = table.slice(turn.row, 1).to_pylist()
             yield _turn(turn, raw)
@@ -184,7 +184,7 @@ class MTalkBench(Builder):
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
         """How many dialogues have a prompt that the taxonomy does not know."""
-        dialogues = dialogues_of(_turns(folder))
+        dialogues = group_by_dialogue(_turns(folder))
         unknown = [dialogue for dialogue, turns in dialogues.items() if turns[0].capability is None]
         if not unknown:
             return ()
@@ -196,17 +196,17 @@ class MTalkBench(Builder):
 
 
 def _turns(folder: Path) -> list[SourceTurn]:
-    raw = parquet_table(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
+    raw = read_parquet(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
     if others := sorted({str(row["source"]) for row in raw} - {"question"}):
         raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
-    return turns_in_order(raw, TAXONOMY)
+    return sort_turns(raw, TAXONOMY)
 
 
 def _turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
     transcript = raw["transcription"]
     words, tags = transcript, list[str]()
     if isinstance(transcript, str) and turn.type != "semantic":
-        words, tags = words_and_tags(transcript)
+        words, tags = split_tags(transcript)
     return {
         "id": turn.id,
         "dialogue": turn.dialogue,

@@ -15,14 +15,14 @@ from podeval.datasets import podbench_meta
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
 from podeval.datasets.row_rules import Row, RowRule, one_of
-from podeval.datasets.source_files import fitting
+from podeval.datasets.source_files import find_files
 from podeval.errors import BadInput
 
 INSTRUCTIONS = "instructions"
 LANGUAGES = ("zh", "en")
-INPUT_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.facts()["input_buckets"])
-SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.facts()["speaker_buckets"])
-DIMENSIONS = tuple(podbench_meta.facts()["dimensions"])
+INPUT_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["input_buckets"])
+SPEAKER_BUCKETS = tuple(bucket["name"] for bucket in podbench_meta.read_facts()["speaker_buckets"])
+DIMENSIONS = tuple(podbench_meta.read_facts()["dimensions"])
 
 _PLAIN = ("id", "instruction", "input_prompt")
 _FORMATS = ("*.parquet", "*.jsonl", "*.json")
@@ -86,8 +86,9 @@ class PodBench(Builder):
             "Documents from five public corpora, clustered by topic; instructions written by Gemini-2.5-pro over eight "
             "requirement dimensions; reviewed by Claude-4.5-opus and five experts (paper, section 3.2). Ids, "
             "instructions and prompts are the authors'. The buckets are the paper's (Table 3: tokens of Qwen3-8B as "
-            f"the source counts them, K = 1024). Names are mapped by facts.json {podbench_meta.facts()['version']}; "
-            "`notes` say what a row lacks or what was not understood, and nulls are left out of `meta_json`."
+            "the source counts them, K = 1024). Names are mapped by facts.json "
+            f"{podbench_meta.read_facts()['version']}; `notes` say what a row lacks or what was not understood, "
+            "and nulls are left out of `meta_json`."
         ),
         known_errors=(
             "No commit of the authors' repo could be looked up, so that none is pinned: name the one you build from.",
@@ -148,7 +149,7 @@ class PodBench(Builder):
 def _files(folder: Path, split: str) -> list[Path]:
     """The files of a split, in the first format that is there; the files' names say the split, or there is one only."""
     for pattern in _FORMATS:
-        if paths := fitting(folder, pattern):
+        if paths := find_files(folder, pattern):
             return [path for path in paths if split in path.name] or paths
     raise BadInput(f"{folder} holds no {', '.join(_FORMATS)} file with PodBench's rows")
 
@@ -168,16 +169,16 @@ def _raw(path: Path) -> Iterator[Any]:
         return
     text = path.read_text(encoding="utf-8")
     try:
-        found = (
+        rows = (
             [json.loads(line) for line in text.split("\n") if line.strip()]
             if path.suffix == ".jsonl"
             else (json.loads(text))
         )
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}); get the file again") from None
-    if not isinstance(found, list):
-        raise BadInput(f"{path} holds no list of rows but a {type(found).__name__}")
-    yield from found
+    if not isinstance(rows, list):
+        raise BadInput(f"{path} holds no list of rows but a {type(rows).__name__}")
+    yield from rows
 
 
 def _row(raw: Any) -> Row:
@@ -185,24 +186,24 @@ def _row(raw: Any) -> Row:
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")
     # The reference JSON has meta's keys beside the others.
-    given = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
-    meta = podbench_meta.as_object(given)
-    found = podbench_meta.read(meta or {}, str(raw.get("instruction") or ""))
+    raw_meta = raw["meta"] if "meta" in raw else {key: raw[key] for key in raw if key not in _PLAIN} or None
+    meta = podbench_meta.parse_object(raw_meta)
+    reading = podbench_meta.read_meta(meta or {}, str(raw.get("instruction") or ""))
     number = raw.get("id")
     return {
         "id": str(number) if isinstance(number, int) else number,
-        "language": found.language,
+        "language": reading.language,
         "instruction": raw.get("instruction"),
-        "sources": found.sources,
+        "sources": reading.sources,
         "input_prompt": raw.get("input_prompt"),
-        "dimensions": found.dimensions,
-        "speakers": found.speakers,
-        "speakers_bucket": podbench_meta.bucket_of("speaker_buckets", found.speakers),
-        "input_tokens": found.input_tokens,
-        "input_bucket": podbench_meta.bucket_of("input_buckets", found.input_tokens),
-        "domain": found.domain,
-        "meta_json": str(given or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
-        "notes": found.notes,
+        "dimensions": reading.dimensions,
+        "speakers": reading.speakers,
+        "speakers_bucket": podbench_meta.bucket_of("speaker_buckets", reading.speakers),
+        "input_tokens": reading.input_tokens,
+        "input_bucket": podbench_meta.bucket_of("input_buckets", reading.input_tokens),
+        "domain": reading.domain,
+        "meta_json": str(raw_meta or "") if meta is None else json.dumps(meta, ensure_ascii=False, default=str),
+        "notes": reading.notes,
     }
 
 
@@ -223,7 +224,7 @@ def _no_text(column: str) -> Any:
 def _no_object(row: Row) -> str | None:
     if not row["meta_json"]:
         return "lacks meta"
-    return None if podbench_meta.as_object(row["meta_json"]) is not None else "meta is no object and no JSON of one"
+    return None if podbench_meta.parse_object(row["meta_json"]) is not None else "meta is no object and no JSON of one"
 
 
 def _empty_source(row: Row) -> str | None:

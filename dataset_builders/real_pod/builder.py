@@ -16,9 +16,9 @@ from podeval.benchmarks.real_pod import BENCHMARK, CATEGORIES, SCRIPTS, VOICES
 from podeval.benchmarks.spoken import read_voices
 from podeval.datasets.builder import Builder
 from podeval.datasets.dataset_record import Config, DatasetRecord, Source
-from podeval.datasets.episodes import EPISODE_RULES, episode_features, episode_rows
+from podeval.datasets.episodes import EPISODE_RULES, episode_features, make_episode_rows
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.real_pod_scripts import count_words, script_rules
+from podeval.datasets.real_pod_scripts import count_words, make_script_rules
 from podeval.datasets.row_rules import (
     Row,
     RowRule,
@@ -246,7 +246,7 @@ class RealPod(Builder):
                 at_least("topic_id", 1),
                 present("speakers", "turns"),
                 RowRule("turns.words", _wrong_turns),
-                *script_rules(),
+                *make_script_rules(),
             ]
         if config == DEMO:
             return [_text("id", "topic"), *common, present("turns"), RowRule("turns.words", _wrong_turns)]
@@ -261,7 +261,7 @@ class RealPod(Builder):
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
         """The rows of a config, in the order of the file."""
         if config == EPISODES:
-            yield from episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
+            yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
             return
         if config == READERS:
             for voice in _objects(_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
@@ -289,24 +289,24 @@ def _json(path: Path) -> Any:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
 
 
-def _objects(found: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
-    if not isinstance(found, Mapping) or name not in found:
+def _objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
+    if not isinstance(content, Mapping) or name not in content:
         raise BadInput(f"{path} holds no {name}; get the file again")
-    if not isinstance(found[name], list) or not all(isinstance(one, Mapping) for one in found[name]):
+    if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
         raise BadInput(f"{path} should hold a list of objects under `{name}`")
-    objects: list[Mapping[str, Any]] = found[name]
+    objects: list[Mapping[str, Any]] = content[name]
     return objects
 
 
 def _lines(path: Path) -> list[Mapping[str, Any]]:
     """The objects of a file of JSON lines."""
     try:
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
-    if not all(isinstance(one, Mapping) for one in found):
+    if not all(isinstance(one, Mapping) for one in objects):
         raise BadInput(f"{path} should hold an object a line")
-    return found
+    return objects
 
 
 def _common(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,9 +358,9 @@ def _voice(voice: Mapping[str, Any], folder: Path) -> Row:
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
 
 
-def _parts(found: Any, *names: str) -> list[dict[str, Any]]:
+def _parts(values: Any, *names: str) -> list[dict[str, Any]]:
     """The objects of a list, with these values."""
-    objects = (one for one in (found if isinstance(found, list) else []) if isinstance(one, Mapping))
+    objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]
 
 

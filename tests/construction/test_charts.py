@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from podeval.construction.charts import bars, histogram
+from podeval.construction.charts import draw_bars, draw_histogram
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -22,7 +22,7 @@ def rects(plot: Element) -> list[dict[str, float]]:
 
 
 def test_bars_say_counts_and_shares() -> None:
-    plot = fromstring(bars("A <title> & more", {"kind": {"a<b": 30, "c": 10, "none": 0}}, {"tea": 4, "茶": 1}))
+    plot = fromstring(draw_bars("A <title> & more", {"kind": {"a<b": 30, "c": 10, "none": 0}}, {"tea": 4, "茶": 1}))
     said = texts(plot)
     assert said[0] == "A <title> & more"
     assert {"30 (75.0%)", "10 (25.0%)", "0 (0.0%)", "a<b", "tea", "茶"} <= set(said)
@@ -33,7 +33,7 @@ def test_bars_say_counts_and_shares() -> None:
 
 
 def test_a_histogram_counts_every_value_and_marks_the_means() -> None:
-    plot = fromstring(histogram("Lengths", "words", {"one": [0, 24, 25, 100], "two": [50.0]}, width=25))
+    plot = fromstring(draw_histogram("Lengths", "words", {"one": [0, 24, 25, 100], "two": [50.0]}, width=25))
     assert {"one: 4, mean 37.2", "two: 1, mean 50.0"} <= set(texts(plot))
     bar_heights = [rect["height"] for rect in rects(plot) if rect["y"] != 42]
     # The axis goes up to 4, a multiple of four that holds the highest bin.
@@ -47,6 +47,6 @@ def test_a_histogram_counts_every_value_and_marks_the_means() -> None:
 
 
 def test_nothing_to_show_is_a_plot_too() -> None:
-    for plot in (bars("t", {"kind": {}}), histogram("t", "x", {"one": []}, 25)):
+    for plot in (draw_bars("t", {"kind": {}}), draw_histogram("t", "x", {"one": []}, 25)):
         assert not re.search("nan|inf", plot)
         assert "t" in texts(fromstring(plot))

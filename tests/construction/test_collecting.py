@@ -13,7 +13,7 @@ import pytest
 import soundfile
 
 from podeval.construction import collecting
-from podeval.construction.collecting import passages
+from podeval.construction.collecting import cut_passages
 from podeval.construction.programs import Program
 from podeval.errors import BadInput
 from podeval.text.dialogue_segments import Segment
@@ -33,7 +33,7 @@ def segment(speaker: str, start: float, words: int) -> Segment:
 
 def test_passages_are_whole_segments_within_the_lengths() -> None:
     said = [segment("B", n, 40) for n in range(3)] + [segment("A", 3, 40), segment("B", 4, 30)]
-    first, second = passages(said, "en", (60, 100))
+    first, second = cut_passages(said, "en", (60, 100))
     assert [(t.speaker, len(t.text.split())) for t in first.turns] == [("Speaker1", 80)]
     assert [(t.speaker, len(t.text.split())) for t in second.turns] == [("Speaker1", 40), ("Speaker2", 40)]
     assert (first.start, first.end, second.start, second.end) == (0, 2, 2, 4)
@@ -95,7 +95,7 @@ def test_real_recordings_end_up_as_cases(
     assert found["broken"]["reason"]
 
     # Nothing is heard twice.
-    monkeypatch.setattr(collecting, "_heard", None)
+    monkeypatch.setattr(collecting, "_transcribe", None)
     podeval(*arguments)
     done = podeval("lfs_bench", "proofread", "--into", into, code=1)
     assert "proofread: 0 kept, 1 waiting" in done.output

@@ -13,16 +13,16 @@ import pytest
 pytest.importorskip("datasets")
 
 from podeval.cli import construct as cli
-from podeval.construction.lfs_cases import Case, CaseTurn, clean, turns_of
-from podeval.construction.lfs_finishing import published_cases, statistics
+from podeval.construction.lfs_cases import Case, CaseTurn, clean, parse_turns
+from podeval.construction.lfs_finishing import compute_statistics, read_published_cases
 from podeval.construction.lfs_refining import (
     Detail,
     Replacement,
     Softening,
     TextScreening,
-    replacements,
-    warnings_of,
-    with_replacements,
+    find_warnings,
+    list_replacements,
+    replace_words,
 )
 from podeval.construction.lfs_scenarios import SCENARIOS
 from podeval.datasets import catalogue
@@ -74,7 +74,7 @@ def writer(model: Any, monkeypatch: pytest.MonkeyPatch) -> Writer:
         topics = [int(re.search(r"topic (\d+)", text)[1]) for text in texts]  # type: ignore[index]
         return np.eye(400)[topics]
 
-    monkeypatch.setattr("podeval.cli.construct_lfs.encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
     writer = Writer(model)
     model.answers.append(writer)
     return writer
@@ -131,7 +131,7 @@ def test_from_a_plan_to_a_built_dataset(tmp_path: Path, writer: Writer, podeval:
     podeval("lfs_bench", "finish", "--into", into)
     assert sum(len(rows(into / "finished" / f"{part}_speaker.jsonl")) for part in ("mono", "two", "multi")) == 13
     text = "".join(path.read_text(encoding="utf-8") for path in (into / "finished").glob("*.jsonl"))
-    (case,) = [case for case in published_cases(into / "finished") if case.theme == private]
+    (case,) = [case for case in read_published_cases(into / "finished") if case.theme == private]
     assert stand_in in case.text
     assert name not in case.text
     assert text.count("Karl Klein") + text.count("柯小林") == 12
@@ -249,7 +249,7 @@ def test_private_names_go_everywhere_and_public_ones_stay() -> None:
         Detail(quote="Obama", kind="name", public=True, stand_in=""),
     ]
     screening = TextScreening(reasoning="", details=details, softened=[], harm="none")
-    found = with_replacements(talk, replacements(screening))
+    found = replace_words(talk, list_replacements(screening))
     assert [turn.text for turn in found.content] == [
         "Eve Fox met Obama. Eve laughed; Annabel did not.",
         "Hello Eve Fox!",
@@ -257,16 +257,14 @@ def test_private_names_go_everywhere_and_public_ones_stay() -> None:
 
 
 def test_chinese_names_need_no_gaps() -> None:
-    found = with_replacements(
-        case("我见到王小明了。", language="chinese"), [Replacement(was="王小明", now="李四", why="")]
-    )
+    found = replace_words(case("我见到王小明了。", language="chinese"), [Replacement(was="王小明", now="李四", why="")])
     assert found.text == "我见到李四了。"
 
 
 def test_patterns_of_personal_data_are_pointed_at_whatever_the_judge_finds() -> None:
     talk = case("Write to ann@x.org or call +44 20 7946 0958. It costs 1,234.56 and began in 1999.")
     softened = [Softening(quote="x", replacement="y")]
-    found = warnings_of(talk, TextScreening(reasoning="rude", details=[], softened=softened, harm="minor"))
+    found = find_warnings(talk, TextScreening(reasoning="rude", details=[], softened=softened, harm="minor"))
     assert found == [
         "looks like an e-mail: ann@x.org",
         "looks like a phone number: +44 20 7946 0958",
@@ -288,18 +286,18 @@ def test_a_quote_that_is_not_in_the_text_is_asked_for_again(
 
 def test_texts_are_cleaned_and_corrected_lines_are_read() -> None:
     assert clean("A\u200b b 🙂 http://x.y/z，好\n\ufffdthe end") == "A b ，好 the end"
-    assert turns_of("[A] Hi.\n\n[B b] Oh [really]?\n") == [
+    assert parse_turns("[A] Hi.\n\n[B b] Oh [really]?\n") == [
         CaseTurn(speaker="A", text="Hi."),
         CaseTurn(speaker="B b", text="Oh [really]?"),
     ]
     with pytest.raises(BadInput, match="line 2 is 'no speaker'"):
-        turns_of("[A] Hi.\nno speaker")
+        parse_turns("[A] Hi.\nno speaker")
 
 
 def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> None:
     """LFS-Bench, appendix B: 50.7 % English, means of 174.6 words and 271.8 characters, over 1,101 texts; 1,059 are
     published."""
-    found = statistics(published_cases(shared_data / "lfs_swanbench"))
+    found = compute_statistics(read_published_cases(shared_data / "lfs_swanbench"))
     assert (found["cases"], found["counts"]["speakers"]["multi"]) == (1059, 101)
     assert found["counts"]["language"]["English"] / 1059 == pytest.approx(0.507, abs=0.02)
     assert found["lengths"]["English"]["mean"] == pytest.approx(174.6, rel=0.02)
@@ -311,11 +309,11 @@ def test_the_published_texts_have_the_papers_statistics(shared_data: Path) -> No
 @pytest.mark.models
 def test_real_embeddings_tell_the_same_matter_from_another() -> None:
     """all-MiniLM-L6-v2, the paper's encoder."""
-    from podeval.construction.near_duplicates import near_duplicates
+    from podeval.construction.near_duplicates import find_near_duplicates
 
     texts = [
         "Bicycle maintenance. chain, oil, wear. How a bicycle chain wears out and when to replace it.",
         "History of tea. China, trade, ceremony. How tea came from China to Europe.",
         "Bike upkeep. chain, oil, wear. When to replace a worn chain on a bicycle and how it wears out.",
     ]
-    assert [(d.row, d.of) for d in near_duplicates(cli.encoder("embedded")(texts))] == [(2, 0)]
+    assert [(d.row, d.of) for d in find_near_duplicates(cli.make_encoder("embedded")(texts))] == [(2, 0)]

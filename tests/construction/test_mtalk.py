@@ -13,11 +13,11 @@ import soundfile
 
 pytest.importorskip("datasets")
 
-from podeval.construction.mtalk_sound import places_of, sounded, sounds_of, voices_of
-from podeval.construction.mtalk_tagging import wrong_with
+from podeval.construction.mtalk_sound import add_sounds, locate_tags, read_sounds, read_voices
+from podeval.construction.mtalk_tagging import find_tagging_fault
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
-from podeval.datasets.verify import stored_rows, verify
+from podeval.datasets.verify import read_stored_rows, verify
 from podeval.errors import BadInput
 
 RATE = 24_000
@@ -115,7 +115,7 @@ def test_from_dialogues_to_a_built_dataset(tmp_path: Path, dialogues: Path, mode
     build("mtalk_bench", tmp_path / "built", source=str(into / "finished"), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
     (file,) = (tmp_path / "built" / "turns").glob("*.parquet")
-    found = {row["id"]: dict(row) for row in stored_rows(catalogue.get("mtalk_bench"), "turns", [file])}
+    found = {row["id"]: dict(row) for row in read_stored_rows(catalogue.get("mtalk_bench"), "turns", [file])}
     assert list(found) == ["semantic-9-1-1", "semantic-9-1-2", "ambient-9-1-1", "ambient-9-1-2"]
     last = found["ambient-9-1-2"]
     assert (last["words"], last["tags"]) == (TURNS[1], ["phone ringing"])
@@ -185,16 +185,16 @@ def test_a_machine_says_what_it_hears_to_be_wrong(tmp_path: Path, dialogues: Pat
     ],
 )
 def test_tags_may_not_change_words(tagged: list[str], wrong: str | None) -> None:
-    found = wrong_with(["One two.", "Three."], tagged)
+    found = find_tagging_fault(["One two.", "Three."], tagged)
     assert (found is None) if wrong is None else wrong in str(found)
 
 
 def test_an_event_sounds_where_its_tag_stands() -> None:
-    assert places_of("(a) one two") == [("a", 0.0)]
-    (tag, share) = places_of("one two three (bang) four")[0]
+    assert locate_tags("(a) one two") == [("a", 0.0)]
+    (tag, share) = locate_tags("one two three (bang) four")[0]
     assert (tag, share) == ("bang", pytest.approx(13 / 18))
-    assert [tag for tag, _ in places_of("one (a) two (b) three (a)")] == ["a", "b", "a"]
-    assert places_of("one (a) two (b) three (a)")[2][1] == 1.0
+    assert [tag for tag, _ in locate_tags("one (a) two (b) three (a)")] == ["a", "b", "a"]
+    assert locate_tags("one (a) two (b) three (a)")[2][1] == 1.0
 
 
 def test_voices_are_converted_by_ones_own_program(tmp_path: Path) -> None:
@@ -209,10 +209,10 @@ def test_voices_are_converted_by_ones_own_program(tmp_path: Path) -> None:
         f"child:\n  command: {sys.executable} {converter} {{input}} {{reference}} {{output}}\n  reference: child.wav\n"
     )
     (tmp_path / "voices.yaml").write_text(profile, encoding="utf-8")
-    voices = voices_of(tmp_path / "voices.yaml")
+    voices = read_voices(tmp_path / "voices.yaml")
     speech(tmp_path / "said.wav")
-    plain, _ = sounded("t", "words", tmp_path / "said.wav", None, {})
-    made, facts = sounded("t", "words", tmp_path / "said.wav", ("child", voices["child"]), {})
+    plain, _ = add_sounds("t", "words", tmp_path / "said.wav", None, {})
+    made, facts = add_sounds("t", "words", tmp_path / "said.wav", ("child", voices["child"]), {})
     np.testing.assert_allclose(made, plain * 0.25, atol=1e-6)
     assert facts.voice == "child"
 
@@ -221,7 +221,7 @@ def test_a_mix_beyond_full_scale_is_turned_down_as_a_whole(tmp_path: Path) -> No
     speech(tmp_path / "said.wav")
     speech(tmp_path / "loud.wav", 3)
     (tmp_path / "sounds.csv").write_text("tag,kind,file,snr_db\nstorm,background,loud.wav,-20\n", encoding="utf-8")
-    made, facts = sounded("t", "(storm) words", tmp_path / "said.wav", None, sounds_of(tmp_path / "sounds.csv"))
+    made, facts = add_sounds("t", "(storm) words", tmp_path / "said.wav", None, read_sounds(tmp_path / "sounds.csv"))
     assert np.abs(made).max() == pytest.approx(0.99, abs=1e-3)
     assert facts.turned_down_db > 6
 
@@ -238,4 +238,4 @@ def test_a_mix_beyond_full_scale_is_turned_down_as_a_whole(tmp_path: Path) -> No
 def test_a_table_of_sounds_that_cannot_be_used_is_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:
     (tmp_path / "sounds.csv").write_text(f"tag,kind,file,snr_db\n{line}\n", encoding="utf-8")
     with pytest.raises(BadInput, match=sentence):
-        sounds_of(tmp_path / "sounds.csv")
+        read_sounds(tmp_path / "sounds.csv")

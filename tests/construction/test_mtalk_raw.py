@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podeval.construction.mtalk_labelling import ALL
-from podeval.construction.mtalk_writing import ARENA_PROMPTS, CAPABILITIES, SCENES, wrong_with_user
+from podeval.construction.mtalk_writing import ARENA_PROMPTS, CAPABILITIES, SCENES, find_user_fault
 from podeval.datasets import catalogue
 from podeval.datasets.mtalk_turns import Taxonomy
 
@@ -227,7 +227,7 @@ def test_a_dialogue_that_is_none_is_asked_for_again_and_then_waits(
     ],
 )
 def test_what_a_user_cannot_say_is_told(turns: list[str], told: str) -> None:
-    assert told in str(wrong_with_user(turns))
+    assert told in str(find_user_fault(turns))
 
 
 def test_unknown_kinds_are_refused(tmp_path: Path, model: Any, podeval: Any) -> None:

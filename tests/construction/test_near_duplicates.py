@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from podeval.construction import near_duplicates as module
-from podeval.construction.near_duplicates import near_duplicates
+from podeval.construction.near_duplicates import find_near_duplicates
 from podeval.errors import BadInput
 
 
@@ -28,7 +28,7 @@ def test_it_is_the_definition_whatever_the_blocks(block: int, monkeypatch: pytes
     draws = np.random.default_rng(3)
     centres = draws.normal(size=(12, 8))
     rows = centres[draws.integers(0, 12, 150)] + draws.normal(scale=0.35, size=(150, 8))
-    found = near_duplicates(rows, 0.8)
+    found = find_near_duplicates(rows, 0.8)
     assert [(d.row, d.of) for d in found] == one_by_one(rows, 0.8)
     assert 20 < len(found) < 140
     stay = np.delete(rows, [d.row for d in found], axis=0)
@@ -40,16 +40,16 @@ def test_it_is_the_definition_whatever_the_blocks(block: int, monkeypatch: pytes
 def test_what_goes_takes_nothing_with_it() -> None:
     """B is alike A and C alike B, but C is not alike A: B goes, C stays."""
     at = np.radians([0, 30, 60])
-    (found,) = near_duplicates(np.stack([np.cos(at), np.sin(at)], axis=1), 0.8)
+    (found,) = find_near_duplicates(np.stack([np.cos(at), np.sin(at)], axis=1), 0.8)
     assert (found.row, found.of, round(found.cosine, 3)) == (1, 0, 0.866)
 
 
 def test_equal_rows_are_alike_at_a_threshold_of_one() -> None:
     row = np.random.default_rng(0).normal(size=384).astype(np.float32)
-    assert [d.row for d in near_duplicates(np.stack([row, 3 * row]), 1.0)] == [1]
+    assert [d.row for d in find_near_duplicates(np.stack([row, 3 * row]), 1.0)] == [1]
 
 
 def test_a_row_without_direction_is_refused() -> None:
     with pytest.raises(BadInput, match="row 2 has no direction"):
-        near_duplicates(np.array([[1.0, 0.0], [0.0, 0.0]]))
-    assert near_duplicates(np.empty((0, 3))) == []
+        find_near_duplicates(np.array([[1.0, 0.0], [0.0, 0.0]]))
+    assert find_near_duplicates(np.empty((0, 3))) == []

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ import pytest
 
 pytest.importorskip("datasets")
 
-from podeval.construction.counting import tokens_by
-from podeval.construction.podbench_requests import DIMENSIONS, dimensions_for
-from podeval.construction.podbench_sources import Asking, Document, clusters_of, documents_in
+from podeval.construction.counting import make_token_counter
+from podeval.construction.podbench_requests import DIMENSIONS, draw_dimensions
+from podeval.construction.podbench_sources import Asking, Document, cluster_documents, read_documents
 from podeval.datasets import catalogue, podbench_meta
 from podeval.datasets.build import build
-from podeval.datasets.verify import stored_rows, verify
-from podeval.errors import BadInput
+from podeval.datasets.verify import read_stored_rows, verify
+from podeval.errors import BadInput, ModelMissing
 
 TOPICS = ("tea", "chess", "rivers")
 
@@ -56,7 +57,7 @@ def user(model: Any, monkeypatch: pytest.MonkeyPatch) -> User:
         rows = [[float(topic in text) for topic in TOPICS] for text in texts]
         return np.asarray(rows) + 0.05 * np.random.default_rng(len(rows)).normal(size=(len(rows), 3))
 
-    monkeypatch.setattr("podeval.cli.construct_podbench.encoder", lambda profile: encode)
+    monkeypatch.setattr("podeval.cli.construct.make_encoder", lambda profile: encode)
     user = User(model)
     model.answers.append(user)
     return user
@@ -110,7 +111,7 @@ def test_from_documents_to_a_built_dataset(
     assert (left["id"], left["step"], left["reason"]) == ("chess", "filtering", "harmful: it is fine")
     for request in rows(into / "requests.jsonl"):
         named = tuple(requirement["dimension"] for requirement in request["requirements"])
-        assert set(named) == set(dimensions_for(request["cluster"]["id"]))
+        assert set(named) == set(draw_dimensions(request["cluster"]["id"]))
 
     with pytest.raises(BadInput, match="no request is kept yet"):
         raise podeval("podbench", "finish", "--into", into, code=None).exception
@@ -124,7 +125,7 @@ def test_from_documents_to_a_built_dataset(
     build("podbench", tmp_path / "built", source=str(into / "finished"), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
     (file,) = (tmp_path / "built" / "instructions").glob("*.parquet")
-    found = {row["id"]: dict(row) for row in stored_rows(catalogue.get("podbench"), "instructions", [file])}
+    found = {row["id"]: dict(row) for row in read_stored_rows(catalogue.get("podbench"), "instructions", [file])}
     assert list(found) == ["tea-1", "zh"]
     tea = found["tea-1"]
     assert tea["instruction"] == corrected
@@ -164,18 +165,18 @@ def test_a_request_that_names_other_dimensions_is_asked_for_again(
 
 
 def test_dimensions_are_the_papers_and_drawn_in_all_numbers() -> None:
-    assert set(DIMENSIONS) == {name for name, of in podbench_meta.facts()["dimensions"].items() if of["paper"]}
-    drawn = [dimensions_for(f"cluster-{number}") for number in range(400)]
+    assert set(DIMENSIONS) == {name for name, of in podbench_meta.read_facts()["dimensions"].items() if of["paper"]}
+    drawn = [draw_dimensions(f"cluster-{number}") for number in range(400)]
     assert {len(one) for one in drawn} == set(range(1, 9))
     assert all(0.4 < sum(name in one for one in drawn) / 400 < 0.75 for name in DIMENSIONS)
-    assert dimensions_for("cluster-1") == dimensions_for("cluster-1")
-    assert dimensions_for("cluster-1", seed=1) != dimensions_for("cluster-1", seed=2)
+    assert draw_dimensions("cluster-1") == draw_dimensions("cluster-1")
+    assert draw_dimensions("cluster-1", seed=1) != draw_dimensions("cluster-1", seed=2)
 
 
 def made(vectors: Any, **options: Any) -> list[tuple[str, ...]]:
     documents = [Document(id=f"d{n}", text="t", language="en") for n in range(len(vectors))]
     queries = [Asking(id=document.id, query="q", domain="d") for document in documents]
-    return [c.documents for c in clusters_of(queries, documents, lambda _: np.asarray(vectors, float), **options)]
+    return [c.documents for c in cluster_documents(queries, documents, lambda _: np.asarray(vectors, float), **options)]
 
 
 def test_every_document_is_in_one_cluster_no_larger_than_the_most() -> None:
@@ -208,7 +209,7 @@ def test_how_alike_decides() -> None:
 def test_documents_that_are_none_are_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
     (tmp_path / "d.jsonl").write_text(content, encoding="utf-8")
     with pytest.raises(BadInput, match=sentence):
-        documents_in([tmp_path / "d.jsonl"])
+        read_documents([tmp_path / "d.jsonl"])
 
 
 def test_tokens_are_counted_by_ones_own_tokenizer(tmp_path: Path) -> None:
@@ -216,6 +217,12 @@ def test_tokens_are_counted_by_ones_own_tokenizer(tmp_path: Path) -> None:
     word_level = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     word_level.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     word_level.save(str(tmp_path / "tokenizer.json"))
-    assert tokens_by(tmp_path / "tokenizer.json")("a b c a") == 4
+    assert make_token_counter(tmp_path / "tokenizer.json")("a b c a") == 4
     with pytest.raises(BadInput, match=r"is no tokenizer\.json"):
-        tokens_by(tmp_path / "other.json")
+        make_token_counter(tmp_path / "other.json")
+
+
+def test_without_its_extra_the_command_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(ModelMissing, match=r"pip install 'podeval\[construction\]'"):
+        make_token_counter(tmp_path / "tokenizer.json")

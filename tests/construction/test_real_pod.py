@@ -20,7 +20,7 @@ from podeval.benchmarks.benchmark import Item
 from podeval.datasets import catalogue
 from podeval.datasets.build import build
 from podeval.datasets.feeds import EpisodeLink
-from podeval.datasets.verify import stored_rows, verify
+from podeval.datasets.verify import read_stored_rows, verify
 from podeval.errors import BadInput
 
 
@@ -58,8 +58,8 @@ def directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Directory]:
 
     server = Directory()
     monkeypatch.setenv("PODEVAL_ITUNES", f"http://127.0.0.1:{server.server_port}")
-    original = fetch_episodes.web_for
-    monkeypatch.setattr(fetch_episodes, "web_for", lambda itunes: original(itunes, pause=0.0, tries=1))
+    original = fetch_episodes.make_web
+    monkeypatch.setattr(fetch_episodes, "make_web", lambda itunes: original(itunes, pause=0.0, tries=1))
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield server
     server.shutdown()
@@ -131,7 +131,7 @@ def test_from_categories_to_a_built_dataset(tmp_path: Path, model: Any, podeval:
     build("real_pod", tmp_path / "built", source=str(into / "finished"), configs=("topics",), cache=tmp_path / "cache")
     assert list(verify(tmp_path / "built")) == []
     (file,) = (tmp_path / "built" / "topics").glob("*.parquet")
-    found = [dict(row) for row in stored_rows(catalogue.get("real_pod"), "topics", [file])]
+    found = [dict(row) for row in read_stored_rows(catalogue.get("real_pod"), "topics", [file])]
     assert [(row["id"], row["topic"], row["episode_title"]) for row in found] == [
         ("Arts_1", "why we paint", "Colours"),
         ("News_2", "news matter 1", "The press"),

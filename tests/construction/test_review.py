@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.review import ReviewRow, lay_out, read_decisions
 from podeval.errors import BadInput
 
 ENTRIES = [
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_nothing_passes_unreviewed(path: Path) -> None:
-    found = decisions(path, ENTRIES, "review")
+    found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {}
     assert [w.id for w in found.waiting] == ["a", "b", "c"]
     assert "nobody wrote yes or no under keep" in found.waiting[0].reason
@@ -45,13 +45,13 @@ def test_nothing_passes_unreviewed(path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_yes_keeps_no_leaves_out_and_corrections_are_taken(path: Path, delimiter: str) -> None:
     fill(path, delimiter, a={"keep": "Yes"}, b={"keep": "no", "remark": "dull, indeed"}, c={"text (edit)": "再见"})
-    found = decisions(path, ENTRIES, "review")
+    found = read_decisions(path, ENTRIES, "review")
     assert found.kept == {"a": {"text": ENTRIES[0].editable["text"]}}
     assert [(left.id, left.step, left.reason) for left in found.left_out] == [
         ("b", "review", "a reviewer left it out: dull, indeed")
     ]
     assert [w.id for w in found.waiting] == ["c"]
-    everything = decisions(path, ENTRIES, "review", accept_all=True)
+    everything = read_decisions(path, ENTRIES, "review", accept_all=True)
     assert everything.kept["c"] == {"text": "再见"}
     assert "b" not in everything.kept
 
@@ -59,11 +59,11 @@ def test_yes_keeps_no_leaves_out_and_corrections_are_taken(path: Path, delimiter
 def test_verdicts_outlive_a_new_table_while_the_row_is_what_was_seen(path: Path) -> None:
     fill(path, a={"keep": "yes", "text (edit)": "[A] Bye."}, b={"keep": "yes"})
     changed = [ENTRIES[0], ReviewRow("b", {"why": "dull"}, {"text": "rewritten"}), ENTRIES[2]]
-    stale = decisions(path, changed, "review")
+    stale = read_decisions(path, changed, "review")
     assert [w.id for w in stale.waiting] == ["b", "c"]
     assert "it changed after review.csv was written" in stale.waiting[0].reason
     assert lay_out(path, changed) == 2
-    assert decisions(path, changed, "review").kept == {"a": {"text": "[A] Bye."}}
+    assert read_decisions(path, changed, "review").kept == {"a": {"text": "[A] Bye."}}
 
 
 def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Pa
     entries = [ReviewRow(str(number), {}, {"text": text}) for number, text in enumerate(odd)]
     lay_out(tmp_path / "odd.csv", entries)
     assert not [row for row in table(tmp_path / "odd.csv") if row["text (edit)"][0] in "=+-@\t"]
-    found = decisions(tmp_path / "odd.csv", entries, "review", accept_all=True)
+    found = read_decisions(tmp_path / "odd.csv", entries, "review", accept_all=True)
     assert [found.kept[entry.id]["text"] for entry in entries] == odd
 
 
@@ -86,10 +86,10 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(path: Path, tmp_path: Pa
 def test_a_table_that_cannot_be_used_is_a_sentence(path: Path, spoil: object, sentence: str) -> None:
     path.write_text(spoil(path.read_text(encoding="utf-8-sig")), encoding="utf-8")  # type: ignore[operator]
     with pytest.raises(BadInput, match=sentence):
-        decisions(path, ENTRIES, "review")
+        read_decisions(path, ENTRIES, "review")
 
 
 def test_another_encoding_is_a_sentence(path: Path) -> None:
     path.write_bytes(path.read_text(encoding="utf-8-sig").encode("gb18030"))
     with pytest.raises(BadInput, match="save it as 'CSV UTF-8'"):
-        decisions(path, ENTRIES, "review")
+        read_decisions(path, ENTRIES, "review")

@@ -32,20 +32,20 @@ from podeval.datasets import http as web_module
 from podeval.datasets.feeds import ITUNES, EpisodeLink
 from podeval.datasets.fetch_episodes import (
     Attempt,
-    Wanted,
+    EpisodeRequest,
     fetch_episodes,
-    recorded,
-    wanted_of,
-    web_for,
+    make_web,
+    read_attempts,
+    select_episodes,
 )
-from podeval.datasets.http import AddressRefused, Web, is_loopback, shown
+from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadInput
 from podeval.store.files import only_one
 
 SHOW, EPISODE, OTHER = 77, 1000, 1001
 LINK = f"https://podcasts.apple.com/us/podcast/a-talk/id{SHOW}?i={EPISODE}"
 TITLE = "A talk – with “Ann” & Ben"
-TALK = Wanted("Arts_19", LINK, TITLE)
+TALK = EpisodeRequest("Arts_19", LINK, TITLE)
 
 
 @cache
@@ -165,11 +165,11 @@ def feeds(monkeypatch: pytest.MonkeyPatch) -> Iterator[Feeds]:
     server.server_close()
 
 
-def fetch(feeds: Feeds, into: Path, *wanted: Wanted, **options: Any) -> list[Attempt]:
+def fetch(feeds: Feeds, into: Path, *wanted: EpisodeRequest, **options: Any) -> list[Attempt]:
     slow = any(page.delay for page in feeds.pages.values())
     quick = {"pause": 0.0, "timeout": 0.5 if slow else 30.0, "tries": 2, "wait": 0.01} | options
     most = quick.pop("most_bytes", 50 << 20)
-    return fetch_episodes(wanted or (TALK,), into, web_for(feeds.url, **quick), itunes=feeds.url, most_bytes=most)
+    return fetch_episodes(wanted or (TALK,), into, make_web(feeds.url, **quick), itunes=feeds.url, most_bytes=most)
 
 
 def files(folder: Path) -> list[str]:
@@ -193,8 +193,15 @@ def test_an_episode_is_fetched_and_everything_about_it_recorded(feeds: Feeds, tm
     assert (found.http["status"], found.http["redirects"], found.http["etag"]) == (200, 1, '"one"')
     assert "hush" not in (text := (tmp_path / "episodes.jsonl").read_text("utf-8"))
     assert "listener" not in text
-    assert recorded(tmp_path) == {"Arts_19": found}
+    assert read_attempts(tmp_path) == {"Arts_19": found}
     assert all("podeval" in headers["User-Agent"] for _, headers, _ in feeds.asked)
+
+
+def test_the_body_of_a_redirect_is_not_read(feeds: Feeds, tmp_path: Path) -> None:
+    feeds.pages["/track"] = Page(b"<html>", status=302, location="/talk.mp3", length=1 << 40)
+    feeds.lookups[SHOW][-1] = feeds.episode("/track")
+    (attempt,) = fetch(feeds, tmp_path, tries=1)
+    assert (attempt.status, attempt.http and attempt.http["redirects"]) == ("found", 1)
 
 
 def test_what_is_there_is_left_and_what_is_lost_is_fetched_again(feeds: Feeds, tmp_path: Path) -> None:
@@ -294,12 +301,12 @@ def test_what_is_lost_is_named_and_nothing_half_is_left(
     assert reason in str(made.reason)
     assert str(tmp_path) not in str(made.reason)
     assert [name for name in files(tmp_path) if name != ".fetching"] == ["episodes.jsonl"]
-    assert recorded(tmp_path) == {"Arts_19": made}
+    assert read_attempts(tmp_path) == {"Arts_19": made}
 
 
 def test_lookups_that_are_not_answered_are_no_word_on_the_episode(tmp_path: Path) -> None:
     dead = "http://127.0.0.1:1"
-    (made,) = fetch_episodes([TALK], tmp_path, web_for(dead, tries=1), itunes=dead)
+    (made,) = fetch_episodes([TALK], tmp_path, make_web(dead, tries=1), itunes=dead)
     assert made.status == "unreachable"
     assert str(made.reason).count("could not be fetched after 1 attempts") == 1
     assert files(tmp_path) == ["episodes.jsonl"]
@@ -307,7 +314,7 @@ def test_lookups_that_are_not_answered_are_no_word_on_the_episode(tmp_path: Path
 
 def test_one_lost_episode_does_not_stop_the_next(feeds: Feeds, tmp_path: Path) -> None:
     feeds.lookups[78] = [feeds.episode("/nowhere.mp3", trackId=5)]
-    missing = Wanted("Arts_20", "https://podcasts.apple.com/us/podcast/id78?i=5", "Lost")
+    missing = EpisodeRequest("Arts_20", "https://podcasts.apple.com/us/podcast/id78?i=5", "Lost")
     assert [one.status for one in fetch(feeds, tmp_path, missing, TALK)] == ["gone", "found"]
 
 
@@ -434,18 +441,18 @@ def test_a_redirect_into_a_private_network_is_not_followed(
 
 def test_only_a_lookup_on_this_machine_opens_its_network(tmp_path: Path) -> None:
     with pytest.raises(AddressRefused):
-        web_for(ITUNES, tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)
+        make_web(ITUNES, tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)
     with pytest.raises(BadInput, match="after 1 attempts"):
-        web_for("http://localhost:8000", tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)
+        make_web("http://localhost:8000", tries=1).save("http://127.0.0.1:9/a", tmp_path / "a", 1000)
     assert not is_loopback("https://itunes.apple.com")
 
 
 def test_secrets_of_an_address_are_not_shown() -> None:
-    assert shown("https://me:pw@cdn.test:8443/a/b.mp3?sig=1#t") == "https://cdn.test:8443/a/b.mp3"
+    assert strip_secrets("https://me:pw@cdn.test:8443/a/b.mp3?sig=1#t") == "https://cdn.test:8443/a/b.mp3"
 
 
 def test_every_link_of_the_benchmark_is_understood() -> None:
-    links = [EpisodeLink.parse(one.link) for one in wanted_of("real_pod")]
+    links = [EpisodeLink.parse(one.link) for one in select_episodes("real_pod")]
     assert len({(link.show, link.episode) for link in links}) == 51
     assert {link.country for link in links} == {"us", "hk"}
     assert links[0] == EpisodeLink("us", 1332504968, 1000698848884)

@@ -15,7 +15,7 @@ from podeval.datasets import catalogue  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
 from podeval.datasets.items import items_of  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
-from podeval.datasets.verify import stored_rows, verify  # noqa: E402
+from podeval.datasets.verify import read_stored_rows, verify  # noqa: E402
 from podeval.errors import BadInput  # noqa: E402
 
 PARTS = ("mono", "two", "multi")
@@ -44,7 +44,7 @@ def made(tmp_path: Path, source: str, configs: tuple[str, ...] = ("texts",)) -> 
 
 def rows(tmp_path: Path, source: str) -> list[dict[str, Any]]:
     (file,) = (made(tmp_path, source) / "texts").glob("*.parquet")
-    return [dict(row) for row in stored_rows(catalogue.get("lfs_bench"), "texts", [file])]
+    return [dict(row) for row in read_stored_rows(catalogue.get("lfs_bench"), "texts", [file])]
 
 
 def plain(found: Any, column: str) -> Any:
@@ -173,7 +173,7 @@ def test_the_authors_files_are_all_there(authors: Path) -> None:
     assert lock["configs"]["texts"]["test"]["rows"] == 431 + 527 + 101
     assert lock["source"]["pinned"], "the files are not those whose SHA-256 the record has"
     (file,) = (authors / "texts").glob("*.parquet")
-    found = list(stored_rows(catalogue.get("lfs_bench"), "texts", [file]))
+    found = list(read_stored_rows(catalogue.get("lfs_bench"), "texts", [file]))
     assert Counter(row["id"].partition("-")[0] for row in found) == {"mono": 431, "two": 527, "multi": 101}
     assert len({row["id"] for row in found}) == 1059
     repaired = {row["id"]: row["repairs"] for row in found if row["repairs"]}

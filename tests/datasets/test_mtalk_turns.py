@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.datasets.mtalk_turns import prompt_key, words_and_tags
+from podeval.datasets.mtalk_turns import prompt_key, split_tags
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from podeval.datasets.mtalk_turns import prompt_key, words_and_tags
     ],
 )
 def test_tags_are_split_off_the_words(transcript: str, words: str, tags: list[str]) -> None:
-    assert words_and_tags(transcript) == (words, tags)
+    assert split_tags(transcript) == (words, tags)
 
 
 def test_a_prompt_is_known_however_its_white_space_is_set() -> None:

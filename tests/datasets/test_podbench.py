@@ -15,7 +15,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from podeval.datasets import catalogue, podbench_meta  # noqa: E402
 from podeval.datasets.build import build, read_lock  # noqa: E402
-from podeval.datasets.podbench_prompts import generation_prompt  # noqa: E402
+from podeval.datasets.podbench_prompts import make_generation_prompt  # noqa: E402
 from podeval.datasets.push import push  # noqa: E402
 from podeval.datasets.row_rules import BrokenRules  # noqa: E402
 from podeval.datasets.verify import verify  # noqa: E402
@@ -56,9 +56,9 @@ def made(tmp_path: Path, source: str, name: str = "out") -> Path:
 def rows_of(tmp_path: Path, source: str) -> list[dict[str, Any]]:
     out = made(tmp_path, source)
     (file,) = (out / "instructions").glob("*.parquet")
-    from podeval.datasets.verify import stored_rows
+    from podeval.datasets.verify import read_stored_rows
 
-    return [dict(row) for row in stored_rows(catalogue.get("podbench"), "instructions", [file])]
+    return [dict(row) for row in read_stored_rows(catalogue.get("podbench"), "instructions", [file])]
 
 
 def one(tmp_path: Path, **meta: Any) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def test_dimensions_are_known_by_the_papers_and_the_readmes_names(named: str, di
 
 
 def test_both_namings_have_eight_dimensions() -> None:
-    names = podbench_meta.facts()["dimensions"].values()
+    names = podbench_meta.read_facts()["dimensions"].values()
     assert sum(bool(n["paper"]) for n in names) == sum(bool(n["readme"]) for n in names) == 8
 
 
@@ -301,7 +301,9 @@ def test_the_sample_shows_every_kind_of_row_and_is_marked(tmp_path: Path) -> Non
     assert {row["language"] for row in rows} == {"zh", "en"}
     assert {row["speakers_bucket"] for row in rows} == {"1", "2", "3-4"}
     for row in rows:
-        assert row["input_prompt"] == generation_prompt(row["instruction"], row["sources"], language=row["language"])
+        assert row["input_prompt"] == make_generation_prompt(
+            row["instruction"], row["sources"], language=row["language"]
+        )
 
 
 def test_the_facts_agree_with_the_papers_table_3(shared_data: Path) -> None:
@@ -309,7 +311,7 @@ def test_the_facts_agree_with_the_papers_table_3(shared_data: Path) -> None:
 
     table = shared_data.parent / "tables" / "podbench_table03_stats.csv"
     printed = {(row["split"], row["metric"]): float(row["value"]) for row in csv.DictReader(table.open())}
-    for bucket in podbench_meta.facts()["input_buckets"]:
+    for bucket in podbench_meta.read_facts()["input_buckets"]:
         split = {"16K-21K": "16-21K"}.get(bucket["name"], bucket["name"])
         values = {metric: value for (part, metric), value in printed.items() if part in (split, bucket["name"])}
         least, most = (next(v for m, v in values.items() if m.endswith(end)) for end in ("_min", "_max"))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from podeval.datasets.podbench_prompts import generation_prompt
+from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput
 from podeval.text.script_format import script_problems
 from podeval.text.tokens import detect_language
@@ -12,7 +12,7 @@ from podeval.text.tokens import detect_language
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_everything_given_stands_in_the_prompt(language: str) -> None:
-    prompt = generation_prompt(
+    prompt = make_generation_prompt(
         "On $5 bread & ${yeast}", ["Yeast eats sugar.", "Gluten holds gas."], language=language, speakers=2,
         roles=("baker", "guest"),
     )  # fmt: skip
@@ -25,7 +25,7 @@ def test_everything_given_stands_in_the_prompt(language: str) -> None:
 @pytest.mark.parametrize(("language", "words"), [("en", "Bread is alive."), ("zh", "面包是活的。")])
 @pytest.mark.parametrize("speakers", [1, 2])
 def test_the_form_it_shows_is_the_form_that_is_checked(language: str, words: str, speakers: int) -> None:
-    prompt = generation_prompt("Bread", [], language=language, speakers=speakers)
+    prompt = make_generation_prompt("Bread", [], language=language, speakers=speakers)
     shown = [line for line in prompt.splitlines() if line.endswith("…")]
     script = "\n".join(line.replace("…", words) for line in shown)
     assert len(shown) == speakers
@@ -44,4 +44,4 @@ def test_the_form_it_shows_is_the_form_that_is_checked(language: str, words: str
 )
 def test_what_cannot_be_asked_for_is_a_sentence(changes: dict[str, object], sentence: str) -> None:
     with pytest.raises(BadInput, match=sentence):
-        generation_prompt(**{"instruction": "Bread", "sources": [], "language": "en"} | changes)  # type: ignore[arg-type]
+        make_generation_prompt(**{"instruction": "Bread", "sources": [], "language": "en"} | changes)  # type: ignore[arg-type]

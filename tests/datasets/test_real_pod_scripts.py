@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from podeval.benchmarks.real_pod import SCRIPTS
-from podeval.datasets.real_pod_scripts import missing_joint, script_rules
+from podeval.datasets.real_pod_scripts import find_missing_joint, make_script_rules
 
-STANDS_ALONE = next(rule for rule in script_rules() if rule.name == "stands alone")
+STANDS_ALONE = next(rule for rule in make_script_rules() if rule.name == "stands alone")
 
 
 def lost_joints() -> Iterator[Any]:
@@ -51,7 +51,7 @@ def test_a_written_sentence_that_lacks_a_clause_of_the_spontaneous_one_breaks_a_
 def test_a_joint_is_missed_within_a_sentence_unless_it_is_a_restart_or_a_lists(
     written: str, spontaneous: str, missing: tuple[str, str] | None
 ) -> None:
-    found = missing_joint(written, spontaneous)
+    found = find_missing_joint(written, spontaneous)
     assert (found and (found[0], found[1][: len(missing[1])] if missing else found[1])) == missing
 
 

@@ -227,7 +227,7 @@ def _read_from_file(text: str, read: Callable[[Path], object]) -> None:
 def link(text: str) -> None:
     """Links to episodes, addresses, and what is refused of them."""
     from podeval.datasets.feeds import EpisodeLink
-    from podeval.datasets.http import is_loopback, shown
+    from podeval.datasets.http import is_loopback, strip_secrets
     from podeval.errors import address_in
 
     for address in (text, f"https://podcasts.apple.com/us/podcast/{text}/id1?i=1", f"https://{text}"):
@@ -235,5 +235,5 @@ def link(text: str) -> None:
             EpisodeLink.parse(address)
         with contextlib.suppress(ValueError):
             is_loopback(address)
-        shown(address)
+        strip_secrets(address)
         address_in(address)

@@ -1,25 +1,11 @@
 """`podeval data construct mtalk_bench`: dialogues written, selected, tagged, recorded, checked, sounded, finished."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from podeval.cli.construct import (
-    AcceptAll,
-    Into,
-    JudgeName,
-    MostCost,
-    MostTokens,
-    Profile,
-    Workers,
-    asking,
-    at_work,
-    encoder,
-)
-
-if TYPE_CHECKING:
-    from podeval.construction.staged_rows import StepReport, Workshop
+from podeval.cli.construct import AcceptAll, ComparedWork, JudgedWork, Work, compared_step, judged_step, step
 
 mtalk_bench = typer.Typer(
     help="Spoken dialogues with tags and sounds, as in MTalk-Bench.\n\n"
@@ -28,17 +14,12 @@ mtalk_bench = typer.Typer(
 )
 
 
-@mtalk_bench.command()
+@judged_step(mtalk_bench)
 def write(
-    into: Into,
-    judge: JudgeName,
     each: Annotated[int, typer.Option(min=1, help="candidates of every scenario and capability; the paper has 33")] = 1,
     scenario: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
     capability: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
-    workers: Workers = 4,
-    most_tokens: MostTokens = None,
-    most_cost: MostCost = None,
-) -> None:
+) -> JudgedWork:
     """Have a language model write dialogues of a user and an assistant. Exit code 1 where some are still missing.
 
     Run again, it goes on, and makes up for what was left out since; what was answered before is not asked again.
@@ -50,87 +31,57 @@ def write(
 
     chosen = {"scenarios": scenario, "capabilities": capability}
     plan = DialoguePlan.model_validate({"each": each} | {name: tuple(value) for name, value in chosen.items() if value})
-
-    def work(workshop: "Workshop") -> "StepReport":
-        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return mtalk_raw.write(workshop, plan, judging)
-
-    at_work(into, work)
+    return lambda workshop, judging: mtalk_raw.write(workshop, plan, judging)
 
 
-@mtalk_bench.command()
-def label(
-    into: Into, judge: JudgeName, workers: Workers = 4, most_tokens: MostTokens = None, most_cost: MostCost = None
-) -> None:
+@judged_step(mtalk_bench)
+def label() -> JudgedWork:
     """Leave out dialogues whose last turn needs nothing before it; have the capabilities named that others call for.
 
     Example: podeval data construct mtalk_bench label --into my_dialogues --judge OTHER_MODEL@https://host/v1
     """
     from podeval.construction import mtalk_raw
 
-    def work(workshop: "Workshop") -> "StepReport":
-        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return mtalk_raw.annotate(workshop, judging)
-
-    at_work(into, work)
+    return mtalk_raw.annotate
 
 
-@mtalk_bench.command()
-def infer(
-    into: Into,
-    judge: JudgeName,
-    profile: Profile = "embedded",
-    workers: Workers = 4,
-    most_tokens: MostTokens = None,
-    most_cost: MostCost = None,
-) -> None:
+@compared_step(mtalk_bench)
+def infer() -> ComparedWork:
     """Have the foremost capability inferred from the labels, drop near-duplicates, write the table for the review.
 
     Example: podeval data construct mtalk_bench infer --into my_dialogues --judge SMALL_MODEL@https://host/v1
     """
     from podeval.construction import mtalk_raw
 
-    def work(workshop: "Workshop") -> "StepReport":
-        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return mtalk_raw.settle(workshop, judging, encoder(profile))
-
-    at_work(into, work)
+    return mtalk_raw.infer
 
 
-@mtalk_bench.command()
-def select(into: Into, accept_all: AcceptAll = False) -> None:
+@step(mtalk_bench)
+def select(accept_all: AcceptAll = False) -> Work:
     """Read the review of the candidates; those kept are the dialogues that the other steps go on with.
 
     Example: podeval data construct mtalk_bench select --into my_dialogues
     """
     from podeval.construction import mtalk_raw
 
-    at_work(into, lambda workshop: mtalk_raw.select(workshop, accept_all=accept_all))
+    return lambda workshop: mtalk_raw.select(workshop, accept_all=accept_all)
 
 
-@mtalk_bench.command()
+@step(mtalk_bench)
 def take(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a JSON list of {number, turns} and perhaps more")],
-    into: Into,
-) -> None:
+) -> Work:
     """Take in dialogues: what a user says, turn by turn; with prompts and a voice profile where they have one.
 
     Example: podeval data construct mtalk_bench take dialogues.json --into my_dialogues
     """
     from podeval.construction import mtalk
 
-    at_work(into, lambda workshop: mtalk.take(workshop, file))
+    return lambda workshop: mtalk.take(workshop, file)
 
 
-@mtalk_bench.command()
-def tag(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="paralinguistic or ambient")],
-    into: Into,
-    judge: JudgeName,
-    workers: Workers = 4,
-    most_tokens: MostTokens = None,
-    most_cost: MostCost = None,
-) -> None:
+@judged_step(mtalk_bench)
+def tag(kind: Annotated[str, typer.Argument(metavar="KIND", help="paralinguistic or ambient")]) -> JudgedWork:
     """Have the semantic dialogues tagged twice; write the table in which a third annotator resolves them.
 
     Example: podeval data construct mtalk_bench tag ambient --into my_dialogues --judge MODEL@https://host/v1
@@ -141,42 +92,37 @@ def tag(
 
     if kind not in KINDS:
         raise BadInput(f"tags are {' or '.join(KINDS)}, not {kind!r}")
-
-    def work(workshop: "Workshop") -> "StepReport":
-        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return mtalk.annotate(workshop, KINDS[kind], judging)
-
-    at_work(into, work)
+    return lambda workshop, judging: mtalk.annotate(workshop, KINDS[kind], judging)
 
 
-@mtalk_bench.command()
-def script(into: Into, accept_all: AcceptAll = False) -> None:
+@step(mtalk_bench)
+def script(accept_all: AcceptAll = False) -> Work:
     """Read the resolved tags; say what is to be recorded, and which tags need a sound.
 
     Example: podeval data construct mtalk_bench script --into my_dialogues
     """
     from podeval.construction import mtalk
 
-    at_work(into, lambda workshop: mtalk.script(workshop, accept_all=accept_all))
+    return lambda workshop: mtalk.write_script(workshop, accept_all=accept_all)
 
 
-@mtalk_bench.command()
-def check(into: Into) -> None:
+@step(mtalk_bench)
+def check() -> Work:
     """Read the verdicts on recordings, and write the table of the next of three rounds. Exit code 1 while some are due.
 
     Example: podeval data construct mtalk_bench check --into my_dialogues
     """
     from podeval.construction import mtalk
 
-    at_work(into, mtalk.check)
+    return mtalk.check
 
 
-@mtalk_bench.command()
-def finish(into: Into, accept_all: AcceptAll = False) -> None:
+@step(mtalk_bench)
+def finish(accept_all: AcceptAll = False) -> Work:
     """Put voices and sounds into the accepted recordings; write whole dialogues as a source of the dataset.
 
     Example: podeval data construct mtalk_bench finish --into my_dialogues
     """
     from podeval.construction import mtalk
 
-    at_work(into, lambda workshop: mtalk.finish(workshop, accept_all=accept_all))
+    return lambda workshop: mtalk.finish(workshop, accept_all=accept_all)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from podeval.cli.construct import AcceptAll, Into, JudgeName, MostCost, MostTokens, Workers, asking, at_work
+from podeval.cli.construct import AcceptAll, JudgedWork, Work, judged_step, step
 
 if TYPE_CHECKING:
     from podeval.construction.staged_rows import StepReport, Workshop
@@ -18,16 +18,11 @@ real_pod = typer.Typer(
 )
 
 
-@real_pod.command()
+@judged_step(real_pod)
 def topics(
-    into: Into,
-    judge: JudgeName,
     category: Annotated[list[str] | None, typer.Option(help="only this one; may be repeated")] = None,
     each: Annotated[int, typer.Option(min=1, help="topics of a category")] = 5,
-    workers: Workers = 4,
-    most_tokens: MostTokens = None,
-    most_cost: MostCost = None,
-) -> None:
+) -> JudgedWork:
     """Have topics named for every category; write the table in which people keep some.
 
     Example: podeval data construct real_pod topics --into my_pod --category Arts --judge judge.yaml
@@ -35,20 +30,15 @@ def topics(
     from podeval.benchmarks.real_pod import CATEGORIES
     from podeval.construction import real_pod as steps
 
-    def work(workshop: "Workshop") -> "StepReport":
-        with asking(workshop, judge, workers, most_tokens, most_cost) as judging:
-            return steps.suggest(workshop, judging, category or CATEGORIES, each)
-
-    at_work(into, work)
+    return lambda workshop, judging: steps.suggest_topics(workshop, judging, category or CATEGORIES, each)
 
 
-@real_pod.command()
+@step(real_pod)
 def search(
-    into: Into,
     country: Annotated[str, typer.Option(help="of Apple's store, two letters")] = "us",
     most: Annotated[int, typer.Option(min=1, max=200, help="episodes a topic")] = 8,
     accept_all: AcceptAll = False,
-) -> None:
+) -> Work:
     """Search Apple's directory for episodes on the topics that were kept; write the table of candidates.
 
     One search at a time, with pauses, as Apple asks. Run again, it goes on.
@@ -57,21 +47,21 @@ def search(
     """
     from podeval.construction import real_pod as steps
     from podeval.datasets.feeds import ITUNES
-    from podeval.datasets.fetch_episodes import web_for
+    from podeval.datasets.fetch_episodes import make_web
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
-    web = web_for(itunes)
+    web = make_web(itunes)
 
     def work(workshop: "Workshop") -> "StepReport":
         scratch = workshop.folder / ".searching"
         read = lambda url, most_bytes: web.read(url, scratch, most_bytes)  # noqa: E731
-        return steps.search(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)
+        return steps.search_candidates(workshop, read, itunes=itunes, country=country, most=most, accept_all=accept_all)
 
-    at_work(into, work)
+    return work
 
 
-@real_pod.command()
-def finish(into: Into, accept_all: AcceptAll = False) -> None:
+@step(real_pod)
+def finish(accept_all: AcceptAll = False) -> Work:
     """Make items of the topics and the episode chosen for each, as a source of the dataset.
 
     Example: podeval data construct real_pod finish --into my_pod && podeval data build real_pod --config topics
@@ -79,19 +69,18 @@ def finish(into: Into, accept_all: AcceptAll = False) -> None:
     """
     from podeval.construction import real_pod as steps
 
-    at_work(into, lambda workshop: steps.finish(workshop, accept_all=accept_all))
+    return lambda workshop: steps.finish(workshop, accept_all=accept_all)
 
 
-@real_pod.command()
-def own(
+@step(real_pod, name="own")
+def take_own(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="of recordings of one's own")],
-    into: Into,
     accept_all: AcceptAll = False,
-) -> None:
+) -> Work:
     """Make items of recordings of one's own: the first call writes a table of them, a later one reads it.
 
     Example: podeval data construct real_pod own ./shows --into my_pod
     """
     from podeval.construction import real_pod as steps
 
-    at_work(into, lambda workshop: steps.own(workshop, folder, accept_all=accept_all))
+    return lambda workshop: steps.take_own(workshop, folder, accept_all=accept_all)

@@ -89,29 +89,29 @@ def segments(
     from podeval.models import registry
 
     registry.require_profile(profile)
-    draw = _draw(select, min_seconds, max_seconds, seed)
+    draw = _make_draw(select, min_seconds, max_seconds, seed)
     group = partial(dialogue_segments.dialogue_clips, most_seconds=most_seconds, back=back, forward=forward)
     outputs = _Outputs(clips_out, summary_out, transcript_out)
     _check_outputs(outputs, [path for path in (file, audio) if path])
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
-    found: dict[str, Any] = {"clips": []}
+    output: dict[str, Any] = {"clips": []}
     try:
-        _find(found, file, audio, outputs, group, draw, language, options)
-        code = 0 if found["clips"] else 1
+        _find(output, file, audio, outputs, group, draw, language, options)
+        code = 0 if output["clips"] else 1
     except PodevalError as refusal:
-        found |= {"clips": [], "reason": str(refusal)}
+        output |= {"clips": [], "reason": str(refusal)}
         code = 1 if isinstance(refusal, CannotScore | ModelMissing) else 2
-    if "reason" in found:
-        _say(f"podeval: {found['reason']}")
+    if "reason" in output:
+        _say(f"podeval: {output['reason']}")
     if as_json:
-        print(json.dumps(found, ensure_ascii=False, allow_nan=False))
+        print(json.dumps(output, ensure_ascii=False, allow_nan=False))
     else:
-        _print(found)
+        _print(output)
     raise typer.Exit(code)
 
 
 def _find(
-    found: dict[str, Any],
+    output: dict[str, Any],
     file: Path,
     audio: Path | None,
     outputs: _Outputs,
@@ -125,44 +125,48 @@ def _find(
     for folder in (outputs.clips, *(path.parent for path in (outputs.summary, outputs.transcript) if path)):
         if folder:
             _require_writable(folder)
-    text = _transcript_text(file)
+    text = _read_transcript(file)
     if text is None:
         if audio:
             raise BadInput(f"{file} is audio itself; leave out --audio {audio}")
-        recording = _opened(found, file, outputs, options)
-        spoken = _heard(found, recording, language)
+        recording = _open_recording(output, file, outputs, options)
+        spoken = _transcribe(output, recording, language)
     else:
-        spoken = _parsed(file, text)
-        recording = _opened(found, _recording_of(file, audio, outputs), outputs, options) if outputs.cutting else None
+        spoken = _parse(file, text)
+        recording = (
+            _open_recording(output, _require_recording(file, audio, outputs), outputs, options)
+            if outputs.cutting
+            else None
+        )
     if outputs.transcript:
         _write(outputs.transcript, "".join(f"{segment.to_line()}\n" for segment in spoken).encode())
     clips = group(spoken)
     if not clips:
-        found["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
+        output["reason"] = f"{file}: {dialogue_segments.why_no_clips(spoken)}"
     elif draw:
-        clips = _selected(found, draw(clips))
+        clips = _apply_selection(output, draw(clips))
     if recording and outputs.clips:
         _write_clips(recording, clips, outputs.clips)
     for clip in clips:
-        found["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
+        output["clips"].append(clip.to_json() | ({"audio_file": clip.file_name} if outputs.clips else {}))
 
 
-def _parsed(file: Path, text: str) -> "list[Segment]":
+def _parse(file: Path, text: str) -> "list[Segment]":
     try:
         return dialogue_segments.parse_diarised(text)
     except BadInput as error:
         raise BadInput(f"{file} is text, so it is read as a diarised transcript: {error}") from None
 
 
-def _recording_of(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
+def _require_recording(file: Path, audio: Path | None, outputs: _Outputs) -> Path:
     if audio is None:
         option = "--clips-out" if outputs.clips else "--summary-out"
         raise BadInput(f"{file} is a transcript; {option} needs its recording too, add --audio FILE")
     return audio
 
 
-def _opened(found: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
-    """The recording; its summary, which takes no hearing, is written at once."""
+def _open_recording(output: dict[str, Any], path: Path, outputs: _Outputs, options: dict[str, Any]) -> "Recording":
+    """Open the recording, and write its summary, which needs no transcript."""
     from podeval.analysis import Recording
     from podeval.audio.excerpts import MINUTE, minutes, pcm16_wav, summary
 
@@ -176,12 +180,12 @@ def _opened(found: dict[str, Any], path: Path, outputs: _Outputs, options: dict[
         _require_sound(recording, spans)
         _write(outputs.summary, pcm16_wav(summary(recording.samples, recording.rate), recording.rate))
         excerpts = [{"start": round(start, 3), "end": round(end, 3)} for start, end in spans]
-        found["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
+        output["summary"] = {"file": str(outputs.summary), "excerpts": excerpts}
     return recording
 
 
-def _transcript_text(path: Path) -> str | None:
-    """The text of a text file, or None for audio.
+def _read_transcript(path: Path) -> str | None:
+    """Read the text of a text file; None for audio.
 
     Raises:
         BadAudio: missing, empty, a directory, or neither audio nor text; says what it looks like.
@@ -194,12 +198,12 @@ def _transcript_text(path: Path) -> str | None:
             identify(file, path)
         except BadAudio as refusal:
             file.seek(0)
-            return _decoded(file, path, refusal)
+            return _decode_text(file, path, refusal)
     return None
 
 
-def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
-    """The file as text, where its beginning is text; else what it was refused for as audio."""
+def _decode_text(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
+    """Decode the file if its beginning is text; else raise what it was refused for as audio."""
     head = file.read(4096)
     utf16 = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     decoder = codecs.getincrementaldecoder("utf-16" if utf16 else "utf-8")()
@@ -214,8 +218,8 @@ def _decoded(file: BinaryIO, path: Path, refusal: BadAudio) -> str:
         raise refusal from None
 
 
-def _heard(found: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
-    """The segments of a recording."""
+def _transcribe(output: dict[str, Any], recording: "Recording", language: str | None) -> "list[Segment]":
+    """Transcribe and diarise a recording to segments."""
     from podeval import progress
     from podeval.analysis.diarised_transcript import diarised_transcript
     from podeval.cli.progress_bar import Steps
@@ -232,16 +236,16 @@ def _heard(found: dict[str, Any], recording: "Recording", language: str | None) 
         total = left_out + len(transcript.segments)
         _say(f"{recording.name}: {left_out} of {total} segments are left out, as no speaker was found where they are")
     models = {job: registry.card(job, recording.profile).id for job in ("transcriber", "diarizer")}
-    found["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
+    output["heard"] = {"profile": recording.profile, **models, "language": transcript.language, "left_out": left_out}
     return list(transcript.segments)
 
 
-def _selected(found: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
-    """The clips drawn; fewer than asked for, or none, is said."""
-    found["selection"] = selection.to_json()
+def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[DialogueClip]":
+    """Return the drawn clips; print where they are fewer than asked for, or none."""
+    output["selection"] = selection.to_json()
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
-        found["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
+        output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
     elif selection.found < selection.asked:
         _say(f"clips of {limits}: {selection.found} found, {selection.asked} asked for; all found are taken")
     return list(selection.clips)
@@ -272,8 +276,10 @@ def _require_sound(recording: "Recording", spans: Sequence[tuple[float, float]])
         raise CannotScore(f"{recording.name} is digital silence where it is cut; check how it was exported")
 
 
-def _draw(count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None) -> "Draw | None":
-    """How to select; None where no option asks for it."""
+def _make_draw(
+    count: int | None, min_seconds: float | None, max_seconds: float | None, seed: int | None
+) -> "Draw | None":
+    """Make the function that draws clips; None where no option asks for it."""
     if (count, min_seconds, max_seconds, seed) == (None, None, None, None):
         return None
     low = dialogue_segments.MIN_SECONDS if min_seconds is None else min_seconds
@@ -293,7 +299,7 @@ def _check_outputs(outputs: _Outputs, inputs: list[Path]) -> None:
     if outputs.summary and outputs.summary.suffix.lower() != ".wav":
         raise BadInput(f"--summary-out writes WAV; {outputs.summary} should end in .wav")
     for path in (outputs.summary, outputs.transcript):
-        if path and os.path.realpath(path) in [os.path.realpath(given) for given in inputs]:
+        if path and os.path.realpath(path) in [os.path.realpath(input_path) for input_path in inputs]:
             raise BadInput(f"{path} is read and would be overwritten; choose another name")
 
 
@@ -310,8 +316,8 @@ def _require_writable(folder: Path) -> None:
         raise BadInput(f"cannot write to {folder}: {error.strerror}; choose a folder that you can write to") from None
 
 
-def _print(found: dict[str, Any]) -> None:
-    for clip in found["clips"]:
+def _print(output: dict[str, Any]) -> None:
+    for clip in output["clips"]:
         start, end = clip["time_range"]["start"], clip["time_range"]["end"]
         name = clip.get("audio_file", "")
         print(

@@ -62,7 +62,7 @@ def info(name: Name, as_json: AsJson = False) -> None:
     if as_json:
         print(json.dumps(kind.RECORD.model_dump(mode="json"), ensure_ascii=False))
     else:
-        print(card.body(kind, {}), end="")
+        print(card.render_body(kind, {}), end="")
 
 
 @data.command()
@@ -89,11 +89,11 @@ def build(
     to = out or Path(name)
     try:
         with listening(name):
-            made = build_dataset(name, to, source=source, configs=config or (), cache=_downloads(), progress=_say)
+            lock = build_dataset(name, to, source=source, configs=config or (), cache=_find_downloads(), progress=_say)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)
         raise typer.Exit(1) from None
-    if made["sample"]:
+    if lock["sample"]:
         _say("these rows are a sample of podeval's own making, not the benchmark")
     print(to)
 
@@ -155,22 +155,24 @@ def fetch(
 
     from podeval.cli.progress_bar import listening
     from podeval.datasets.feeds import ITUNES
-    from podeval.datasets.fetch_episodes import fetch_episodes, table, wanted_of, web_for
+    from podeval.datasets.fetch_episodes import fetch_episodes, make_web, render_table, select_episodes
 
     itunes = os.environ.get("PODEVAL_ITUNES") or ITUNES
-    wanted = wanted_of(name, topic or ())
+    episodes = select_episodes(name, topic or ())
     to = into or Path(f"{name}_episodes")
     with listening(name):
-        made = fetch_episodes(wanted, to, web_for(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say)
+        attempts = fetch_episodes(
+            episodes, to, make_web(itunes), itunes=itunes, most_bytes=most_megabytes << 20, tell=_say
+        )
     if as_json:
-        for one in made:
+        for one in attempts:
             print(json.dumps(asdict(one), ensure_ascii=False))
     else:
-        print("\n".join(table(made)))
-    raise typer.Exit(0 if all(one.status == "found" for one in made) else 1)
+        print("\n".join(render_table(attempts)))
+    raise typer.Exit(0 if all(one.status == "found" for one in attempts) else 1)
 
 
-def _downloads() -> Path:
+def _find_downloads() -> Path:
     from podeval.analysis.cache import default_cache
 
     return default_cache().folder.parent / "downloads"

@@ -30,7 +30,8 @@ def pages(checkout: Path) -> dict[Path, str]:
         for name, content in sources(metric).items()
     }
     found |= {
-        checkout / "dataset_builders" / name / "README.md": card.text(datasets.get(name), {}) for name in datasets.NAMES
+        checkout / "dataset_builders" / name / "README.md": card.render_card(datasets.get(name), {})
+        for name in datasets.NAMES
     }
     readme = checkout / "README.md"
     found[readme] = _MARKED.sub(

@@ -1,4 +1,4 @@
-"""Tools that make material for the four benchmarks: steps with files between them, and people who review."""
+"""The construction of material for the four benchmarks: steps with files between them, and people who review."""
 
 __all__ = [
     "collecting",

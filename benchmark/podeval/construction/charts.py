@@ -1,4 +1,4 @@
-"""Plots of what a construction made, as plain SVG: bars of counts, words by their number, histograms with means.
+"""Draw plots of what a construction made, as plain SVG: bars of counts, words by number, histograms with means.
 
 Colours are Okabe and Ito's, which people of all colour vision tell apart; numbers stand beside every bar, and dashes
 tell lines apart. The ground is white, so that the plots can be read on dark pages.
@@ -12,8 +12,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 _WIDTH, _LINE, _HEAD = 960, 20, 34
 
 
-def bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mapping[str, int] | None = None) -> str:
-    """Groups of counts below one another, each count with its share of the group; then words, larger where commoner.
+def draw_bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mapping[str, int] | None = None) -> str:
+    """Draw groups of counts below one another, each count with its share of the group; then words, common ones larger.
 
     Args:
         title: stands above.
@@ -22,27 +22,27 @@ def bars(title: str, groups: Mapping[str, Mapping[str, int]], words: Mapping[str
     """
     parts, y = list[str](), float(_HEAD)
     for number, (name, counts) in enumerate(groups.items()):
-        parts.append(_text(12, y + 18, name, weight=600))
+        parts.append(_draw_text(12, y + 18, name, weight=600))
         y += 28
         total, most = sum(counts.values()), max(counts.values(), default=0)
         for label, count in counts.items():
             width = 560 * count / most if most else 0
             parts += [
-                _text(200, y + 14, label, anchor="end"),
+                _draw_text(200, y + 14, label, anchor="end"),
                 f'<rect x="208" y="{y + 2:.0f}" width="{width:.1f}" height="15" fill="{COLOURS[number % 4]}"/>',
-                _text(214 + width, y + 14, f"{count} ({count / total:.1%})" if total else "0"),
+                _draw_text(214 + width, y + 14, f"{count} ({count / total:.1%})" if total else "0"),
             ]
             y += _LINE
         y += 8
     if words:
-        parts.append(_text(12, y + 18, "commonest topics", weight=600))
-        drawn, y = _words(words, y + 30)
+        parts.append(_draw_text(12, y + 18, "commonest topics", weight=600))
+        drawn, y = _draw_words(words, y + 30)
         parts += drawn
-    return _page(title, parts, y + 12)
+    return _draw_page(title, parts, y + 12)
 
 
-def histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], width: float) -> str:
-    """How values are spread, series over one another, and the mean of each as a dashed line.
+def draw_histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], width: float) -> str:
+    """Draw how the values of each series are distributed, and its mean as a dashed line.
 
     Args:
         title: stands above.
@@ -66,35 +66,35 @@ def histogram(title: str, x_label: str, series: Mapping[str, Sequence[float]], w
         y = bottom - height * tick / 4
         parts += [
             f'<line x1="{left}" y1="{y:.1f}" x2="{right}" y2="{y:.1f}" stroke="#ddd"/>',
-            _text(left - 6, y + 4, f"{most * tick / 4:.0f}", anchor="end"),
+            _draw_text(left - 6, y + 4, f"{most * tick / 4:.0f}", anchor="end"),
         ]
     for number in range(0, bins + 1, max(1, bins // 12)):
-        parts.append(_text(left + step * number, bottom + 16, f"{width * number:g}", anchor="middle"))
-    parts.append(_text((left + right) / 2, bottom + 36, x_label, anchor="middle"))
-    for place, (name, each) in enumerate(series.items()):
-        colour, bar = COLOURS[place % 4], step / max(1, len(series))
+        parts.append(_draw_text(left + step * number, bottom + 16, f"{width * number:g}", anchor="middle"))
+    parts.append(_draw_text((left + right) / 2, bottom + 36, x_label, anchor="middle"))
+    for position, (name, each) in enumerate(series.items()):
+        colour, bar = COLOURS[position % 4], step / max(1, len(series))
         for number, count in enumerate(counts[name]):
             tall = height * count / most
-            x = left + step * number + bar * place
+            x = left + step * number + bar * position
             parts.append(
                 f'<rect x="{x:.1f}" y="{bottom - tall:.1f}" width="{max(bar - 1, 0.5):.1f}" height="{tall:.1f}" '
                 f'fill="{colour}"/>'
             )
         parts += [
-            f'<rect x="{12 + 300 * place}" y="42" width="12" height="12" fill="{colour}"/>',
-            _text(30 + 300 * place, 52, f"{name}: {len(each)}" + (f", mean {_mean(each):.1f}" if each else "")),
+            f'<rect x="{12 + 300 * position}" y="42" width="12" height="12" fill="{colour}"/>',
+            _draw_text(30 + 300 * position, 52, f"{name}: {len(each)}" + (f", mean {_mean(each):.1f}" if each else "")),
         ]
         if each:
             x = left + step * _mean(each) / width
             parts.append(
                 f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}" stroke="{colour}" stroke-width="2" '
-                f'stroke-dasharray="{6 + 4 * place} 4"/>'
+                f'stroke-dasharray="{6 + 4 * position} 4"/>'
             )
-    return _page(title, parts, bottom + 50)
+    return _draw_page(title, parts, bottom + 50)
 
 
-def _words(words: Mapping[str, int], top: float) -> tuple[list[str], float]:
-    """Words in lines, as large as they are common."""
+def _draw_words(words: Mapping[str, int], top: float) -> tuple[list[str], float]:
+    """Draw words in lines; the more common a word is, the larger it is."""
     parts, x, y, most = list[str](), 12.0, top, max(words.values())
     for number, (word, count) in enumerate(words.items()):
         size = 11 + 15 * math.sqrt(count / most)
@@ -102,7 +102,7 @@ def _words(words: Mapping[str, int], top: float) -> tuple[list[str], float]:
         width = sum(size if ord(letter) > 0x2E80 else 0.58 * size for letter in word) + 14
         if x + width > _WIDTH - 12:
             x, y = 12.0, y + 30
-        parts.append(_text(x, y + 20, word, size=size, colour=COLOURS[number % 4]))
+        parts.append(_draw_text(x, y + 20, word, size=size, colour=COLOURS[number % 4]))
         x += width
     return parts, y + 34
 
@@ -111,7 +111,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _text(
+def _draw_text(
     x: float, y: float, text: str, *, anchor: str = "start", weight: int = 400, size: float = 12, colour: str = "#111"
 ) -> str:
     return (
@@ -120,10 +120,10 @@ def _text(
     )
 
 
-def _page(title: str, parts: Sequence[str], height: float) -> str:
+def _draw_page(title: str, parts: Sequence[str], height: float) -> str:
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height:.0f}" width="{_WIDTH}" '
         f'height="{height:.0f}" font-family="system-ui, sans-serif" role="img" aria-label="{escape(title)}">'
     )
     ground = f'<rect width="{_WIDTH}" height="{height:.0f}" fill="#ffffff"/>'
-    return "\n".join([head, ground, _text(12, 22, title, weight=600, size=15), *parts, "</svg>"]) + "\n"
+    return "\n".join([head, ground, _draw_text(12, 22, title, weight=600, size=15), *parts, "</svg>"]) + "\n"

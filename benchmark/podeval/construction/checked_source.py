@@ -1,4 +1,4 @@
-"""Whether what was made is a source of its dataset: the builder's own rules decide, before anything is handed over."""
+"""Check what a construction made by the rules of its dataset's builder, before it is put in place."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -11,8 +11,8 @@ from podeval.store.files import writing
 
 
 @contextmanager
-def source_of(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path]:
-    """A folder to write a source of a dataset into; it takes its place when the builder's rules hold, or not at all.
+def write_source(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path]:
+    """Open a folder to write a source of a dataset into; it is put in place if the builder's rules hold, or not at all.
 
     Args:
         dataset: its name.
@@ -37,7 +37,7 @@ def source_of(dataset: str, into: Path, configs: Sequence[str]) -> Iterator[Path
 
 
 def check_source(dataset: str, folder: Path, configs: Sequence[str]) -> None:
-    """Read a folder as the builder of a dataset does, and hold every row to its rules.
+    """Read a folder as the builder of a dataset does, and check every row by its rules.
 
     Raises:
         BrokenRules: rows that break rules.

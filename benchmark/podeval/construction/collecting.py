@@ -1,4 +1,4 @@
-"""Texts from recordings of one's own: enhanced, the poor ones dropped, who says what, for people to proofread.
+"""Make texts from recordings of one's own: enhance them, drop poor ones, transcribe who says what for proofreading.
 
 The chain of LFS-Bench's online audio (appendix A.2): denoise, drop below DNSMOS 3.5, diarise, transcribe, proofread.
 A recording is cut into passages at ends of segments, as long as the texts of the benchmark. Each recording is written
@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict
 
 from podeval import progress
 from podeval.audio.decode import content_hash
-from podeval.construction.lfs_cases import Case, CaseTurn, case_of, turns_of
+from podeval.construction.lfs_cases import Case, CaseTurn, make_case, parse_turns
 from podeval.construction.programs import Program
-from podeval.construction.review import ReviewRow, decisions
+from podeval.construction.review import ReviewRow, read_decisions
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, WaitingRow
 from podeval.errors import BadAudio, BadInput, CannotScore, ModelMissing
 from podeval.store.files import append_line
@@ -62,7 +62,7 @@ class CollectionSettings:
 
     @property
     def id(self) -> str:
-        """A short hash: what was collected otherwise is collected anew."""
+        """A short hash of the settings: a recording that was collected with others is collected again."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:10]
 
 
@@ -94,7 +94,7 @@ class Collected(StagedRow):
 def collect(
     files: Sequence[Path], record: Path, before: Sequence[Collected], settings: CollectionSettings
 ) -> list[Collected]:
-    """Work through recordings; those that were done before, unchanged and with the same settings, are not heard again.
+    """Transcribe recordings; those that were done before, unchanged and with the same settings, are not done again.
 
     Args:
         files: of audio.
@@ -112,38 +112,38 @@ def collect(
     if len({path.stem for path in files}) < len(files):
         raise BadInput("two recordings have one name but for the ending, and ids are made of names; rename one")
     enhancer = Program(settings.enhancer, "enhancer") if settings.enhancer else None
-    known = {(one.sha256, one.settings, one.id): one for one in before}
-    found = []
+    collected = {(one.sha256, one.settings, one.id): one for one in before}
+    results = []
     for number, path in enumerate(files):
         progress.report("recordings", number, len(files))
         key = (content_hash(path), settings.id, path.stem)
-        if key not in known:
-            known[key] = _heard(path, key[0], settings, enhancer)
-            append_line(record, known[key].model_dump(mode="json"))
-        found.append(known[key])
+        if key not in collected:
+            collected[key] = _transcribe(path, key[0], settings, enhancer)
+            append_line(record, collected[key].model_dump(mode="json"))
+        results.append(collected[key])
     progress.report("recordings", len(files), len(files))
-    return found
+    return results
 
 
-def passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
-    """Stretches of whole segments, none longer than the most (unless a segment is); what is too short is left out."""
+def cut_passages(segments: Sequence[Segment], language: str, lengths: tuple[int, int]) -> Iterator[TranscriptStretch]:
+    """Cut segments into stretches of whole segments within the lengths; what is too short is left out."""
     held: list[Segment] = []
     for segment in segments:
-        if held and _length([*held, segment], language) > lengths[1]:
-            if _length(held, language) >= lengths[0]:
-                yield _passage(held)
+        if held and _count_length([*held, segment], language) > lengths[1]:
+            if _count_length(held, language) >= lengths[0]:
+                yield _make_stretch(held)
             held = []
         held.append(segment)
-    if held and _length(held, language) >= lengths[0]:
-        yield _passage(held)
+    if held and _count_length(held, language) >= lengths[0]:
+        yield _make_stretch(held)
 
 
-def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
-    """The passages as a proofreader sees them: text, theme and scenario may be corrected."""
-    found = []
+def make_review_rows(rows: Sequence[Collected]) -> list[ReviewRow]:
+    """Make the rows that a proofreader sees: text, theme and scenario may be corrected."""
+    entries = []
     for row in rows:
         for number, passage in enumerate(row.passages, 1):
-            shown = {
+            context = {
                 "file": row.file,
                 "from (s)": f"{passage.start:.1f}",
                 "to (s)": f"{passage.end:.1f}",
@@ -151,39 +151,41 @@ def entries_of(rows: Sequence[Collected]) -> list[ReviewRow]:
                 "dnsmos": f"{row.dnsmos:.2f}",
             }
             text = "\n".join(f"[{turn.speaker}] {turn.text}" for turn in passage.turns)
-            found.append(
-                ReviewRow(f"{row.id}-{number:03d}", shown, {"scenario": row.scenario, "theme": row.id, "text": text})
+            entries.append(
+                ReviewRow(f"{row.id}-{number:03d}", context, {"scenario": row.scenario, "theme": row.id, "text": text})
             )
-    return found
+    return entries
 
 
 def proofread(rows: Sequence[Collected], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
-    """The passages that people kept, as they corrected them, as cases.
+    """Make cases of the passages that people kept, as they corrected them.
 
     Raises:
         BadInput: the table cannot be used.
     """
-    entries = entries_of(rows)
-    languages = {entry.id: entry.shown["language"] for entry in entries}
-    files = {entry.id: entry.shown["file"] for entry in entries}
-    found = decisions(table, entries, "proofreading", accept_all=accept_all)
-    result: Sifted[Case] = Sifted(left_out=found.left_out, waiting=found.waiting)
-    for name, edited in found.kept.items():
+    entries = make_review_rows(rows)
+    languages = {entry.id: entry.context["language"] for entry in entries}
+    files = {entry.id: entry.context["file"] for entry in entries}
+    review = read_decisions(table, entries, "proofreading", accept_all=accept_all)
+    result: Sifted[Case] = Sifted(left_out=review.left_out, waiting=review.waiting)
+    for name, edited in review.kept.items():
         facts = {"scene": edited["scenario"].strip(), "theme": edited["theme"].strip(), "source": files[name]}
         try:
-            result.kept.append(case_of(name, turns_of(edited["text"]), language=LANGUAGES[languages[name]], **facts))
+            result.kept.append(
+                make_case(name, parse_turns(edited["text"]), language=LANGUAGES[languages[name]], **facts)
+            )
         except BadInput as error:
             result.waiting.append(WaitingRow(name, f"its text in {table.name} cannot be read: {error}"))
     return result
 
 
-def left_out_of(rows: Sequence[Collected]) -> list[LeftOut]:
-    """The recordings that were dropped."""
+def list_left_out(rows: Sequence[Collected]) -> list[LeftOut]:
+    """List the recordings that were dropped."""
     return [LeftOut(id=row.id, step=STEP, reason=row.reason) for row in rows if row.reason]
 
 
-def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
-    """One recording, from its samples to its passages; where it is of no use, why."""
+def _transcribe(path: Path, content: str, settings: CollectionSettings, enhancer: Program | None) -> Collected:
+    """Transcribe one recording to passages; where it is of no use, the result says why."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
 
@@ -203,21 +205,23 @@ def _heard(path: Path, content: str, settings: CollectionSettings, enhancer: Pro
         if enhancer:
             samples = enhancer.run(recording.samples, recording.rate)
             recording = Recording.from_samples(samples, recording.rate, profile=settings.profile, name=path.name)
-        facts["dnsmos"] = _dnsmos(recording, settings.by)
+        facts["dnsmos"] = _measure_dnsmos(recording, settings.by)
         if facts["dnsmos"] < settings.least:
             reason = f"DNSMOS {settings.by} {facts['dnsmos']:.2f} is below {settings.least:g}"
             return Collected(**facts, reason=reason)
-        heard = diarised_transcript(recording, settings.language)
+        transcript = diarised_transcript(recording, settings.language)
     except (BadAudio, CannotScore) as refusal:
         return Collected(**facts, reason=str(refusal))
-    if heard.language not in LANGUAGES:
-        return Collected(**facts, language=heard.language, reason=f"{heard.language} is spoken, neither en nor zh")
-    found = tuple(passages(heard.segments, heard.language, settings.lengths))
+    if transcript.language not in LANGUAGES:
+        return Collected(
+            **facts, language=transcript.language, reason=f"{transcript.language} is spoken, neither en nor zh"
+        )
+    stretches = tuple(cut_passages(transcript.segments, transcript.language, settings.lengths))
     short = f"less is said than {settings.lengths[0]} words or characters at a stretch"
-    return Collected(**facts, language=heard.language, passages=found, reason=None if found else short)
+    return Collected(**facts, language=transcript.language, passages=stretches, reason=None if stretches else short)
 
 
-def _dnsmos(recording: "Recording", by: str) -> float:
+def _measure_dnsmos(recording: "Recording", by: str) -> float:
     from podeval.metrics.dnsmos import dnsmos
     from podeval.metrics.score import Unscored
 
@@ -227,8 +231,8 @@ def _dnsmos(recording: "Recording", by: str) -> float:
     return round(float(score.values[by] or 0), 4)
 
 
-def _passage(segments: Sequence[Segment]) -> TranscriptStretch:
-    """Segments as turns: what one speaker says in a row is one, speakers are numbered as they come."""
+def _make_stretch(segments: Sequence[Segment]) -> TranscriptStretch:
+    """Merge segments into turns: what one speaker says in a row is one turn; speakers are numbered as they come."""
     numbers: dict[str, str] = {}
     turns: list[CaseTurn] = []
     for segment in segments:
@@ -240,7 +244,7 @@ def _passage(segments: Sequence[Segment]) -> TranscriptStretch:
     return TranscriptStretch(start=round(segments[0].start, 2), end=round(segments[-1].end, 2), turns=tuple(turns))
 
 
-def _length(segments: Sequence[Segment], language: str) -> int:
+def _count_length(segments: Sequence[Segment], language: str) -> int:
     facts: Any = {"scene": "", "theme": "", "source": "", "language": LANGUAGES[language], "num_speakers": 1}
     text = " ".join(segment.text for segment in segments)
     return Case(id="passage", content=(CaseTurn(speaker="", text=text),), **facts).length

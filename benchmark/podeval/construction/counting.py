@@ -1,4 +1,4 @@
-"""Counting tokens by a tokenizer of one's own, from its `tokenizer.json`."""
+"""Count tokens by a tokenizer of one's own, from its `tokenizer.json`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from podeval.errors import BadInput, ModelMissing
 
 
-def tokens_by(path: Path) -> Callable[[str], int]:
-    """A function that counts the tokens of a text, without any that a tokenizer adds around it.
+def make_token_counter(path: Path) -> Callable[[str], int]:
+    """Make a function that counts the tokens of a text, without those that a tokenizer adds around it.
 
     Raises:
         BadInput: the file is no tokenizer.
@@ -16,7 +16,7 @@ def tokens_by(path: Path) -> Callable[[str], int]:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise ModelMissing("tokenizers is not installed; run `pip install 'podeval[judges]'`") from None
+        raise ModelMissing("--tokenizer needs tokenizers; run `pip install 'podeval[construction]'`") from None
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain exceptions for whatever it cannot read

@@ -1,4 +1,4 @@
-"""Constructing LFS-Bench: cases written or taken, refined, reviewed, made up for, finished.
+"""Construct an LFS-Bench: cases are written or taken in, refined, reviewed, replaced, finished.
 
 The folder holds, in the order of the steps: `plan.jsonl`, `orders.jsonl`, `written.jsonl` and `taken.jsonl` (cases),
 `digested.jsonl`, `unique.jsonl`, `rated.jsonl`, `screened.jsonl`, `review.csv` for people, and `finished/`, a source of
@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from podeval.construction import collecting
-from podeval.construction.lfs_cases import Case, cases_of
+from podeval.construction.lfs_cases import Case, read_cases
 from podeval.construction.lfs_finishing import (
     REVIEW,
-    entry_of,
+    apply_review,
+    compute_statistics,
+    make_review_row,
     publish,
-    published_cases,
-    reviewed,
-    statistics,
+    read_published_cases,
     write_statistics,
 )
 from podeval.construction.lfs_refining import (
@@ -26,12 +26,12 @@ from podeval.construction.lfs_refining import (
     Encode,
     ScreenedCase,
     deduplicate,
-    digest,
+    digest_cases,
     rate,
     screen,
 )
 from podeval.construction.lfs_scenarios import BY_NAME
-from podeval.construction.lfs_writing import CaseOrder, CasePlan, checked_plan, place_orders, write_cases
+from podeval.construction.lfs_writing import CaseOrder, CasePlan, place_orders, validate_plan, write_cases
 from podeval.construction.near_duplicates import THRESHOLD
 from podeval.construction.review import lay_out
 from podeval.construction.staged_rows import StepReport, Workshop
@@ -47,7 +47,7 @@ COLLECTED, TRANSCRIPTS = "collected.jsonl", "transcripts.csv"
 def write(
     workshop: Workshop, plan: CasePlan | None, judging: Asked, topics: Mapping[str, Sequence[str]] | None = None
 ) -> StepReport:
-    """Order what the plan lacks, and have it written; run again, it goes on, or makes up for what was left out.
+    """Order the cases that the plan lacks, and have them written; run again, it goes on, or replaces those left out.
 
     Args:
         workshop: the folder.
@@ -63,20 +63,20 @@ def write(
         if not plans:
             raise BadInput(f"{workshop.folder} holds no plan; `podeval data construct lfs_bench write` makes one")
         plan = plans[0]
-    workshop.write(PLAN, [checked_plan(plan)])
+    workshop.write(PLAN, [validate_plan(plan)])
     report = StepReport()
     orders, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
     gone = {left.id for left in workshop.left_out()}
     new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
     report.waiting += waiting
     workshop.write(ORDERS, [*orders, *new])
-    there = {case.id for case in written}
-    wanted = [order for order in (*orders, *new) if order.id not in there]
-    found = write_cases(wanted, judging)
-    by_id = {case.id: case for case in (*written, *found.kept)}
+    written_ids = {case.id for case in written}
+    unwritten = [order for order in (*orders, *new) if order.id not in written_ids]
+    result = write_cases(unwritten, judging)
+    by_id = {case.id: case for case in (*written, *result.kept)}
     workshop.write(WRITTEN, [by_id[order.id] for order in (*orders, *new) if order.id in by_id])
     report.say(f"ordered: {len(new)} cases, {len(orders)} before, {len(gone & {o.id for o in orders})} of them gone")
-    report.sifted("written", found)
+    report.sifted("written", result)
     return report
 
 
@@ -90,7 +90,7 @@ def take(workshop: Workshop, files: Sequence[Path]) -> StepReport:
         raise BadInput("two of the files have one name, and ids are made of names; rename one")
     prefixes = tuple(f"{path.stem}-" for path in files)
     before = [case for case in workshop.read(TAKEN, Case) if case.id.rpartition("-")[0] + "-" not in prefixes]
-    new = [case for path in files for case in cases_of(path, path.stem)]
+    new = [case for path in files for case in read_cases(path, path.stem)]
     workshop.write(TAKEN, [*before, *new])
     report = StepReport()
     report.say(f"taken: {len(new)} cases, {len(before)} from other files before")
@@ -116,7 +116,7 @@ def refine(
     if not cases:
         raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
     report = StepReport()
-    digested = digest(cases, judging)
+    digested = digest_cases(cases, judging)
     report.sifted("digested", digested)
     workshop.write("digested.jsonl", digested.kept)
     unique = deduplicate(digested.kept, encode, threshold)
@@ -129,7 +129,7 @@ def refine(
     report.sifted(UNSAFE, screened)
     workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
     table = workshop.folder / TABLE
-    undecided = lay_out(table, [entry_of(row) for row in screened.kept])
+    undecided = lay_out(table, [make_review_row(row) for row in screened.kept])
     report.say(f"review: {undecided} of {len(screened.kept)} cases to decide in {table}")
     return report
 
@@ -142,29 +142,29 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BrokenRules: a case that the dataset would refuse.
     """
     rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
-    found = reviewed(rows, workshop.folder / TABLE, accept_all=accept_all)
+    review = apply_review(rows, workshop.folder / TABLE, accept_all=accept_all)
     report = StepReport()
-    report.sifted(REVIEW, found)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
-    if not found.kept:
+    report.sifted(REVIEW, review)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
+    if not review.kept:
         raise BadInput(f"no case is kept yet; write yes under keep in {workshop.folder / TABLE}")
     into = workshop.folder / FINISHED
-    counts = publish(found.kept, into)
-    kept = {case.id for case in found.kept}
+    counts = publish(review.kept, into)
+    kept = {case.id for case in review.kept}
     topics = [topic for row in rows if row.id in kept for topic in row.digest.topics]
-    write_statistics(statistics(found.kept, topics), into)
-    report.say(f"finished: {', '.join(f'{part} {count}' for part, count in counts.items())} in {into}")
+    write_statistics(compute_statistics(review.kept, topics), into)
+    report.say(f"finished: {', '.join(f'{part} {number}' for part, number in counts.items())} in {into}")
     return report
 
 
-def count(folder: Path, into: Path) -> StepReport:
-    """Statistics of published files, the authors' or one's own; the commonest themes stand for topics.
+def count_published(folder: Path, into: Path) -> StepReport:
+    """Compute statistics of published files, the authors' or one's own; the commonest themes stand for topics.
 
     Raises:
         BadInput: the folder does not hold the published files.
     """
-    cases = published_cases(folder)
-    paths = write_statistics(statistics(cases, [case.theme for case in cases]), into)
+    cases = read_published_cases(folder)
+    paths = write_statistics(compute_statistics(cases, [case.theme for case in cases]), into)
     report = StepReport()
     report.say(f"counted: {len(cases)} cases in {', '.join(str(path) for path in paths)}")
     return report
@@ -179,19 +179,19 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
     """
     if settings.scenario not in BY_NAME:
         raise BadInput(f"there is no scenario {settings.scenario!r}; there are {', '.join(BY_NAME)}")
-    files = recordings_in(folder)
+    files = list_recordings(folder)
     report = StepReport()
     if not settings.enhancer:
         report.say("enhanced: none, no enhancer is given (--enhancer COMMAND); recordings are heard as they are")
     record = workshop.folder / COLLECTED
-    before = collecting_before(record)
-    found = collecting.collect(files, record, before, settings)
+    before = read_collected(record)
+    results = collecting.collect(files, record, before, settings)
     table = workshop.folder / TRANSCRIPTS
-    left = collecting.left_out_of(found)
+    left = collecting.list_left_out(results)
     others = [one for one in workshop.left_out() if one.step != collecting.STEP]
     workshop.write("left_out.jsonl", [*others, *left])
-    undecided = lay_out(table, collecting.entries_of(found))
-    report.say(f"collected: {len(found) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
+    undecided = lay_out(table, collecting.make_review_rows(results))
+    report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
     for one in left:
         report.say(f"  {one.id}: {one.reason}")
     report.say(f"proofreading: {undecided} passages to decide in {table}")
@@ -205,27 +205,27 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BadInput: nothing was collected, or the table cannot be used.
     """
     record = workshop.folder / COLLECTED
-    rows = list({row.id: row for row in collecting_before(record)}.values())
+    rows = list({row.id: row for row in read_collected(record)}.values())
     if not rows:
         raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
-    found = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
+    result = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
     report = StepReport()
-    report.sifted("proofread", found)
-    ids = {case.id for case in found.kept} | {entry.id for entry in collecting.entries_of(rows)}
+    report.sifted("proofread", result)
+    ids = {case.id for case in result.kept} | {entry.id for entry in collecting.make_review_rows(rows)}
     others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
-    workshop.write(TAKEN, [*others, *found.kept])
+    workshop.write(TAKEN, [*others, *result.kept])
     left = [one for one in workshop.left_out() if one.step != "proofreading"]
-    workshop.write("left_out.jsonl", [*left, *found.left_out])
+    workshop.write("left_out.jsonl", [*left, *result.left_out])
     return report
 
 
-def collecting_before(record: Path) -> list[collecting.Collected]:
-    """What was collected so far; of a recording that was heard twice, the last counts."""
+def read_collected(record: Path) -> list[collecting.Collected]:
+    """Read what was collected so far; of a recording that was transcribed twice, the last result counts."""
     return [collecting.Collected.model_validate(line) for line in read_lines(record)]
 
 
-def recordings_in(folder: Path) -> list[Path]:
-    """The audio files of a folder, by name.
+def list_recordings(folder: Path) -> list[Path]:
+    """List the audio files of a folder by name.
 
     Raises:
         BadInput: there are none.

@@ -1,4 +1,4 @@
-"""Cases of LFS-Bench under construction: the published schema, cleaning, and where a case belongs.
+"""The cases of an LFS-Bench under construction: their published schema, cleaning, and the file that each belongs to.
 
 A case is kept as the authors publish theirs (`content`, `num_speakers`, `theme`, `source`, `scene`, `language`), with
 an id and what the steps found out about it, so that what is finished is a source of the dataset `lfs_bench`.
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from podeval.construction.staged_rows import StagedRow, sentence_of
+from podeval.construction.staged_rows import StagedRow, describe_validation_error
 from podeval.errors import BadInput
 from podeval.text.tokens import tokenise
 
@@ -68,14 +68,14 @@ class Case(StagedRow):
         return {1: "mono", 2: "two"}.get(self.num_speakers, "multi")
 
 
-def case_of(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
-    """A case from turns: cleaned, empty turns dropped, its speakers counted.
+def make_case(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: Any) -> Case:
+    """Make a case from turns: clean them, drop empty ones, count the speakers.
 
     Raises:
         BadInput: nothing is said in it, or a fact is missing.
     """
     cleaned = [
-        CaseTurn(speaker=clean(str(_of(turn, "speaker"))) or "Speaker1", text=clean(str(_of(turn, "text"))))
+        CaseTurn(speaker=clean(str(_get(turn, "speaker"))) or "Speaker1", text=clean(str(_get(turn, "text"))))
         for turn in turns
     ]
     content = tuple(turn for turn in cleaned if turn.text)
@@ -84,40 +84,40 @@ def case_of(name: str, turns: Sequence[Mapping[str, Any] | CaseTurn], **facts: A
     try:
         return Case(id=name, content=content, num_speakers=len({turn.speaker for turn in content}), **facts)
     except ValidationError as error:
-        raise BadInput(f"{name}: {sentence_of(error)}") from None
+        raise BadInput(f"{name}: {describe_validation_error(error)}") from None
 
 
 def clean(text: str) -> str:
-    """A text to be spoken without web addresses, emojis, control characters and what was garbled; one line."""
+    """Clean a text that is to be spoken: drop web addresses, emojis, control and garbled characters, and line ends."""
     bare = _GARBLED.sub("", _ADDRESS.sub("", text))
     spoken = "".join(character for character in bare if unicodedata.category(character) not in ("So", "Co", "Cn"))
     return " ".join(spoken.split())
 
 
-def turns_of(lines: str) -> list[CaseTurn]:
-    """The turns of a text as `Case.lines` has them, perhaps corrected by a person.
+def parse_turns(lines: str) -> list[CaseTurn]:
+    """Parse the turns of a text in the form of `Case.lines`, perhaps corrected by a person.
 
     Raises:
         BadInput: a line does not begin with its speaker in brackets.
     """
     turns = []
     for number, line in enumerate((line for line in lines.splitlines() if line.strip()), 1):
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
             raise BadInput(f"line {number} is {line[:40]!r}; it should be [speaker] and the words")
-        turns.append(CaseTurn(speaker=found[1].strip(), text=found[2].strip()))
+        turns.append(CaseTurn(speaker=match[1].strip(), text=match[2].strip()))
     return turns
 
 
-def cases_of(path: Path, prefix: str) -> list[Case]:
-    """Cases from a file in the published schema, each with an id made of `prefix` and its line.
+def read_cases(path: Path, prefix: str) -> list[Case]:
+    """Read cases from a file in the published schema; the id of each is made of `prefix` and its line.
 
     Raises:
         BadInput: a row that is none; says which and what is wrong.
     """
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
-    found = []
+    cases = []
     # By line feeds only: texts may hold other characters that Python takes for the end of a line.
     for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if not line.strip():
@@ -130,8 +130,8 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
             raise BadInput(f"{path}, row {number} has no list of turns under content")
         facts = {"theme": raw.get("theme") or "", "source": raw.get("source") or ""}
         try:
-            found.append(
-                case_of(
+            cases.append(
+                make_case(
                     f"{prefix}-{number:04d}",
                     [turn for turn in raw["content"] if isinstance(turn, Mapping)],
                     **facts,
@@ -141,14 +141,14 @@ def cases_of(path: Path, prefix: str) -> list[Case]:
             )
         except BadInput as error:
             raise BadInput(f"{path}, row {number}: {error}") from None
-    return found
+    return cases
 
 
-def published(case: Case) -> str:
-    """The case as a line of one of the published files."""
+def render_published(case: Case) -> str:
+    """Render the case as a line of one of the published files."""
     row = case.model_dump(mode="json", include={"content", "num_speakers", "theme", "source", "scene", "language"})
     return json.dumps(row, ensure_ascii=False)
 
 
-def _of(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
+def _get(turn: Mapping[str, Any] | CaseTurn, name: str) -> Any:
     return (getattr(turn, name) if isinstance(turn, CaseTurn) else turn.get(name)) or ""

@@ -1,4 +1,4 @@
-"""Finishing a construction of LFS-Bench: the review, the published files, and statistics like the paper's.
+"""Finish the construction of an LFS-Bench: the review, the published files, and statistics like the paper's.
 
 Figure 8 counts cases by language, speakers, challenge, scenario and topic; figure 9 shows how long they are, Chinese in
 characters and English in words without punctuation, with the mean of each language.
@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from podeval.construction import charts
-from podeval.construction.checked_source import source_of
-from podeval.construction.lfs_cases import Case, case_of, cases_of, published, turns_of
+from podeval.construction.checked_source import write_source
+from podeval.construction.lfs_cases import Case, make_case, parse_turns, read_cases, render_published
 from podeval.construction.lfs_refining import ScreenedCase
 from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES
-from podeval.construction.review import ReviewRow, decisions
+from podeval.construction.review import ReviewRow, read_decisions
 from podeval.construction.staged_rows import Sifted, WaitingRow
 from podeval.errors import BadInput
 from podeval.store.files import write_json, write_whole
@@ -25,10 +25,10 @@ TEXT, THEME = "text", "theme"
 _TOPICS = 40
 
 
-def entry_of(row: ScreenedCase) -> ReviewRow:
-    """A case as a reviewer sees it: the text may be corrected, a turn a line."""
+def make_review_row(row: ScreenedCase) -> ReviewRow:
+    """Make the row that a reviewer sees of a case: the text may be corrected, one turn a line."""
     case = row.case
-    shown = {
+    context = {
         "scenario": case.scene,
         "language": case.language,
         "speakers": str(case.num_speakers),
@@ -37,26 +37,26 @@ def entry_of(row: ScreenedCase) -> ReviewRow:
         "look at": "; ".join(row.warnings),
         "summary": row.digest.summary,
     }
-    return ReviewRow(row.id, shown, {THEME: case.theme, TEXT: case.lines})
+    return ReviewRow(row.id, context, {THEME: case.theme, TEXT: case.lines})
 
 
-def reviewed(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
-    """The cases that people kept, as they corrected them.
+def apply_review(rows: Sequence[ScreenedCase], table: Path, *, accept_all: bool = False) -> Sifted[Case]:
+    """Return the cases that people kept, as they corrected them.
 
     Raises:
         BadInput: the table cannot be used, or a corrected text is none.
     """
-    found = decisions(table, [entry_of(row) for row in rows], REVIEW, accept_all=accept_all)
+    review = read_decisions(table, [make_review_row(row) for row in rows], REVIEW, accept_all=accept_all)
     kept: list[Case] = []
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         try:
             facts = row.case.model_dump(include={"source", "scene", "language", "order"})
-            kept.append(case_of(row.id, turns_of(edited[TEXT]), theme=edited[THEME], **facts))
+            kept.append(make_case(row.id, parse_turns(edited[TEXT]), theme=edited[THEME], **facts))
         except BadInput as error:
-            found.waiting.append(WaitingRow(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
-    return Sifted(kept, found.left_out, found.waiting)
+            review.waiting.append(WaitingRow(row.id, f"its corrected text in {table.name} cannot be read: {error}"))
+    return Sifted(kept, review.left_out, review.waiting)
 
 
 def publish(cases: Iterable[Case], into: Path) -> dict[str, int]:
@@ -71,38 +71,40 @@ def publish(cases: Iterable[Case], into: Path) -> dict[str, int]:
     by_part: dict[str, list[Case]] = {part: [] for part in PARTS}
     for case in cases:
         by_part[case.part].append(case)
-    with source_of("lfs_bench", into, ["texts"]) as folder:
+    with write_source("lfs_bench", into, ["texts"]) as folder:
         for part, its in by_part.items():
-            write_whole(folder / f"{part}_speaker.jsonl", "".join(f"{published(case)}\n" for case in its).encode())
+            write_whole(
+                folder / f"{part}_speaker.jsonl", "".join(f"{render_published(case)}\n" for case in its).encode()
+            )
     return {part: len(its) for part, its in by_part.items()}
 
 
-def published_cases(folder: Path) -> list[Case]:
-    """The cases of a folder of the published files, the authors' or one's own.
+def read_published_cases(folder: Path) -> list[Case]:
+    """Read the cases of a folder of the published files, the authors' or one's own.
 
     Raises:
         BadInput: a file is not there, or a row cannot be read.
     """
-    return [case for part in PARTS for case in cases_of(folder / f"{part}_speaker.jsonl", part)]
+    return [case for part in PARTS for case in read_cases(folder / f"{part}_speaker.jsonl", part)]
 
 
-def statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
-    """What the paper's figures 8 and 9 count.
+def compute_statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, Any]:
+    """Compute what the paper's figures 8 and 9 count.
 
     Args:
         cases: finished.
         topics: of the cases, as the judge named them; the commonest are shown.
     """
     groups = {
-        "language": _counts((LANGUAGES[case.language] for case in cases), LANGUAGES.values()),
-        "speakers": _counts((case.part for case in cases), PARTS),
-        "challenge": _counts(
+        "language": _count_values((LANGUAGES[case.language] for case in cases), LANGUAGES.values()),
+        "speakers": _count_values((case.part for case in cases), PARTS),
+        "challenge": _count_values(
             (BY_NAME[case.scene].challenge for case in cases), dict.fromkeys(s.challenge for s in BY_NAME.values())
         ),
-        "scenario": _counts((case.scene for case in cases), BY_NAME),
+        "scenario": _count_values((case.scene for case in cases), BY_NAME),
     }
     lengths = {name: [case.length for case in cases if case.language == code] for code, name in LANGUAGES.items()}
-    named = Counter(topic.strip().casefold() for topic in topics if topic.strip())
+    topic_counts = Counter(topic.strip().casefold() for topic in topics if topic.strip())
     return {
         "cases": len(cases),
         "counts": groups,
@@ -111,27 +113,27 @@ def statistics(cases: Sequence[Case], topics: Iterable[str] = ()) -> dict[str, A
             for name, each in lengths.items()
         },
         "length_values": lengths,
-        "topics": dict(named.most_common(_TOPICS)),
+        "topics": dict(topic_counts.most_common(_TOPICS)),
     }
 
 
-def write_statistics(found: dict[str, Any], into: Path) -> list[Path]:
+def write_statistics(figures: dict[str, Any], into: Path) -> list[Path]:
     """Write the figures and the two plots."""
     plots = {
-        "categories.svg": charts.bars(f"{found['cases']} cases by kind", found["counts"], found["topics"]),
-        "lengths.svg": charts.histogram(
+        "categories.svg": charts.draw_bars(f"{figures['cases']} cases by kind", figures["counts"], figures["topics"]),
+        "lengths.svg": charts.draw_histogram(
             "Length of the texts",
             "words of English, characters of Chinese (without punctuation)",
-            found["length_values"],
+            figures["length_values"],
             width=25,
         ),
     }
-    write_json(into / "statistics.json", {key: value for key, value in found.items() if key != "length_values"})
+    write_json(into / "statistics.json", {key: value for key, value in figures.items() if key != "length_values"})
     for name, content in plots.items():
         write_whole(into / name, content.encode())
     return [into / name for name in ("statistics.json", *plots)]
 
 
-def _counts(found: Iterable[str], order: Iterable[str]) -> dict[str, int]:
-    counted = Counter(found)
+def _count_values(values: Iterable[str], order: Iterable[str]) -> dict[str, int]:
+    counted = Counter(values)
     return {name: counted[name] for name in order}

@@ -1,4 +1,4 @@
-"""Refining cases of LFS-Bench: alike ones out, dull ones out, private names made up anew (LFS-Bench, appendix A.3).
+"""Refine cases of an LFS-Bench: drop duplicates and dull cases, replace private names (LFS-Bench, appendix A.3).
 
 Four steps, each asked of a judge: topics, keywords and a summary of every case, which are what is compared (not the
 texts themselves, whose wording would hide that two are on the same matter); de-duplication by sentence embeddings;
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from podeval.construction.lfs_cases import Case, CaseTurn, clean
-from podeval.construction.near_duplicates import THRESHOLD, near_duplicates
+from podeval.construction.near_duplicates import THRESHOLD, find_near_duplicates
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
@@ -170,17 +170,17 @@ by itself too.""",
 )
 
 
-def digest(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
-    """Have every case summed up."""
+def digest_cases(cases: Sequence[Case], judging: Asked) -> Sifted[Digested]:
+    """Have every case summarised by a judge."""
     answered, waiting = ask_each(judging, cases, Digest, lambda case: JudgeRequest(DIGEST, {"text": case.lines}))
-    return Sifted([Digested(id=case.id, case=case, digest=found) for case, found in answered], waiting=waiting)
+    return Sifted([Digested(id=case.id, case=case, digest=answer) for case, answer in answered], waiting=waiting)
 
 
 def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THRESHOLD) -> Sifted[Digested]:
     """Take out cases about the same matter as an earlier one."""
     if not rows:
         return Sifted()
-    alike = {d.row: d for d in near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
+    alike = {d.row: d for d in find_near_duplicates(encode([row.digest.sentence for row in rows]), threshold)}
     left_out = [
         LeftOut(id=rows[d.row].id, step=ALIKE, reason=f"alike {rows[d.of].id}, cosine {d.cosine:.3f}")
         for d in alike.values()
@@ -190,104 +190,104 @@ def deduplicate(rows: Sequence[Digested], encode: Encode, threshold: float = THR
 
 def rate(rows: Sequence[Digested], judging: Asked, least: int = LEAST_OVERALL) -> Sifted[Rated]:
     """Take out cases that are rated too low."""
-    found: Sifted[Rated] = Sifted()
-    answered, found.waiting = ask_each(
+    result: Sifted[Rated] = Sifted()
+    answered, result.waiting = ask_each(
         judging, rows, SpeechFitness, lambda row: JudgeRequest(RATE, {"text": row.case.lines})
     )
     for row, rating in answered:
         if rating.overall >= least:
-            found.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
+            result.kept.append(Rated(id=row.id, case=row.case, digest=row.digest, rating=rating))
         else:
             reason = f"rated {rating.overall} of 5 overall: {rating.reasoning}"
-            found.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
-    return found
+            result.left_out.append(LeftOut(id=row.id, step=DULL, reason=reason))
+    return result
 
 
 def screen(rows: Sequence[Rated], judging: Asked) -> Sifted[ScreenedCase]:
     """Take out cases that cannot be published; replace private details in the others."""
-    found: Sifted[ScreenedCase] = Sifted()
-    answered, found.waiting = ask_each(
+    result: Sifted[ScreenedCase] = Sifted()
+    answered, result.waiting = ask_each(
         judging,
         rows,
         TextScreening,
-        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_quotes_of(row.case)),
+        lambda row: JudgeRequest(SCREEN, {"text": row.case.lines}, check=_check_quotes(row.case)),
     )
     for row, screening in answered:
         if screening.harm == "severe":
-            found.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
+            result.left_out.append(LeftOut(id=row.id, step=UNSAFE, reason=screening.reasoning))
             continue
-        replaced = replacements(screening)
-        case = with_replacements(row.case, replaced)
-        found.kept.append(
+        replaced = list_replacements(screening)
+        case = replace_words(row.case, replaced)
+        result.kept.append(
             ScreenedCase(
                 id=row.id,
                 case=case,
                 digest=row.digest,
                 rating=row.rating,
                 replaced=tuple(replaced),
-                warnings=tuple(warnings_of(case, screening)),
+                warnings=tuple(find_warnings(case, screening)),
             )
         )
-    return found
+    return result
 
 
-def replacements(screening: TextScreening) -> list[Replacement]:
-    """What a screening replaces: private details by their stand-ins, harmful words by better ones."""
-    found = {}
+def list_replacements(screening: TextScreening) -> list[Replacement]:
+    """List what a screening replaces: private details by their stand-ins, harmful words by better ones."""
+    by_quote = {}
     for detail in screening.details:
         if not detail.public:
-            found[detail.quote] = Replacement(
+            by_quote[detail.quote] = Replacement(
                 was=detail.quote, now=clean(detail.stand_in), why=f"private {detail.kind}"
             )
     for softened in screening.softened:
-        found.setdefault(
+        by_quote.setdefault(
             softened.quote, Replacement(was=softened.quote, now=clean(softened.replacement), why="minor harm")
         )
-    return list(found.values())
+    return list(by_quote.values())
 
 
-def with_replacements(case: Case, replaced: Sequence[Replacement]) -> Case:
-    """The case with every occurrence replaced, in words and in the names of speakers; longer ones first."""
+def replace_words(case: Case, replaced: Sequence[Replacement]) -> Case:
+    """Replace every occurrence in a case, in words and in the names of speakers, longer ones first."""
     if not replaced:
         return case
     by_words: Mapping[str, str] = {one.was: one.now for one in replaced}
-    pattern = re.compile("|".join(_whole(words) for words in sorted(by_words, key=len, reverse=True)))
+    pattern = re.compile("|".join(_match_whole(words) for words in sorted(by_words, key=len, reverse=True)))
 
     def change(text: str) -> str:
-        return " ".join(pattern.sub(lambda found: by_words[found[0]], text).split())
+        return " ".join(pattern.sub(lambda match: by_words[match[0]], text).split())
 
     content = tuple(CaseTurn(speaker=change(turn.speaker), text=change(turn.text)) for turn in case.content)
     kept = tuple(turn for turn in content if turn.text)
     return case.model_copy(update={"content": kept, "theme": change(case.theme)}) if kept else case
 
 
-def warnings_of(case: Case, screening: TextScreening) -> list[str]:
-    """What a reviewer should look at: patterns of personal data that are still there, and harm that was softened."""
-    found = [
+def find_warnings(case: Case, screening: TextScreening) -> list[str]:
+    """Find what a reviewer should look at: patterns of personal data that are left, and harm that was softened."""
+    warnings = [
         f"looks like {'an' if name[0] in 'aeiou' else 'a'} {name}: {match[0]}"
         for name, pattern in PERSONAL.items()
         for match in pattern.finditer(case.text)
     ]
     if screening.harm == "minor":
-        found.append(f"minor harm: {screening.reasoning}")
-    return found
+        warnings.append(f"minor harm: {screening.reasoning}")
+    return warnings
 
 
-def _whole(words: str) -> str:
-    """A pattern of the words that does not begin or end within a word of letters; Chinese has no gaps to look for."""
+def _match_whole(words: str) -> str:
+    """Make a pattern of words that do not begin or end within a word of letters; Chinese has no gaps to look for."""
     edge = f"[^\\W_{HAN}]"
     before = f"(?<!{edge})" if re.match(edge, words[0]) else ""
     after = f"(?!{edge})" if re.match(edge, words[-1]) else ""
     return f"{before}{re.escape(words)}{after}"
 
 
-def _quotes_of(case: Case) -> Callable[[TextScreening], None]:
-    """Every quote stands in the text, and every private detail has a stand-in that is something else."""
+def _check_quotes(case: Case) -> Callable[[TextScreening], None]:
+    """Make a check that every quote occurs in the text, and that every private detail has another stand-in."""
     places = [text for turn in case.content for text in (turn.text, turn.speaker)]
 
     def check(answer: TextScreening) -> None:
         for quote in (*(one.quote for one in answer.details), *(one.quote for one in answer.softened)):
-            if not any(re.search(_whole(quote), place) for place in places):
+            if not any(re.search(_match_whole(quote), text) for text in places):
                 raise ValueError(f"{quote!r} stands in no turn of the text; quote it as it stands there")
         for detail in answer.details:
             if not detail.public and (not clean(detail.stand_in) or detail.quote in detail.stand_in):

@@ -1,4 +1,4 @@
-"""The 17 scenarios of LFS-Bench as templates: what is asked of a language model that writes a case for one.
+"""The 17 scenarios of LFS-Bench as templates of what a language model is asked to write.
 
 The scenarios, the challenge each stands for, and how many may speak are the paper's and its published rows'; the words
 are ours. The paper prints one of its templates (figure 5, a presentation); the others follow the same plan.

@@ -1,4 +1,4 @@
-"""Writing cases of LFS-Bench with a language model: a plan, topics, and a case for each order.
+"""Write cases of an LFS-Bench with a language model: a plan, topics, and a case for each order.
 
 The plan says how many cases of each scenario, language and number of speakers are wanted. What is still missing is
 ordered: a topic that was not used before, and a case on it. Run again after the refinement, the same step makes up for
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podeval.construction.lfs_cases import CODES, Case, case_of
+from podeval.construction.lfs_cases import CODES, Case, make_case
 from podeval.construction.lfs_scenarios import BY_NAME, LANGUAGES, SCENARIOS
 from podeval.construction.staged_rows import Sifted, StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
@@ -54,11 +54,11 @@ class CasePlan(StagedRow):
     lengths: tuple[int, int] = LENGTHS
 
     def cells(self) -> list[Cell]:
-        """What cases are wanted of, in the order of the scenarios."""
-        wanted = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
+        """List the kinds of cases that the plan orders, in the order of the scenarios."""
+        templates = [scenario for scenario in SCENARIOS if scenario.name in self.scenarios]
         return [
             (scenario.name, language, speakers)
-            for scenario, language in product(wanted, self.languages)
+            for scenario, language in product(templates, self.languages)
             for speakers in scenario.speakers
             if speakers in self.speakers
         ]
@@ -99,8 +99,8 @@ class WrittenCase(JudgeAnswer):
     summary: str
 
 
-def checked_plan(plan: CasePlan) -> CasePlan:
-    """The plan, if it can be kept.
+def validate_plan(plan: CasePlan) -> CasePlan:
+    """Return the plan if it can be carried out.
 
     Raises:
         BadInput: a scenario, language or length that cannot be, or nothing to write.
@@ -116,8 +116,8 @@ def checked_plan(plan: CasePlan) -> CasePlan:
     return plan
 
 
-def missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
-    """How many more cases of each kind are to be ordered.
+def count_missing(plan: CasePlan, orders: Sequence[CaseOrder], gone: Collection[str]) -> Counter[Cell]:
+    """Count how many more cases of each kind are to be ordered.
 
     Args:
         plan: what is wanted.
@@ -136,7 +136,7 @@ def place_orders(
     *,
     topics: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[CaseOrder], list[WaitingRow]]:
-    """New orders for what is missing, each with a topic of its own.
+    """Make new orders for what is missing, each with a topic of its own.
 
     Args:
         plan: what is wanted.
@@ -148,69 +148,69 @@ def place_orders(
     Returns:
         The orders, and what waits because nobody suggested topics for it.
     """
-    lacking = missing(plan, before, gone)
+    lacking = count_missing(plan, before, gone)
     used: dict[tuple[str, str], list[str]] = {}
     for order in before:
         used.setdefault((order.scenario, order.language), []).append(order.topic)
     needs: dict[tuple[str, str], list[int]] = {}
     for (scenario, language, speakers), count in lacking.items():
         needs.setdefault((scenario, language), []).extend([speakers] * count)
-    found: dict[tuple[str, str], list[str]] = {}
-    for place in needs:
-        taken = used.get(place, [])
-        own = (topics or {}).get(place[0], ())
-        found[place] = [topic for topic in own if topic not in taken][: len(needs[place])]
-    asked = {place: len(needs[place]) - len(found[place]) for place in needs if len(found[place]) < len(needs[place])}
-    waiting = _suggest(asked, found, used, judging)
+    chosen: dict[tuple[str, str], list[str]] = {}
+    for kind in needs:
+        used_topics = used.get(kind, [])
+        own_topics = (topics or {}).get(kind[0], ())
+        chosen[kind] = [topic for topic in own_topics if topic not in used_topics][: len(needs[kind])]
+    counts = {kind: len(needs[kind]) - len(chosen[kind]) for kind in needs if len(chosen[kind]) < len(needs[kind])}
+    waiting = _suggest_topics(counts, chosen, used, judging)
     orders, numbers = list[CaseOrder](), Counter((order.scenario, order.language) for order in before)
-    for place, speakers_of in needs.items():
-        for speakers, topic in zip(speakers_of, found[place], strict=False):
-            numbers[place] += 1
-            name = f"{place[0]}-{CODES[place[1]]}-{numbers[place]:04d}"
+    for kind, speakers_of in needs.items():
+        for speakers, topic in zip(speakers_of, chosen[kind], strict=False):
+            numbers[kind] += 1
+            name = f"{kind[0]}-{CODES[kind[1]]}-{numbers[kind]:04d}"
             # Drawn by the order's own name, so that the same plan orders the same lengths.
             length = random.Random(name).randint(*plan.lengths)  # noqa: S311
             orders.append(
                 CaseOrder(
-                    id=name, scenario=place[0], language=place[1], speakers=speakers, length=length, topic=topic.strip()
+                    id=name, scenario=kind[0], language=kind[1], speakers=speakers, length=length, topic=topic.strip()
                 )
             )
     return orders, waiting
 
 
-def _suggest(
-    asked: Mapping[tuple[str, str], int],
-    found: dict[tuple[str, str], list[str]],
+def _suggest_topics(
+    counts: Mapping[tuple[str, str], int],
+    chosen: dict[tuple[str, str], list[str]],
     used: Mapping[tuple[str, str], Sequence[str]],
     judging: Asked,
 ) -> list[WaitingRow]:
-    """Add suggested topics to those found."""
-    places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in asked]
+    """Have topics suggested and add them to the chosen ones."""
+    places = [StagedRow(id=f"{scenario}/{language}") for scenario, language in counts]
 
     def request(line: StagedRow) -> JudgeRequest:
         scenario, _, language = line.id.partition("/")
-        place = (scenario, language)
-        known = [*used.get(place, ()), *found[place]]
+        kind = (scenario, language)
+        used_topics = [*used.get(kind, ()), *chosen[kind]]
         return JudgeRequest(
-            topics_prompt(scenario, language, asked[place]),
-            {"used": "\n".join(known) or "(none)"},
-            check=_new_topics(asked[place], known),
+            make_topics_prompt(scenario, language, counts[kind]),
+            {"used": "\n".join(used_topics) or "(none)"},
+            check=_check_topics(counts[kind], used_topics),
         )
 
     answered, waiting = ask_each(judging, places, Topics, request)
     for line, answer in answered:
         scenario, _, language = line.id.partition("/")
-        found[scenario, language] += answer.topics[: asked[scenario, language]]
+        chosen[scenario, language] += answer.topics[: counts[scenario, language]]
     return waiting
 
 
 def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
-    """A case for every order; where none came, the order waits."""
-    found: Sifted[Case] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, WrittenCase, _writing)
+    """Have a case written for every order; an order without one waits."""
+    result: Sifted[Case] = Sifted()
+    answered, result.waiting = ask_each(judging, orders, WrittenCase, _request_case)
     for order, written in answered:
         turns = [turn.model_dump() for turn in written.content]
-        found.kept.append(
-            case_of(
+        result.kept.append(
+            make_case(
                 order.id,
                 turns,
                 theme=order.topic,
@@ -220,16 +220,16 @@ def write_cases(orders: Sequence[CaseOrder], judging: Asked) -> Sifted[Case]:
                 order=order.id,
             )
         )
-    return found
+    return result
 
 
-def _writing(order: CaseOrder) -> JudgeRequest:
-    prompt = writing_prompt(order.scenario, order.language, order.speakers, order.length)
-    return JudgeRequest(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _as_ordered(order))
+def _request_case(order: CaseOrder) -> JudgeRequest:
+    prompt = make_case_prompt(order.scenario, order.language, order.speakers, order.length)
+    return JudgeRequest(prompt, {"topic": order.topic}, zlib.crc32(order.id.encode()) % 100_000, _check_case(order))
 
 
-def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
-    """Asks for topics of cases of a scenario."""
+def make_topics_prompt(scenario: str, language: str, count: int) -> Prompt:
+    """Make the prompt that asks for topics of cases of a scenario."""
     template = BY_NAME[scenario]
     return Prompt(
         name=f"lfs_topics_{scenario}",
@@ -246,8 +246,8 @@ def topics_prompt(scenario: str, language: str, count: int) -> Prompt:
     )
 
 
-def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
-    """Asks for a case of a scenario."""
+def make_case_prompt(scenario: str, language: str, speakers: int, length: int) -> Prompt:
+    """Make the prompt that asks for a case of a scenario."""
     template = BY_NAME[scenario]
     unit = "Chinese characters" if language == "chinese" else "English words"
     who = "one speaker, in paragraphs of one turn each" if speakers == 1 else f"exactly {speakers} speakers in turns"
@@ -269,24 +269,24 @@ def writing_prompt(scenario: str, language: str, speakers: int, length: int) -> 
     )
 
 
-def _new_topics(count: int, known: Sequence[str]) -> Callable[[Topics], None]:
-    taken = {topic.strip().casefold() for topic in known}
+def _check_topics(count: int, used: Sequence[str]) -> Callable[[Topics], None]:
+    used_topics = {topic.strip().casefold() for topic in used}
 
     def check(answer: Topics) -> None:
         topics = [topic.strip().casefold() for topic in answer.topics]
         if len(topics) < count or not all(topics):
             raise ValueError(f"{count} topics are needed, {len([t for t in topics if t])} came")
-        if len(set(topics)) < len(topics) or taken & set(topics):
+        if len(set(topics)) < len(topics) or used_topics & set(topics):
             raise ValueError("a topic is there twice, or is one of those that are taken")
 
     return check
 
 
-def _as_ordered(order: CaseOrder) -> Callable[[WrittenCase], None]:
+def _check_case(order: CaseOrder) -> Callable[[WrittenCase], None]:
     def check(answer: WrittenCase) -> None:
         try:
             turns = [turn.model_dump() for turn in answer.content]
-            case = case_of(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)
+            case = make_case(order.id, turns, theme="", source="", scene=order.scenario, language=order.language)
         except BadInput as error:
             raise ValueError(str(error)) from None
         if case.num_speakers != order.speakers:
@@ -299,8 +299,8 @@ def _as_ordered(order: CaseOrder) -> Callable[[WrittenCase], None]:
     return check
 
 
-def topics_from(path: Path) -> dict[str, list[str]]:
-    """Topics of one's own: lines of a scenario, a tab and a topic.
+def read_topics(path: Path) -> dict[str, list[str]]:
+    """Read topics of one's own from lines of a scenario, a tab and a topic.
 
     Raises:
         BadInput: no such file, or a line of another form.
@@ -309,12 +309,12 @@ def topics_from(path: Path) -> dict[str, list[str]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} cannot be read ({error}); give a text file in UTF-8") from None
-    found: dict[str, list[str]] = {}
+    topics: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
         scenario, tab, topic = line.partition("\t")
         if not line.strip():
             continue
         if not tab or scenario.strip() not in BY_NAME or not topic.strip():
             raise BadInput(f"{path}, line {number}: write a scenario, a tab and a topic; {line[:40]!r} is not that")
-        found.setdefault(scenario.strip(), []).append(topic.strip())
-    return found
+        topics.setdefault(scenario.strip(), []).append(topic.strip())
+    return topics

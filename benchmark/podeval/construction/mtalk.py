@@ -1,4 +1,4 @@
-"""Constructing MTalk-Bench: dialogues taken, tagged, recorded, checked in three rounds, sounded, finished.
+"""Construct an MTalk-Bench: dialogues are taken in, tagged, recorded, checked in three rounds, given sounds, finished.
 
 The folder holds `dialogues.jsonl`; a table of tags for each kind (`tags-para.csv`, `tags-amb.csv`); `script.jsonl`,
 what is to be recorded into `recordings/`; `round-1.csv` to `round-3.csv` and `checks.jsonl`; `sounds.csv` and
@@ -15,45 +15,45 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval.construction import charts
-from podeval.construction.checked_source import source_of
+from podeval.construction.checked_source import write_source
 from podeval.construction.mtalk_checking import (
     ROUNDS,
     Check,
     Due,
     State,
     Take,
+    compute_state,
+    describe_rounds,
+    find_takes,
     lay_out_rounds,
     read_verdicts,
-    sentences,
-    state_of,
-    takes_of,
 )
 from podeval.construction.mtalk_sound import (
     RATE,
     Mixed,
+    add_sounds,
     lay_out_sounds,
-    sounded,
-    sounds_of,
-    tags_of,
-    voices_of,
+    list_tags,
+    read_sounds,
+    read_voices,
 )
 from podeval.construction.mtalk_tagging import (
     PROMPTS,
     Dialogue,
     Kind,
     Tagged,
-    entry_of,
-    tag,
-    wrong_with,
+    find_tagging_fault,
+    make_review_row,
+    tag_dialogues,
 )
-from podeval.construction.review import decisions, lay_out
+from podeval.construction.review import lay_out, read_decisions
 from podeval.construction.staged_rows import (
     LeftOut,
     Sifted,
     StepReport,
     WaitingRow,
     Workshop,
-    sentence_of,
+    describe_validation_error,
 )
 from podeval.datasets.mtalk_turns import TYPES
 from podeval.errors import BadInput, CannotScore
@@ -76,20 +76,20 @@ def take(workshop: Workshop, path: Path) -> StepReport:
         raise BadInput(f"{path} cannot be read as JSON ({error})") from None
     if not isinstance(raw, list):
         raise BadInput(f"{path} should hold a list of dialogues")
-    found: dict[str, Dialogue] = {}
+    dialogues: dict[str, Dialogue] = {}
     for number, one in enumerate(raw, 1):
         facts = {key: value for key, value in one.items() if key in Dialogue.model_fields} if type(one) is dict else {}
         facts = {"type": "sem"} | facts
         try:
             dialogue = Dialogue.model_validate(facts | {"id": f"{facts['type']}-{facts.get('number')}"})
         except ValidationError as error:
-            raise BadInput(f"{path}, dialogue {number}: {sentence_of(error)}") from None
-        if dialogue.id in found:
+            raise BadInput(f"{path}, dialogue {number}: {describe_validation_error(error)}") from None
+        if dialogue.id in dialogues:
             raise BadInput(f"{path}, dialogue {number}: {dialogue.id} is there twice")
-        found[dialogue.id] = dialogue
-    workshop.write(DIALOGUES, found.values())
+        dialogues[dialogue.id] = dialogue
+    workshop.write(DIALOGUES, dialogues.values())
     report = StepReport()
-    report.say(f"taken: {len(found)} dialogues, {sum(len(d.turns) for d in found.values())} turns")
+    report.say(f"taken: {len(dialogues)} dialogues, {sum(len(d.turns) for d in dialogues.values())} turns")
     return report
 
 
@@ -101,36 +101,38 @@ def annotate(workshop: Workshop, kind: Kind, judging: Asked) -> StepReport:
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
     report = StepReport()
-    rows, report.waiting = tag(dialogues, kind, judging)
+    rows, report.waiting = tag_dialogues(dialogues, kind, judging)
     workshop.write(f"tagged-{kind}.jsonl", rows)
     agreed = sum(row.agreed for row in rows)
     report.say(f"tagged: {len(rows)} dialogues, both annotators alike in {agreed}")
     table = workshop.folder / f"tags-{kind}.csv"
-    undecided = lay_out(table, [entry_of(row) for row in rows])
+    undecided = lay_out(table, [make_review_row(row) for row in rows])
     report.say(f"review: {undecided} of {len(rows)} dialogues to decide in {table}")
     return report
 
 
-def script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """What is to be recorded: the dialogues taken, and their tagged variants as people kept and corrected them.
+def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
+    """Write what is to be recorded: the dialogues, and their tagged variants as people kept and corrected them.
 
     Raises:
         BadInput: no dialogues, or a table that cannot be used.
     """
     dialogues = workshop.read(DIALOGUES, Dialogue, made_by="podeval data construct mtalk_bench take")
-    report, found = StepReport(), list(dialogues)
+    report, to_record = StepReport(), list(dialogues)
     for kind in ("para", "amb"):
         rows = workshop.read(f"tagged-{kind}.jsonl", Tagged)
         if rows:
-            kept = _resolved(rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues})
+            kept = _apply_resolutions(
+                rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues}
+            )
             report.sifted(f"tags of {TYPES[kind]} dialogues", kept)
             workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
-            found += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
-    workshop.write(SCRIPT, found)
+            to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
+    workshop.write(SCRIPT, to_record)
     (workshop.folder / "recordings").mkdir(parents=True, exist_ok=True)
-    turns = sum(len(dialogue.turns) for dialogue in found)
-    report.say(f"to record: {turns} turns of {len(found)} dialogues, one file each: recordings/ID-TURN.wav")
-    unknown = lay_out_sounds(workshop.folder / SOUNDS, tags_of(found))
+    turns = sum(len(dialogue.turns) for dialogue in to_record)
+    report.say(f"to record: {turns} turns of {len(to_record)} dialogues, one file each: recordings/ID-TURN.wav")
+    unknown = lay_out_sounds(workshop.folder / SOUNDS, list_tags(to_record))
     if unknown:
         report.say(f"sounds: {len(unknown)} tags to fill in in {workshop.folder / SOUNDS}: {', '.join(unknown[:5])}")
     return report
@@ -142,18 +144,18 @@ def check(workshop: Workshop) -> StepReport:
     Raises:
         BadInput: there is no script, or a table cannot be used.
     """
-    dialogues, checks, takes, missing = _recorded(workshop)
+    dialogues, checks, takes, missing = _read_recorded(workshop)
     tables = {number: workshop.folder / f"round-{number}.csv" for number in range(1, ROUNDS + 1)}
     checks += read_verdicts(tables, workshop.read(DUE, Due))
     workshop.write(CHECKS, checks)
-    state = state_of(takes, checks)
+    state = compute_state(takes, checks)
     due, undecided = lay_out_rounds(tables, state)
     workshop.write(DUE, due)
     report = StepReport(waiting=[*missing, *state.waiting, *undecided])
-    for sentence in sentences(checks):
+    for sentence in describe_rounds(checks):
         report.say(sentence)
     report.say(f"checked: {len(state.accepted)} of {sum(len(d.turns) for d in dialogues)} turns accepted")
-    gone = Sifted[Dialogue](left_out=_gone(dialogues, state))
+    gone = Sifted[Dialogue](left_out=_list_gone(dialogues, state))
     workshop.write_sifted("quality check", "gone.jsonl", gone)
     return report
 
@@ -170,8 +172,8 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BrokenRules: a turn that the dataset would refuse.
     """
     check(workshop)
-    dialogues, checks, takes, missing = _recorded(workshop)
-    state = state_of(takes, checks)
+    dialogues, checks, takes, missing = _read_recorded(workshop)
+    state = compute_state(takes, checks)
     by_turn = {take.turn: take for take in takes}
     report = StepReport(waiting=[*missing, *state.waiting])
     fit = set(state.accepted)
@@ -180,28 +182,28 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             fit |= {one.turn for one in due}
         else:
             report.waiting += [WaitingRow(one.turn, f"due in round {number}") for one in due]
-    sounds, voices = sounds_of(workshop.folder / SOUNDS), voices_of(workshop.folder / VOICES)
+    sounds, voices = read_sounds(workshop.folder / SOUNDS), read_voices(workshop.folder / VOICES)
     rows, done = list[dict[str, Any]](), list[Mixed]()
     for dialogue in dialogues:
         if not all(f"{dialogue.id}-{n}" in fit for n in range(1, len(dialogue.turns) + 1)):
             continue
-        if lacking := _lacking(dialogue, sounds, voices):
+        if lacking := _describe_lack(dialogue, sounds, voices):
             report.waiting.append(WaitingRow(dialogue.id, lacking))
             continue
         for number, text in enumerate(dialogue.turns, 1):
             one = by_turn[f"{dialogue.id}-{number}"]
             voice = (dialogue.profile, voices[dialogue.profile]) if dialogue.profile else None
-            heard = sounds if dialogue.type == "amb" else {}
+            tag_sounds = sounds if dialogue.type == "amb" else {}
             try:
-                samples, mixed = sounded(one.turn, text, one.path, voice, heard)
+                samples, mixed = add_sounds(one.turn, text, one.path, voice, tag_sounds)
             except CannotScore as refusal:
                 raise BadInput(f"{one.path}: {refusal}") from None
-            rows.append(_row(dialogue, number, text, samples))
+            rows.append(_make_source_row(dialogue, number, text, samples))
             done.append(mixed)
     if not rows:
         raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
     into = workshop.folder / FINISHED
-    with source_of("mtalk_bench", into, ["turns", "dialogues"]) as folder:
+    with write_source("mtalk_bench", into, ["turns", "dialogues"]) as folder:
         _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")
     workshop.write(AUDIO, done)
     counts = {
@@ -213,54 +215,56 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     }
     write_json(into / "statistics.json", {"turns": len(rows), "counts": counts})
     whole = sum(counts["dimension"].values())
-    write_whole(into / "categories.svg", charts.bars(f"{whole} dialogues by kind", counts).encode())
+    write_whole(into / "categories.svg", charts.draw_bars(f"{whole} dialogues by kind", counts).encode())
     report.say(f"finished: {whole} of {len(dialogues)} dialogues, {len(rows)} turns, in {into}")
     if quiet := sum(not row["arena_prompt"] for row in rows):
         report.say(f"  {quiet} turns have no arena prompt, so that nothing is known of their capability")
     return report
 
 
-def _resolved(rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]) -> Sifted[Dialogue]:
-    """The tagged dialogues that a third annotator kept, with their corrections, which again change tags only."""
-    found = decisions(table, [entry_of(row) for row in rows], table.stem, accept_all=accept_all)
-    result: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+def _apply_resolutions(
+    rows: Sequence[Tagged], table: Path, accept_all: bool, plain: dict[str, Dialogue]
+) -> Sifted[Dialogue]:
+    """Return the tagged dialogues that a third annotator kept, with corrections, which may change tags only."""
+    review = read_decisions(table, [make_review_row(row) for row in rows], table.stem, accept_all=accept_all)
+    result: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         turns = [" ".join(line.split()) for line in edited["tagged"].splitlines() if line.strip()]
-        if wrong := wrong_with(plain[row.dialogue.number].turns, turns):
+        if wrong := find_tagging_fault(plain[row.dialogue.number].turns, turns):
             result.waiting.append(WaitingRow(row.id, f"its corrected tags in {table.name}: {wrong}"))
         else:
             result.kept.append(row.dialogue.model_copy(update={"turns": tuple(turns)}))
     return result
 
 
-def _recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[WaitingRow]]:
+def _read_recorded(workshop: Workshop) -> tuple[list[Dialogue], list[Check], list[Take], list[WaitingRow]]:
     dialogues = workshop.read(SCRIPT, Dialogue, made_by="podeval data construct mtalk_bench script")
-    takes, missing = takes_of(dialogues, workshop.folder / "recordings")
+    takes, missing = find_takes(dialogues, workshop.folder / "recordings")
     return dialogues, workshop.read(CHECKS, Check), takes, missing
 
 
-def _gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
-    found = []
+def _list_gone(dialogues: Sequence[Dialogue], state: State) -> list[LeftOut]:
+    left_out = []
     for dialogue in dialogues:
         its = [f"{dialogue.id}-{n}" for n in range(1, len(dialogue.turns) + 1)]
         if refused := [turn for turn in its if turn in state.gone]:
             reason = f"{refused[0]} was {state.gone[refused[0]]}"
-            found.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
-    return found
+            left_out.append(LeftOut(id=dialogue.id, step="quality check", reason=reason))
+    return left_out
 
 
-def _lacking(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:
-    """What a dialogue still needs before it can be mixed; "" where nothing."""
+def _describe_lack(dialogue: Dialogue, sounds: dict[str, Any], voices: dict[str, Any]) -> str:
+    """Describe what a dialogue still needs before it can be mixed; "" where it needs nothing."""
     if dialogue.profile and dialogue.profile not in voices:
         return f"{VOICES} has no profile {dialogue.profile!r}; name a converter and a reference for it"
-    if unknown := [tag for tag in tags_of([dialogue]) if tag not in sounds]:
+    if unknown := [tag for tag in list_tags([dialogue]) if tag not in sounds]:
         return f"{SOUNDS} does not say what {unknown[0]!r} sounds like; write background, event or none"
     return ""
 
 
-def _row(dialogue: Dialogue, number: int, text: str, samples: Any) -> dict[str, Any]:
+def _make_source_row(dialogue: Dialogue, number: int, text: str, samples: Any) -> dict[str, Any]:
     import soundfile
 
     file = io.BytesIO()
@@ -272,7 +276,7 @@ def _row(dialogue: Dialogue, number: int, text: str, samples: Any) -> dict[str, 
 
 
 def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
-    """In the schema of the authors' file, with small row groups, as audio is large."""
+    """Write the rows in the schema of the authors' file, with small row groups, as audio is large."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

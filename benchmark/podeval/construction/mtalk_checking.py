@@ -1,4 +1,4 @@
-"""Recordings of MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
+"""Have recordings of an MTalk-Bench checked by people in three rounds (paper, section 4.2 and appendix B.3).
 
 In each round somebody hears every recording that is due and says yes or no, with what is at fault: the words, the
 expression, the sound. What was refused is recorded anew and comes into the next round; what is refused three times is
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podeval.construction.mtalk_tagging import Dialogue
-from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.review import ReviewRow, lay_out, read_decisions
 from podeval.construction.staged_rows import StagedRow, WaitingRow
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.datasets.mtalk_turns import split_tags
 
 ROUNDS = 3
 
@@ -66,25 +66,25 @@ class State:
     waiting: list[WaitingRow] = field(default_factory=list)
 
 
-def takes_of(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
-    """The recordings that are there, named by turn (`para-3-1-2.wav`, any audio format), and those still to be made."""
+def find_takes(dialogues: Sequence[Dialogue], folder: Path) -> tuple[list[Take], list[WaitingRow]]:
+    """Find the recordings, named by turn (`para-3-1-2.wav`, any audio format), and list those still to be made."""
     from podeval.audio.decode import content_hash
 
-    there = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
-    found, missing = list[Take](), list[WaitingRow]()
+    files = {path.stem: path for path in sorted(folder.glob("*")) if path.is_file()} if folder.is_dir() else {}
+    takes, missing = list[Take](), list[WaitingRow]()
     for dialogue in dialogues:
         for number, text in enumerate(dialogue.turns, 1):
             turn = f"{dialogue.id}-{number}"
-            if turn in there:
-                path = there[turn]
-                found.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
+            if turn in files:
+                path = files[turn]
+                takes.append(Take(turn, text, dialogue.profile, path, content_hash(path)))
             else:
                 missing.append(WaitingRow(turn, f"no recording of it lies in {folder}"))
-    return found, missing
+    return takes, missing
 
 
-def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
-    """What follows from the verdicts so far."""
+def compute_state(takes: Sequence[Take], checks: Sequence[Check]) -> State:
+    """Compute what follows from the verdicts so far."""
     state = State()
     verdicts: dict[str, list[Check]] = {}
     for check in checks:
@@ -105,51 +105,51 @@ def state_of(takes: Sequence[Take], checks: Sequence[Check]) -> State:
     return state
 
 
-def read_verdicts(tables: Mapping[int, Path], heard: Sequence[Due]) -> list[Check]:
-    """Verdicts from the tables of the rounds, on the recordings that were laid out there.
+def read_verdicts(tables: Mapping[int, Path], laid_out: Sequence[Due]) -> list[Check]:
+    """Read the verdicts in the tables of the rounds on the recordings that were laid out there.
 
     Raises:
         BadInput: a table cannot be used.
     """
-    found = []
+    checks = []
     for number, table in tables.items():
-        its = {due.turn: due for due in heard if due.round == number}
+        its = {due.turn: due for due in laid_out if due.round == number}
         if not its or not table.is_file():
             continue
-        read = decisions(table, [due.entry for due in its.values()], f"round {number}")
-        found += [_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
+        read = read_decisions(table, [due.entry for due in its.values()], f"round {number}")
+        checks += [_make_check(its[name], True, edited["fault"]) for name, edited in read.kept.items()]
         for left in read.left_out:
             fault, remark = read.refused[left.id]["fault"], left.reason.partition(": ")[2]
-            found += [_check(its[left.id], False, fault, remark)]
-    return found
+            checks += [_make_check(its[left.id], False, fault, remark)]
+    return checks
 
 
 def lay_out_rounds(tables: Mapping[int, Path], state: State) -> tuple[list[Due], list[WaitingRow]]:
-    """Write the tables of the rounds in which something is due; what was laid out, and waits for a verdict."""
+    """Write the tables of the rounds in which recordings are due; return those recordings, which wait for a verdict."""
     laid_out, waiting = list[Due](), list[WaitingRow]()
     for number, takes in sorted(state.due.items()):
-        its = [_due(take, number) for take in takes]
+        its = [_lay_out_take(take, number) for take in takes]
         lay_out(tables[number], [due.entry for due in its])
         laid_out += its
         waiting += [WaitingRow(due.turn, f"due in round {number}: {tables[number]}") for due in its]
     return laid_out, waiting
 
 
-def sentences(checks: Sequence[Check]) -> list[str]:
-    """How many recordings each round heard and refused, and for what; as the paper reports its own."""
-    found = []
+def describe_rounds(checks: Sequence[Check]) -> list[str]:
+    """Describe how many recordings each round checked and refused, and for what, as the paper reports its own."""
+    lines = []
     for number in range(1, ROUNDS + 1):
         its = [check for check in checks if check.round == number]
         refused = [check for check in its if not check.accepted]
         if its:
             faults = Counter(check.fault or "no fault named" for check in refused)
-            told = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
-            found.append(f"round {number}: {len(its)} heard, {len(refused)} refused{told}")
-    return found
+            by_fault = f" ({', '.join(f'{count} {fault}' for fault, count in faults.most_common())})" if faults else ""
+            lines.append(f"round {number}: {len(its)} heard, {len(refused)} refused{by_fault}")
+    return lines
 
 
-def faults_heard(path: Path) -> str:
-    """What a machine hears to be wrong with a recording, for the table; "" where nothing."""
+def find_faults(path: Path) -> str:
+    """Find what is measurably wrong with a recording, for the table; "" where nothing is."""
     from podeval.analysis import Recording
     from podeval.audio import loudness
     from podeval.errors import BadInput, CannotScore
@@ -164,20 +164,20 @@ def faults_heard(path: Path) -> str:
     return f"quiet: {level:.0f} LUFS" if level < _QUIET_LUFS else ""
 
 
-def _due(take: Take, number: int) -> Due:
-    words, tags = words_and_tags(take.text)
-    shown = {
+def _lay_out_take(take: Take, number: int) -> Due:
+    words, tags = split_tags(take.text)
+    context = {
         "file": take.path.name,
         "to be said": words,
         "tags": ", ".join(tags),
         "voice": take.profile,
-        "heard by machine": faults_heard(take.path),
+        "heard by machine": find_faults(take.path),
         "recording": take.sha256[:12],
     }
-    return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=shown)
+    return Due(id=f"{take.turn}/{number}", turn=take.turn, round=number, sha256=take.sha256, shown=context)
 
 
-def _check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:
+def _make_check(due: Due, accepted: bool, fault: str, remark: str = "") -> Check:
     return Check(
         id=f"{due.turn}/{due.round}/{due.sha256[:12]}",
         turn=due.turn,

@@ -1,4 +1,4 @@
-"""Sifting raw dialogues for MTalk-Bench: does the last turn need the others, and what does the dialogue test?
+"""Filter raw dialogues for an MTalk-Bench: does the last turn need the others, and what does the dialogue test?
 
 A language model that hears only the user's last turn says whether that is enough; then it names every capability of the
 taxonomy that the dialogue calls for, and a smaller one the foremost of them (appendix B.1, scripts 2 and 3). Dialogues
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from podeval.construction.mtalk_writing import CAPABILITIES, Raw
-from podeval.construction.near_duplicates import near_duplicates
+from podeval.construction.near_duplicates import find_near_duplicates
 from podeval.construction.review import ReviewRow
 from podeval.construction.staged_rows import LeftOut, Sifted, StagedRow, ask_each
 from podeval.judges.answer_model import JudgeAnswer
@@ -33,7 +33,7 @@ OTHERS = {
 }
 """The capabilities that no words alone can test; a dialogue that calls for one may be tagged for it later."""
 
-ALL: Mapping[str, str] = {name: found.what for name, found in CAPABILITIES.items()} | OTHERS
+ALL: Mapping[str, str] = {name: tested.what for name, tested in CAPABILITIES.items()} | OTHERS
 
 
 class Alone(JudgeAnswer):
@@ -85,45 +85,47 @@ class DialogueCandidate(Labelled):
         return self.foremost == self.raw.capability
 
 
-def dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
-    """The dialogues whose last turn cannot be answered well by whoever hears nothing else."""
-    found: Sifted[Raw] = Sifted()
-    answered, found.waiting = ask_each(judging, rows, Alone, _last_turn)
+def keep_dependent(rows: Sequence[Raw], judging: Asked) -> Sifted[Raw]:
+    """Keep the dialogues whose last turn cannot be answered well without the others."""
+    result: Sifted[Raw] = Sifted()
+    answered, result.waiting = ask_each(judging, rows, Alone, _request_independence)
     for raw, alone in answered:
         if alone.enough:
             reason = f"its last turn needs nothing of the others: {alone.because}"
-            found.left_out.append(LeftOut(id=raw.id, step=INDEPENDENT, reason=reason))
+            result.left_out.append(LeftOut(id=raw.id, step=INDEPENDENT, reason=reason))
         else:
-            found.kept.append(raw)
-    return found
+            result.kept.append(raw)
+    return result
 
 
-def label(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
-    """Dialogues with every capability that they call for."""
-    found: Sifted[Labelled] = Sifted()
-    answered, found.waiting = ask_each(judging, rows, Labels, _labelling)
+def label_dialogues(rows: Sequence[Raw], judging: Asked) -> Sifted[Labelled]:
+    """Have every dialogue labelled with the capabilities that it calls for."""
+    result: Sifted[Labelled] = Sifted()
+    answered, result.waiting = ask_each(judging, rows, Labels, _request_labels)
     for raw, answer in answered:
         labels = {one.capability: " ".join(one.because.split()) for one in answer.labels}
-        found.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
-    return found
+        result.kept.append(Labelled(id=raw.id, raw=raw, labels=labels))
+    return result
 
 
-def infer(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
-    """Dialogues with the foremost of their labels; of an only one nobody is asked."""
-    found: Sifted[DialogueCandidate] = Sifted()
+def infer_foremost(rows: Sequence[Labelled], judging: Asked) -> Sifted[DialogueCandidate]:
+    """Have the foremost label of every dialogue inferred; a single label needs no judge."""
+    result: Sifted[DialogueCandidate] = Sifted()
     clear = {row.id: row.semantic[0] for row in rows if len(row.semantic) == 1}
-    answered, found.waiting = ask_each(judging, [row for row in rows if row.id not in clear], Foremost, _inferring)
+    answered, result.waiting = ask_each(
+        judging, [row for row in rows if row.id not in clear], Foremost, _request_foremost
+    )
     clear |= {row.id: answer.capability for row, answer in answered}
-    found.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
-    return found
+    result.kept = [DialogueCandidate(**row.model_dump(), foremost=clear[row.id]) for row in rows if row.id in clear]
+    return result
 
 
 def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[DialogueCandidate]:
-    """Those of which no other says nearly the same; of two that are alike, the earlier stays."""
+    """Take out dialogues that say nearly the same as an earlier one."""
     if not rows:
         return Sifted()
-    said = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
-    alike = {found.row: found for found in near_duplicates(said)}
+    embeddings = encode([" ".join(turn.user for turn in row.raw.turns) for row in rows])
+    alike = {duplicate.row: duplicate for duplicate in find_near_duplicates(embeddings)}
     result: Sifted[DialogueCandidate] = Sifted()
     for number, row in enumerate(rows):
         if number in alike:
@@ -134,9 +136,9 @@ def deduplicate(rows: Sequence[DialogueCandidate], encode: Encode) -> Sifted[Dia
     return result
 
 
-def entry_of(row: DialogueCandidate) -> ReviewRow:
-    """A candidate as a reviewer sees it: what the user says may be corrected, and what it tests has to be decided."""
-    shown = {
+def make_review_row(row: DialogueCandidate) -> ReviewRow:
+    """Make the row that a reviewer sees of a candidate: its words may be corrected, and what it tests is decided."""
+    context = {
         "scenario": row.raw.scenario,
         "ordered": row.raw.capability,
         "inferred": row.foremost,
@@ -146,7 +148,7 @@ def entry_of(row: DialogueCandidate) -> ReviewRow:
         "last answer needs": f"turn {', '.join(map(str, row.raw.needs))}: {row.raw.because}",
     }
     user = "\n".join(turn.user for turn in row.raw.turns)
-    return ReviewRow(row.id, shown, {"user": user, "capability": row.foremost if row.agreed else ""})
+    return ReviewRow(row.id, context, {"user": user, "capability": row.foremost if row.agreed else ""})
 
 
 ALONE_PROMPT = Prompt(
@@ -186,15 +188,15 @@ FOREMOST_PROMPT = Prompt(
 )
 
 
-def _last_turn(raw: Raw) -> JudgeRequest:
+def _request_independence(raw: Raw) -> JudgeRequest:
     return JudgeRequest(ALONE_PROMPT, {"turn": raw.turns[-1].user})
 
 
-def _labelling(raw: Raw) -> JudgeRequest:
-    return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_known_labels)
+def _request_labels(raw: Raw) -> JudgeRequest:
+    return JudgeRequest(LABELS_PROMPT, {"dialogue": raw.lines}, check=_check_labels)
 
 
-def _inferring(row: Labelled) -> JudgeRequest:
+def _request_foremost(row: Labelled) -> JudgeRequest:
     def check(answer: Foremost) -> None:
         if answer.capability not in row.semantic:
             raise ValueError(f"{answer.capability} is not among the labels {', '.join(row.semantic)}")
@@ -203,7 +205,7 @@ def _inferring(row: Labelled) -> JudgeRequest:
     return JudgeRequest(FOREMOST_PROMPT, {"labels": "\n".join(lines)}, check=check)
 
 
-def _known_labels(answer: Labels) -> None:
+def _check_labels(answer: Labels) -> None:
     names = [one.capability for one in answer.labels]
     if unknown := [name for name in names if name not in ALL]:
         raise ValueError(f"there is no capability {unknown[0]!r}")

@@ -1,4 +1,4 @@
-"""From scenarios and capabilities to the semantic dialogues of MTalk-Bench: written, labelled, inferred, selected.
+"""Make the semantic dialogues of an MTalk-Bench from scenarios and capabilities: write, label, infer, select.
 
 The folder holds `orders.jsonl`, `raw.jsonl`, `dependent.jsonl`, `labelled.jsonl`, `candidates.jsonl` with the table
 `candidates.csv` in which people decide, and then `dialogues.jsonl`, with which the other steps go on.
@@ -14,10 +14,10 @@ from podeval.construction.mtalk_labelling import (
     Encode,
     Labelled,
     deduplicate,
-    dependent,
-    entry_of,
-    infer,
-    label,
+    infer_foremost,
+    keep_dependent,
+    label_dialogues,
+    make_review_row,
 )
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.mtalk_writing import (
@@ -27,12 +27,12 @@ from podeval.construction.mtalk_writing import (
     DialogueOrder,
     DialoguePlan,
     Raw,
-    checked_plan,
+    find_user_fault,
     place_orders,
+    validate_plan,
     write_dialogues,
-    wrong_with_user,
 )
-from podeval.construction.review import decisions, lay_out
+from podeval.construction.review import lay_out, read_decisions
 from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
 from podeval.judges.rounds import Asked
 
@@ -53,24 +53,24 @@ RETAINED = 0.19
 
 
 def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
-    """Order what is missing of the plan, and have it written. Again, it makes up for what was left out since.
+    """Order the dialogues that the plan lacks, and have them written; run again, it replaces those left out since.
 
     Raises:
         BadInput: an unknown scenario or capability.
     """
-    plan = checked_plan(plan)
+    plan = validate_plan(plan)
     report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
     gone = {left.id for left in workshop.left_out()}
     new, report.waiting = place_orders(plan, before, gone, judging)
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
     written = {raw.id: raw for raw in workshop.read(RAW, Raw)}
-    found = write_dialogues([order for order in orders if order.id not in written], judging)
-    written |= {raw.id: raw for raw in found.kept}
-    report.waiting += found.waiting
+    result = write_dialogues([order for order in orders if order.id not in written], judging)
+    written |= {raw.id: raw for raw in result.kept}
+    report.waiting += result.waiting
     workshop.write(RAW, [written[order.id] for order in orders if order.id in written])
     report.say(f"ordered: {len(orders)} dialogues of {len({order.cell for order in orders})} kinds, {len(new)} new")
-    report.say(f"written: {len(written)}, {len(found.kept)} new")
+    report.say(f"written: {len(written)}, {len(result.kept)} new")
     return report
 
 
@@ -82,15 +82,15 @@ def annotate(workshop: Workshop, judging: Asked) -> StepReport:
     """
     report = StepReport()
     raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
-    kept = dependent(raw, judging)
+    kept = keep_dependent(raw, judging)
     report.sifted("last turns that need the others", kept)
-    labelled = label(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
+    labelled = label_dialogues(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
     report.sifted("labelled", labelled)
     workshop.write(LABELLED, labelled.kept)
     return report
 
 
-def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
+def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """Have the foremost capability inferred, leave out near-duplicates, and lay out the rest for people.
 
     Raises:
@@ -98,20 +98,20 @@ def settle(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     """
     report = StepReport()
     labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
-    found = infer(labelled, judging)
-    report.sifted("inferred", found)
-    unlike = deduplicate(found.kept, encode)
+    inferred = infer_foremost(labelled, judging)
+    report.sifted("inferred", inferred)
+    unlike = deduplicate(inferred.kept, encode)
     report.sifted(ALIKE, unlike)
     candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
     agreed = sum(row.agreed for row in candidates)
     report.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
-    undecided = lay_out(workshop.folder / TABLE, [entry_of(row) for row in candidates])
+    undecided = lay_out(workshop.folder / TABLE, [make_review_row(row) for row in candidates])
     report.say(f"review: {undecided} of {len(candidates)} candidates to decide in {workshop.folder / TABLE}")
     return report
 
 
 def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """The dialogues that people kept, as they corrected them, for the steps that follow.
+    """Write the dialogues that people kept, as they corrected them, for the steps that follow.
 
     A candidate whose inferred capability is not the one that was ordered waits until somebody has written which it is,
     also with `accept_all`.
@@ -121,16 +121,18 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     """
     report = StepReport()
     candidates = workshop.read(CANDIDATES, DialogueCandidate, made_by="podeval data construct mtalk_bench infer")
-    places = {order.id: number for number, order in _numbered(workshop.read(ORDERS, DialogueOrder))}
-    found = decisions(workshop.folder / TABLE, [entry_of(row) for row in candidates], REVIEW, accept_all=accept_all)
-    chosen: Sifted[Dialogue] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    places = {order.id: number for number, order in _number_orders(workshop.read(ORDERS, DialogueOrder))}
+    review = read_decisions(
+        workshop.folder / TABLE, [make_review_row(row) for row in candidates], REVIEW, accept_all=accept_all
+    )
+    chosen: Sifted[Dialogue] = Sifted(left_out=review.left_out, waiting=review.waiting)
     counts: Counter[str] = Counter()
     for row in candidates:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         turns = [" ".join(line.split()) for line in edited["user"].splitlines() if line.strip()]
         capability = edited["capability"].strip()
-        if wrong := wrong_with_user(turns):
+        if wrong := find_user_fault(turns):
             chosen.waiting.append(WaitingRow(row.id, f"as corrected in {TABLE}: {wrong}"))
         elif capability not in CAPABILITIES:
             why = f"ordered for {row.raw.capability}, inferred {row.foremost}; write under capability which it is"
@@ -155,11 +157,11 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     return report
 
 
-def _numbered(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
-    """Each order with the number of its dialogue, `scenario-place`: its own for good, as orders are only added."""
+def _number_orders(orders: list[DialogueOrder]) -> list[tuple[str, DialogueOrder]]:
+    """Give each order the number of its dialogue, `scenario-place`; numbers stay, as orders are only added."""
     seen: Counter[str] = Counter()
-    found = []
+    numbered = []
     for order in orders:
         seen[order.scenario] += 1
-        found.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
-    return found
+        numbered.append((f"{list(SCENES).index(order.scenario) + 1}-{seen[order.scenario]}", order))
+    return numbered

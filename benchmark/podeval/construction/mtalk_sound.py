@@ -1,4 +1,4 @@
-"""What recordings of MTalk-Bench go through: other voices, and the sounds that tags name (paper, appendix B.3).
+"""Process recordings of an MTalk-Bench: other voices, and the sounds that tags name (paper, appendix B.3).
 
 Which voice a profile means, and which sound a tag means, stands in two files of one's own. `voices.yaml` names for each
 profile a command that converts voices and a reference recording; podeval ships no converter. `sounds.csv` names for
@@ -21,8 +21,8 @@ from podeval.audio.mixing import lay_under, put_in
 from podeval.audio.resample import resample
 from podeval.construction.mtalk_tagging import Dialogue
 from podeval.construction.programs import Program
-from podeval.construction.staged_rows import StagedRow, sentence_of
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.construction.staged_rows import StagedRow, describe_validation_error
+from podeval.datasets.mtalk_turns import split_tags
 from podeval.errors import BadInput
 from podeval.store.files import write_whole
 
@@ -65,8 +65,8 @@ class Mixed(StagedRow):
     seconds: float
 
 
-def voices_of(path: Path) -> dict[str, VoiceProfile]:
-    """Voice profiles by name, none where there is no file; references are relative to it.
+def read_voices(path: Path) -> dict[str, VoiceProfile]:
+    """Read voice profiles by name, none where there is no file; references are relative to it.
 
     Raises:
         BadInput: the file cannot be used.
@@ -76,15 +76,17 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     if not path.is_file():
         return {}
     try:
-        found = TypeAdapter(dict[str, VoiceProfile]).validate_python(
+        profiles = TypeAdapter(dict[str, VoiceProfile]).validate_python(
             yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         )
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise BadInput(f"{path} cannot be read as YAML ({str(error).splitlines()[0]})") from None
     except ValidationError as error:
-        raise BadInput(f"{path}: {sentence_of(error)}; a profile has command, reference and perhaps about") from None
+        raise BadInput(
+            f"{path}: {describe_validation_error(error)}; a profile has command, reference and perhaps about"
+        ) from None
     placed = {}
-    for name, voice in found.items():
+    for name, voice in profiles.items():
         reference = path.parent / voice.reference
         if not reference.is_file():
             raise BadInput(f"{path}: the reference of {name}, {reference}, is not there")
@@ -93,12 +95,10 @@ def voices_of(path: Path) -> dict[str, VoiceProfile]:
     return placed
 
 
-def tags_of(dialogues: Sequence[Dialogue]) -> list[str]:
-    """The tags of ambient dialogues, each once, in lower case."""
-    found = (
-        tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in words_and_tags(turn)[1]
-    )
-    return list(dict.fromkeys(found))
+def list_tags(dialogues: Sequence[Dialogue]) -> list[str]:
+    """List the tags of ambient dialogues, each once, in lower case."""
+    tags = (tag.casefold() for d in dialogues if d.type == "amb" for turn in d.turns for tag in split_tags(turn)[1])
+    return list(dict.fromkeys(tags))
 
 
 def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
@@ -110,7 +110,7 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
     Raises:
         BadInput: the table that is there cannot be read.
     """
-    lines = {line["tag"].casefold(): line for line in _table(path)}
+    lines = {line["tag"].casefold(): line for line in _read_table(path)}
     for tag in tags:
         lines.setdefault(tag, {"tag": tag, "kind": "", "file": "", "snr_db": f"{SNR_DB:g}"})
     file = io.StringIO()
@@ -121,37 +121,37 @@ def lay_out_sounds(path: Path, tags: Sequence[str]) -> list[str]:
     return [tag for tag in tags if not lines[tag]["kind"].strip()]
 
 
-def sounds_of(path: Path) -> dict[str, TagSound]:
-    """The sounds by tag; those without a kind are left out.
+def read_sounds(path: Path) -> dict[str, TagSound]:
+    """Read the sounds by tag; those without a kind are left out.
 
     Raises:
         BadInput: a line that cannot be used; says which.
     """
-    found = {}
-    for number, line in enumerate(_table(path), 2):
+    sounds = {}
+    for number, line in enumerate(_read_table(path), 2):
         kind, name = line["kind"].strip().casefold(), line["file"].strip()
         if not kind:
             continue
-        place = f"{path}, line {number} ({line['tag']})"
+        where = f"{path}, line {number} ({line['tag']})"
         if kind not in _KINDS:
-            raise BadInput(f"{place}: kind is {kind!r}; write {', '.join(_KINDS)}")
+            raise BadInput(f"{where}: kind is {kind!r}; write {', '.join(_KINDS)}")
         file = path.parent / name if name else None
         if kind != "none" and (file is None or not file.is_file()):
-            raise BadInput(f"{place}: there is no sound {file or ''}; name its file, relative to the table")
+            raise BadInput(f"{where}: there is no sound {file or ''}; name its file, relative to the table")
         try:
             ratio = float(line["snr_db"])
         except ValueError:
-            raise BadInput(f"{place}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
+            raise BadInput(f"{where}: snr_db is {line['snr_db']!r}; write a number of decibels, such as 10") from None
         if not -30 <= ratio <= 60:
-            raise BadInput(f"{place}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
-        found[line["tag"].casefold()] = TagSound(kind, file, ratio)
-    return found
+            raise BadInput(f"{where}: a ratio of {ratio:g} dB cannot be meant; write -30 to 60")
+        sounds[line["tag"].casefold()] = TagSound(kind, file, ratio)
+    return sounds
 
 
-def sounded(
+def add_sounds(
     turn: str, text: str, recording: Path, voice: tuple[str, VoiceProfile] | None, sounds: Mapping[str, TagSound]
 ) -> tuple[NDArray[np.float32], Mixed]:
-    """A turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
+    """Mix a turn as it is to be heard: mono at 24 kHz, in its voice, with the sounds of its tags.
 
     Args:
         turn: its id.
@@ -165,53 +165,53 @@ def sounded(
         BadInput: the converter failed.
         CannotScore: the recording or a sound is silent.
     """
-    speech = _mono(recording)
+    speech = _read_mono(recording)
     if voice is not None:
         speech = Program(voice[1].command, "voice converter", reference=True).run(speech, RATE, voice[1].reference)
-    mixed, said = speech, list[str]()
-    for tag, share in places_of(text):
+    mixed, descriptions = speech, list[str]()
+    for tag, share in locate_tags(text):
         sound = sounds.get(tag.casefold())
         if sound is None or sound.file is None or sound.kind == "none":
             continue
-        samples = _mono(sound.file)
+        samples = _read_mono(sound.file)
         if sound.kind == "background":
             alone = lay_under(speech, samples, RATE, sound.snr_db) - speech
         else:
             at = min(share * len(speech), len(speech) - 1) / RATE
             alone = put_in(speech, samples, RATE, sound.snr_db, at) - speech
         mixed = mixed + alone
-        said.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
+        descriptions.append(f"{tag}: {sound.kind}, {sound.snr_db:g} dB, {sound.file.name}")
     peak = float(np.abs(mixed).max())
     factor = min(1.0, PEAK / peak) if peak else 1.0
     facts = Mixed(
         id=turn,
         recording=recording.name,
         voice=voice[0] if voice else "",
-        sounds=tuple(said),
+        sounds=tuple(descriptions),
         turned_down_db=round(float(-20 * np.log10(factor)), 2) + 0.0,
         seconds=round(len(mixed) / RATE, 3),
     )
     return np.asarray(mixed * np.float32(factor), dtype=np.float32), facts
 
 
-def places_of(text: str) -> list[tuple[str, float]]:
-    """The tags of a turn, and which share of its words comes before each."""
-    whole = len(words_and_tags(text)[0])
-    found, rest, before = list[tuple[str, float]](), text, ""
-    for tag in words_and_tags(text)[1]:
+def locate_tags(text: str) -> list[tuple[str, float]]:
+    """Locate the tags of a turn: for each, the share of the words that comes before it."""
+    whole = len(split_tags(text)[0])
+    positions, rest, before = list[tuple[str, float]](), text, ""
+    for tag in split_tags(text)[1]:
         head, _, rest = rest.partition(tag)
         before += head.rstrip(" (（")
         rest = rest.lstrip(")）")
-        found.append((tag, len(words_and_tags(before)[0]) / whole if whole else 0.0))
-    return found
+        positions.append((tag, len(split_tags(before)[0]) / whole if whole else 0.0))
+    return positions
 
 
-def _mono(path: Path) -> NDArray[np.float32]:
-    found = decode(path)
-    return resample(found.samples.mean(axis=1, dtype=np.float32), found.rate, RATE)
+def _read_mono(path: Path) -> NDArray[np.float32]:
+    decoded = decode(path)
+    return resample(decoded.samples.mean(axis=1, dtype=np.float32), decoded.rate, RATE)
 
 
-def _table(path: Path) -> list[dict[str, str]]:
+def _read_table(path: Path) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     try:

@@ -1,4 +1,4 @@
-"""Tags for MTalk-Bench's dialogues: how something is said, and what is heard around it, put into semantic dialogues.
+"""Tag dialogues of an MTalk-Bench: how something is said, and what is heard around it.
 
 A tag stands in parentheses where it happens, as in "(anxious tone) My parcel should have come." Two annotators work
 apart (a judge asked twice, or what people write), a third resolves what differs: the review (paper, section 4.1 and
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from podeval.construction.review import ReviewRow
 from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
-from podeval.datasets.mtalk_turns import words_and_tags
+from podeval.datasets.mtalk_turns import split_tags
 from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
@@ -42,7 +42,7 @@ class Dialogue(StagedRow):
     variants: dict[Literal["para", "amb"], dict[str, str]] = Field(default_factory=dict)
 
     def variant(self, kind: Kind) -> "Dialogue":
-        """The dialogue that tags of a kind are put into."""
+        """Return the dialogue that tags of a kind are put into."""
         prompts = self.variants.get(kind, {}) if kind != "sem" else {}
         name = f"{kind}-{self.number}"
         return self.model_copy(
@@ -84,8 +84,8 @@ _WHAT = {
 }
 
 
-def tagging_prompt(kind: Kind) -> Prompt:
-    """Asks for a dialogue with tags of a kind."""
+def make_tagging_prompt(kind: Kind) -> Prompt:
+    """Make the prompt that asks for a dialogue with tags of a kind."""
     name, what = _WHAT[kind]
     return Prompt(
         name=f"mtalk_tags_{name}",
@@ -101,8 +101,8 @@ def tagging_prompt(kind: Kind) -> Prompt:
     )
 
 
-def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
-    """Variants of semantic dialogues with tags, each by two annotators.
+def tag_dialogues(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list[Tagged], list[WaitingRow]]:
+    """Have semantic dialogues tagged, each by two annotators.
 
     Args:
         dialogues: of type sem; others are passed over.
@@ -110,14 +110,14 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         judging: both annotators: the same judge, asked with two seeds.
     """
     plain = [dialogue for dialogue in dialogues if dialogue.type == "sem"]
-    prompt, waiting = tagging_prompt(kind), dict[str, WaitingRow]()
+    prompt, waiting = make_tagging_prompt(kind), dict[str, WaitingRow]()
     versions: dict[str, list[tuple[str, ...]]] = {dialogue.id: [] for dialogue in plain}
     for seed in range(ANNOTATORS):
-        answered, missing = ask_each(judging, plain, Tags, _tagging(prompt, seed))
+        answered, missing = ask_each(judging, plain, Tags, _make_tagging_request(prompt, seed))
         waiting |= {one.id: one for one in missing}
         for dialogue, tags in answered:
             versions[dialogue.id].append(tuple(" ".join(turn.split()) for turn in tags.turns))
-    found = [
+    tagged = [
         Tagged(
             id=f"{kind}-{dialogue.number}",
             dialogue=dialogue.variant(kind),
@@ -126,35 +126,35 @@ def tag(dialogues: Sequence[Dialogue], kind: Kind, judging: Asked) -> tuple[list
         for dialogue in plain
         if dialogue.id not in waiting
     ]
-    return found, list(waiting.values())
+    return tagged, list(waiting.values())
 
 
-def entry_of(row: Tagged) -> ReviewRow:
-    """A tagged dialogue as the third annotator sees it: the first version may be corrected, a turn a line."""
-    shown = {"agreed": "yes" if row.agreed else "no"}
-    shown |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
-    return ReviewRow(row.id, shown, {"tagged": "\n".join(row.versions[0])})
+def make_review_row(row: Tagged) -> ReviewRow:
+    """Make the row that the third annotator sees: the first version may be corrected, one turn a line."""
+    context = {"agreed": "yes" if row.agreed else "no"}
+    context |= {f"annotator {n}": "\n".join(version) for n, version in enumerate(row.versions, 1)}
+    return ReviewRow(row.id, context, {"tagged": "\n".join(row.versions[0])})
 
 
-def wrong_with(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
-    """What is wrong with tags put into turns: other turns, other words, or no tag at all."""
+def find_tagging_fault(plain: Sequence[str], tagged: Sequence[str]) -> str | None:
+    """Find what is wrong with tagged turns: other turns, other words, or no tag at all."""
     if len(plain) != len(tagged):
         return f"there are {len(plain)} turns, {len(tagged)} came"
     tags = 0
     for number, (before, after) in enumerate(zip(plain, tagged, strict=True), 1):
-        words, found = words_and_tags(after)
+        words, turn_tags = split_tags(after)
         if words.split() != before.split():
             return f"the words of turn {number} are not those of the dialogue: {words[:60]!r}"
-        if not all(tag and len(tag.split()) <= 5 for tag in found):
+        if not all(tag and len(tag.split()) <= 5 for tag in turn_tags):
             return f"a tag in turn {number} is empty or longer than five words"
-        tags += len(found)
+        tags += len(turn_tags)
     return None if tags else "no turn has a tag"
 
 
-def _tagging(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
+def _make_tagging_request(prompt: Prompt, seed: int) -> Callable[[Dialogue], JudgeRequest]:
     def request(dialogue: Dialogue) -> JudgeRequest:
         def check(answer: Tags) -> None:
-            if wrong := wrong_with(dialogue.turns, answer.turns):
+            if wrong := find_tagging_fault(dialogue.turns, answer.turns):
                 raise ValueError(wrong)
 
         return JudgeRequest(prompt, {"turns": "\n".join(dialogue.turns)}, seed, check)

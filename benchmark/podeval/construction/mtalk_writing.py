@@ -1,4 +1,4 @@
-"""Writing raw dialogues for MTalk-Bench with a language model: situations, then a dialogue for each.
+"""Write raw dialogues for an MTalk-Bench with a language model: situations, then a dialogue for each.
 
 Of every scenario and capability so many candidates are ordered, each with a situation of its own and one aspect of the
 capability. A dialogue is what a user and an assistant say in turns; its last answer has to need what came before
@@ -113,7 +113,7 @@ class DialoguePlan(StagedRow):
     capabilities: tuple[str, ...] = tuple(CAPABILITIES)
 
     def cells(self) -> list[Cell]:
-        """Scenarios and capabilities, in the paper's order."""
+        """List the scenarios and capabilities of the plan, in the paper's order."""
         return [
             cell for cell in product(SCENES, CAPABILITIES) if cell[0] in self.scenarios and cell[1] in self.capabilities
         ]
@@ -169,8 +169,8 @@ class WrittenDialogue(JudgeAnswer):
     because: str = Field(description="one sentence: what of them the last answer needs")
 
 
-def checked_plan(plan: DialoguePlan) -> DialoguePlan:
-    """The plan, if it can be kept.
+def validate_plan(plan: DialoguePlan) -> DialoguePlan:
+    """Return the plan if it can be carried out.
 
     Raises:
         BadInput: an unknown scenario or capability.
@@ -185,7 +185,7 @@ def checked_plan(plan: DialoguePlan) -> DialoguePlan:
 def place_orders(
     plan: DialoguePlan, before: Sequence[DialogueOrder], gone: Collection[str], judging: Asked
 ) -> tuple[list[DialogueOrder], list[WaitingRow]]:
-    """New orders for what is missing, each with a situation that was not used before.
+    """Make new orders for what is missing, each with a situation that was not used before.
 
     Args:
         plan: what is wanted.
@@ -201,16 +201,16 @@ def place_orders(
     }
 
     def request(line: StagedRow) -> JudgeRequest:
-        cell = _cell(line.id)
-        prompt = situations_prompt(cell, lacking[cell])
+        cell = _parse_cell(line.id)
+        prompt = make_situations_prompt(cell, lacking[cell])
         return JudgeRequest(
-            prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_new_situations(lacking[cell], used[cell])
+            prompt, {"used": "\n".join(used[cell]) or "(none)"}, check=_check_situations(lacking[cell], used[cell])
         )
 
     answered, waiting = ask_each(judging, [StagedRow(id="/".join(cell)) for cell in lacking], Situations, request)
     orders = []
     for line, answer in answered:
-        scenario, capability = cell = _cell(line.id)
+        scenario, capability = cell = _parse_cell(line.id)
         aspects = CAPABILITIES[capability].aspects
         for number, situation in enumerate(answer.situations[: lacking[cell]], placed[cell]):
             orders.append(
@@ -226,35 +226,35 @@ def place_orders(
 
 
 def write_dialogues(orders: Sequence[DialogueOrder], judging: Asked) -> Sifted[Raw]:
-    """A dialogue for every order; where none came that can be used, the order waits."""
-    found: Sifted[Raw] = Sifted()
-    answered, found.waiting = ask_each(judging, orders, WrittenDialogue, _writing)
+    """Have a dialogue written for every order; an order without a usable one waits."""
+    result: Sifted[Raw] = Sifted()
+    answered, result.waiting = ask_each(judging, orders, WrittenDialogue, _request_dialogue)
     for order, written in answered:
         turns = tuple(
             Exchange(user=" ".join(turn.user.split()), assistant=" ".join(turn.assistant.split()))
             for turn in written.turns
         )
         needs = tuple(sorted(set(written.needs)))
-        found.kept.append(Raw(**order.model_dump(), turns=turns, needs=needs, because=written.because.strip()))
-    return found
+        result.kept.append(Raw(**order.model_dump(), turns=turns, needs=needs, because=written.because.strip()))
+    return result
 
 
-def wrong_with_user(turns: Sequence[str]) -> str | None:
-    """What is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
+def find_user_fault(turns: Sequence[str]) -> str | None:
+    """Find what is wrong with what a user is to say: too few turns or words, or something that nobody can say."""
     if not TURNS[0] <= len(turns) <= TURNS[1]:
         return f"the user speaks {len(turns)} times, not {TURNS[0]} to {TURNS[1]}"
     for number, text in enumerate(turns, 1):
         if not USER_WORDS[0] <= len(text.split()) <= USER_WORDS[1]:
             return f"turn {number} of the user has {len(text.split())} words, not {USER_WORDS[0]} to {USER_WORDS[1]}"
-        if found := _UNSPEAKABLE.search(text):
-            return f"turn {number} of the user has {found[0]!r}, which nobody says"
+        if match := _UNSPEAKABLE.search(text):
+            return f"turn {number} of the user has {match[0]!r}, which nobody says"
     if len({text.casefold() for text in turns}) < len(turns):
         return "the user says the same twice"
     return "the user does not speak English" if read_as(" ".join(turns)) not in ("en", None) else None
 
 
-def situations_prompt(cell: Cell, count: int) -> Prompt:
-    """Asks for situations of a scenario in which a capability is needed."""
+def make_situations_prompt(cell: Cell, count: int) -> Prompt:
+    """Make the prompt that asks for situations of a scenario in which a capability is needed."""
     scenario, capability = cell
     return Prompt(
         name=f"mtalk_situations_{scenario}",
@@ -271,8 +271,8 @@ def situations_prompt(cell: Cell, count: int) -> Prompt:
     )
 
 
-def dialogue_prompt(order: DialogueOrder) -> Prompt:
-    """Asks for a dialogue in a situation."""
+def make_dialogue_prompt(order: DialogueOrder) -> Prompt:
+    """Make the prompt that asks for a dialogue in a situation."""
     return Prompt(
         name=f"mtalk_dialogue_{order.capability}",
         version="1.0",
@@ -292,13 +292,13 @@ def dialogue_prompt(order: DialogueOrder) -> Prompt:
     )
 
 
-def _writing(order: DialogueOrder) -> JudgeRequest:
+def _request_dialogue(order: DialogueOrder) -> JudgeRequest:
     seed = zlib.crc32(order.id.encode()) % 100_000
-    return JudgeRequest(dialogue_prompt(order), {"situation": order.situation}, seed, _as_ordered)
+    return JudgeRequest(make_dialogue_prompt(order), {"situation": order.situation}, seed, _check_dialogue)
 
 
-def _as_ordered(written: WrittenDialogue) -> None:
-    if wrong := wrong_with_user([" ".join(turn.user.split()) for turn in written.turns]):
+def _check_dialogue(written: WrittenDialogue) -> None:
+    if wrong := find_user_fault([" ".join(turn.user.split()) for turn in written.turns]):
         raise ValueError(wrong)
     for number, turn in enumerate(written.turns, 1):
         if not 1 <= len(turn.assistant.split()) <= _ASSISTANT_MOST:
@@ -312,19 +312,19 @@ def _as_ordered(written: WrittenDialogue) -> None:
         raise ValueError("it does not say what of the earlier turns is needed")
 
 
-def _new_situations(count: int, known: Sequence[str]) -> Callable[[Situations], None]:
-    taken = {" ".join(situation.split()).casefold() for situation in known}
+def _check_situations(count: int, used: Sequence[str]) -> Callable[[Situations], None]:
+    used_situations = {" ".join(situation.split()).casefold() for situation in used}
 
     def check(answer: Situations) -> None:
-        found = [" ".join(situation.split()).casefold() for situation in answer.situations]
-        if len(found) < count or not all(found):
-            raise ValueError(f"{count} situations are needed, {len([s for s in found if s])} came")
-        if len(set(found)) < len(found) or taken & set(found):
+        situations = [" ".join(situation.split()).casefold() for situation in answer.situations]
+        if len(situations) < count or not all(situations):
+            raise ValueError(f"{count} situations are needed, {len([s for s in situations if s])} came")
+        if len(set(situations)) < len(situations) or used_situations & set(situations):
             raise ValueError("a situation is there twice, or is one of those that are taken")
 
     return check
 
 
-def _cell(name: str) -> Cell:
+def _parse_cell(name: str) -> Cell:
     scenario, _, capability = name.partition("/")
     return scenario, capability

@@ -1,4 +1,4 @@
-"""Rows that say the same: by the cosine of sentence embeddings, the earliest of those that are alike stays."""
+"""Find rows that say the same by the cosine of sentence embeddings; the earliest of them stays."""
 
 from dataclasses import dataclass
 
@@ -22,8 +22,8 @@ class Duplicate:
     cosine: float
 
 
-def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
-    """The rows to take out, so that no two that stay are alike.
+def find_near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHOLD) -> list[Duplicate]:
+    """Find the rows to take out, so that no two of the others are alike.
 
     Rows are taken in order; one goes where its cosine with a row that stays reaches the threshold, and is told the row
     that it is most like. What goes makes no other row go.
@@ -37,9 +37,9 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
     """
     if not len(embeddings):
         return []
-    units = units_of(embeddings)
+    units = normalise_rows(embeddings)
     kept = np.empty(0, dtype=np.int64)
-    found: list[Duplicate] = []
+    duplicates: list[Duplicate] = []
     for start in range(0, len(units), _BLOCK):
         block = units[start : start + _BLOCK]
         before = block @ units[kept].T if len(kept) else np.full((len(block), 1), -2.0)
@@ -54,15 +54,15 @@ def near_duplicates(embeddings: NDArray[np.floating], threshold: float = THRESHO
                     cosine, of = float(among.max()), start + int(among.argmax())
             # Equal texts may come out a rounding error below 1.
             if cosine >= threshold - 1e-6:
-                found.append(Duplicate(start + row, of, min(cosine, 1.0)))
+                duplicates.append(Duplicate(start + row, of, min(cosine, 1.0)))
             else:
                 stays[row] = True
         kept = np.concatenate([kept, start + np.flatnonzero(stays)])
-    return found
+    return duplicates
 
 
-def units_of(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Each row brought to length 1.
+def normalise_rows(embeddings: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Scale each row to length 1.
 
     Raises:
         BadInput: a row is no direction (zero, or no number).

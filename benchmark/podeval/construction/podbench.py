@@ -1,4 +1,4 @@
-"""Constructing PodBench: documents taken, clustered, requests written and filtered, reviewed, finished.
+"""Construct a PodBench: documents are taken in and clustered; requests are written, filtered, reviewed, finished.
 
 The folder holds `documents.jsonl`, `queries.jsonl`, `clusters.jsonl`, `requests.jsonl`, `filtered.jsonl`, `review.csv`
 for people, and `finished/`, a source of the dataset with its statistics.
@@ -13,15 +13,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from podeval.construction import charts
-from podeval.construction.checked_source import source_of
+from podeval.construction.checked_source import write_source
 from podeval.construction.podbench_requests import (
     FILTER,
     Requested,
     Requirement,
-    instruct,
-    materials,
-    sift,
-    speakers_of,
+    filter_requests,
+    join_materials,
+    read_speaker_number,
+    write_requests,
 )
 from podeval.construction.podbench_sources import (
     ALIKE,
@@ -30,13 +30,13 @@ from podeval.construction.podbench_sources import (
     Document,
     Encode,
     ask_queries,
-    clusters_of,
-    documents_in,
+    cluster_documents,
+    read_documents,
 )
-from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.review import ReviewRow, lay_out, read_decisions
 from podeval.construction.staged_rows import Sifted, StepReport, WaitingRow, Workshop
 from podeval.datasets import podbench_meta
-from podeval.datasets.podbench_prompts import generation_prompt
+from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput
 from podeval.judges.rounds import Asked
 from podeval.store.files import write_json, write_whole
@@ -55,7 +55,7 @@ def take(workshop: Workshop, paths: Sequence[Path]) -> StepReport:
     Raises:
         BadInput: one that cannot be read.
     """
-    documents = documents_in(paths)
+    documents = read_documents(paths)
     workshop.write(DOCUMENTS, documents)
     report = StepReport()
     spoken = Counter(document.language for document in documents)
@@ -78,11 +78,11 @@ def cluster(
     report = StepReport()
     queries, report.waiting = ask_queries(documents, judging)
     workshop.write("queries.jsonl", queries)
-    found = clusters_of(queries, documents, encode, alike=alike, most=most) if queries else []
-    workshop.write("clusters.jsonl", found)
-    sizes = Counter(len(one.documents) for one in found)
-    told = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
-    report.say(f"clustered: {len(queries)} documents in {len(found)} clusters ({told})")
+    clusters = cluster_documents(queries, documents, encode, alike=alike, most=most) if queries else []
+    workshop.write("clusters.jsonl", clusters)
+    sizes = Counter(len(one.documents) for one in clusters)
+    by_size = ", ".join(f"{count} of {size}" for size, count in sorted(sizes.items()))
+    report.say(f"clustered: {len(queries)} documents in {len(clusters)} clusters ({by_size})")
     return report
 
 
@@ -92,17 +92,17 @@ def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
     Raises:
         BadInput: nothing was clustered.
     """
-    documents = _documents(workshop)
+    documents = _read_documents(workshop)
     clusters = workshop.read("clusters.jsonl", Cluster, made_by="podeval data construct podbench cluster")
     report = StepReport()
-    requests, report.waiting = instruct(clusters, documents, judging, seed)
+    requests, report.waiting = write_requests(clusters, documents, judging, seed)
     workshop.write("requests.jsonl", requests)
     report.say(f"written: {len(requests)} requests for {len(clusters)} clusters")
-    filtered = sift(requests, documents, judging)
+    filtered = filter_requests(requests, documents, judging)
     report.sifted(FILTER, filtered)
     workshop.write_sifted(FILTER, "filtered.jsonl", filtered)
     table = workshop.folder / TABLE
-    undecided = lay_out(table, [_entry(row, documents) for row in filtered.kept])
+    undecided = lay_out(table, [_make_review_row(row, documents) for row in filtered.kept])
     report.say(f"review: {undecided} of {len(filtered.kept)} requests to decide in {table}")
     return report
 
@@ -122,32 +122,32 @@ def finish(
         BadInput: nothing was written, the table cannot be used, or nothing was kept.
         BrokenRules: a row that the dataset would refuse.
     """
-    documents = _documents(workshop)
+    documents = _read_documents(workshop)
     rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
-    found = _reviewed(rows, documents, workshop.folder / TABLE, accept_all)
+    review = _apply_review(rows, documents, workshop.folder / TABLE, accept_all)
     report = StepReport()
-    report.sifted(REVIEW, found)
-    workshop.write_sifted(REVIEW, "reviewed.jsonl", found)
-    if not found.kept:
+    report.sifted(REVIEW, review)
+    workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
+    if not review.kept:
         raise BadInput(f"no request is kept yet; write yes under keep in {workshop.folder / TABLE}")
     counted = f"input_tokens are those of {tokenizer}" if tokens else "input_tokens are words of podeval's tokeniser"
-    made = [published(row, documents, tokens or words, counted) for row in found.kept]
+    requests = [make_source_row(row, documents, tokens or count_words, counted) for row in review.kept]
     into = workshop.folder / FINISHED
-    with source_of("podbench", into, ["instructions"]) as folder:
-        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in made).encode())
-    counts = statistics(made)
-    write_json(into / "statistics.json", {"requests": len(made), "counts": counts})
-    write_whole(into / "categories.svg", charts.bars(f"{len(made)} requests by kind", counts).encode())
-    report.say(f"finished: {len(made)} requests in {into}")
+    with write_source("podbench", into, ["instructions"]) as folder:
+        write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in requests).encode())
+    counts = compute_statistics(requests)
+    write_json(into / "statistics.json", {"requests": len(requests), "counts": counts})
+    write_whole(into / "categories.svg", charts.draw_bars(f"{len(requests)} requests by kind", counts).encode())
+    report.say(f"finished: {len(requests)} requests in {into}")
     return report
 
 
-def published(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
-    """A row in the schema of the source, its meta as JSON text."""
-    cluster, names = row.cluster, podbench_meta.facts()["dimensions"]
+def make_source_row(row: Requested, documents: Mapping[str, Document], tokens: Count, counted: str) -> dict[str, Any]:
+    """Make a row in the schema of the source, its meta as JSON text."""
+    cluster, names = row.cluster, podbench_meta.read_facts()["dimensions"]
     sources = [documents[name].text for name in cluster.documents]
-    speakers = speakers_of(row.requirements)
-    prompt = generation_prompt(row.instruction, sources, language=cluster.language, speakers=speakers)
+    speakers = read_speaker_number(row.requirements)
+    prompt = make_generation_prompt(row.instruction, sources, language=cluster.language, speakers=speakers)
     meta: dict[str, Any] = {
         "content": sources,
         "dims": {names[r.dimension]["paper"]: r.value for r in row.requirements},
@@ -170,72 +170,74 @@ def published(row: Requested, documents: Mapping[str, Document], tokens: Count, 
     }
 
 
-def words(text: str) -> int:
-    """Words and punctuation, by podeval's tokeniser of the language most of the text is in."""
+def count_words(text: str) -> int:
+    """Count words and punctuation by podeval's tokeniser for the main language of the text."""
     from podeval.text.tokens import detect_language
 
     return len(tokenise(text, detect_language(text)))
 
 
-def statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Rows by what the paper's table 3 and figure 2 count."""
+def compute_statistics(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Count rows by what the paper's table 3 and figure 2 count."""
     metas = [json.loads(row["meta"]) for row in rows]
-    buckets = podbench_meta.facts()
+    buckets = podbench_meta.read_facts()
     return {
-        "language": _counted(meta["language"] for meta in metas),
-        "speakers": _counted(
+        "language": _count_values(meta["language"] for meta in metas),
+        "speakers": _count_values(
             (str(podbench_meta.bucket_of("speaker_buckets", meta.get("speaker_number")) or "open") for meta in metas),
             [*(bucket["name"] for bucket in buckets["speaker_buckets"]), "open"],
         ),
-        "input tokens": _counted(
+        "input tokens": _count_values(
             (str(podbench_meta.bucket_of("input_buckets", meta["input_tokens"]) or "longer") for meta in metas),
             [*(bucket["name"] for bucket in buckets["input_buckets"]), "longer"],
         ),
-        "documents": _counted(str(len(meta["content"])) for meta in metas),
-        "dimensions named": _counted(str(len(meta["dims"])) for meta in metas),
-        "dimension": _counted(name for meta in metas for name in meta["dims"]),
-        "domain": _counted(meta["domain"] for meta in metas),
+        "documents": _count_values(str(len(meta["content"])) for meta in metas),
+        "dimensions named": _count_values(str(len(meta["dims"])) for meta in metas),
+        "dimension": _count_values(name for meta in metas for name in meta["dims"]),
+        "domain": _count_values(meta["domain"] for meta in metas),
     }
 
 
-def _counted(found: Any, order: Sequence[str] = ()) -> dict[str, int]:
-    counts = Counter(found)
+def _count_values(values: Any, order: Sequence[str] = ()) -> dict[str, int]:
+    counts = Counter(values)
     return {name: counts[name] for name in order or sorted(counts, key=lambda name: (len(name), name))}
 
 
-def _documents(workshop: Workshop) -> dict[str, Document]:
-    found = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
-    return {document.id: document for document in found}
+def _read_documents(workshop: Workshop) -> dict[str, Document]:
+    documents = workshop.read(DOCUMENTS, Document, made_by="podeval data construct podbench take")
+    return {document.id: document for document in documents}
 
 
-def _entry(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
-    shown = {
+def _make_review_row(row: Requested, documents: Mapping[str, Document]) -> ReviewRow:
+    context = {
         "language": row.cluster.language,
         "domain": row.cluster.domain,
         "documents": ", ".join(row.cluster.documents),
-        "materials": materials(row.cluster, documents)[:2000],
+        "materials": join_materials(row.cluster, documents)[:2000],
     }
     requirements = "\n".join(f"{r.dimension}: {r.value}" for r in row.requirements)
-    return ReviewRow(row.id, shown, {"instruction": row.instruction, "requirements": requirements})
+    return ReviewRow(row.id, context, {"instruction": row.instruction, "requirements": requirements})
 
 
-def _reviewed(
+def _apply_review(
     rows: Sequence[Requested], documents: Mapping[str, Document], table: Path, accept_all: bool
 ) -> Sifted[Requested]:
-    found = decisions(table, [_entry(row, documents) for row in rows], REVIEW, accept_all=accept_all)
-    result: Sifted[Requested] = Sifted(left_out=found.left_out, waiting=found.waiting)
+    review = read_decisions(table, [_make_review_row(row, documents) for row in rows], REVIEW, accept_all=accept_all)
+    result: Sifted[Requested] = Sifted(left_out=review.left_out, waiting=review.waiting)
     for row in rows:
-        if (edited := found.kept.get(row.id)) is None:
+        if (edited := review.kept.get(row.id)) is None:
             continue
         try:
             lines = [line.partition(":") for line in edited["requirements"].splitlines() if line.strip()]
-            named = [Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines]
+            requirements = [
+                Requirement.model_validate({"dimension": d.strip(), "value": v.strip()}) for d, _, v in lines
+            ]
         except ValidationError:
             reason = (
                 f"its requirements in {table.name} cannot be read; write a dimension, a colon and what is asked for"
             )
             result.waiting.append(WaitingRow(row.id, reason))
             continue
-        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(named)}
+        changes = {"instruction": edited["instruction"].strip(), "requirements": tuple(requirements)}
         result.kept.append(row.model_copy(update=changes))
     return result

@@ -1,4 +1,4 @@
-"""Requests of PodBench: instructions over the eight requirement dimensions, filtered by a judge.
+"""Write requests of a PodBench: instructions over the eight requirement dimensions, filtered by a judge.
 
 For every cluster of documents it is drawn how many of the dimensions a request names and which, so that requests differ
 in difficulty; a language model writes one that names just these. A judge then reads documents and request: harm, fit to
@@ -93,27 +93,29 @@ FILTERING = Prompt(
 )
 
 
-def dimensions_for(cluster: str, seed: int = 0) -> tuple[str, ...]:
-    """The dimensions that the request on a cluster names: one to eight, drawn by its name."""
+def draw_dimensions(cluster: str, seed: int = 0) -> tuple[str, ...]:
+    """Draw the one to eight dimensions that the request on a cluster names, seeded by its name."""
     chance = random.Random(f"{seed}:{cluster}")  # noqa: S311
     chosen = chance.sample(list(DIMENSIONS), chance.randint(1, len(DIMENSIONS)))
     return tuple(name for name in DIMENSIONS if name in chosen)
 
 
-def instruct(
+def write_requests(
     clusters: Sequence[Cluster], documents: Mapping[str, Document], judging: Asked, seed: int = 0
 ) -> tuple[list[Requested], list[WaitingRow]]:
-    """A request for every cluster."""
+    """Have a request written for every cluster."""
 
     def request(cluster: Cluster) -> JudgeRequest:
-        wanted = dimensions_for(cluster.id, seed)
-        prompt = instruction_prompt(wanted, cluster.language)
+        dimensions = draw_dimensions(cluster.id, seed)
+        prompt = make_instruction_prompt(dimensions, cluster.language)
         return JudgeRequest(
-            prompt, {"materials": materials(cluster, documents)}, check=_names_all(wanted, cluster.language)
+            prompt,
+            {"materials": join_materials(cluster, documents)},
+            check=_check_instruction(dimensions, cluster.language),
         )
 
     answered, waiting = ask_each(judging, clusters, Instruction, request)
-    found = [
+    requested = [
         Requested(
             id=cluster.id.removeprefix("cluster-"),
             cluster=cluster,
@@ -122,18 +124,18 @@ def instruct(
         )
         for cluster, written in answered
     ]
-    return found, waiting
+    return requested, waiting
 
 
-def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
-    """Take out what is harmful, beside the point, or senseless."""
-    found: Sifted[Requested] = Sifted()
-    answered, found.waiting = ask_each(
+def filter_requests(rows: Sequence[Requested], documents: Mapping[str, Document], judging: Asked) -> Sifted[Requested]:
+    """Take out requests that are harmful, unrelated to the materials, or senseless."""
+    result: Sifted[Requested] = Sifted()
+    answered, result.waiting = ask_each(
         judging,
         rows,
         Verdict,
         lambda row: JudgeRequest(
-            FILTERING, {"materials": materials(row.cluster, documents), "instruction": row.instruction}
+            FILTERING, {"materials": join_materials(row.cluster, documents), "instruction": row.instruction}
         ),
     )
     for row, verdict in answered:
@@ -148,16 +150,16 @@ def sift(rows: Sequence[Requested], documents: Mapping[str, Document], judging: 
         ]
         if wrong:
             reason = f"{' and '.join(wrong)}: {verdict.reasoning}"
-            found.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
+            result.left_out.append(LeftOut(id=row.id, step=FILTER, reason=reason))
         else:
-            found.kept.append(row)
-    return found
+            result.kept.append(row)
+    return result
 
 
-def instruction_prompt(wanted: Sequence[str], language: str) -> Prompt:
-    """Asks for a request that names just these dimensions."""
-    named = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in wanted)
-    others = ", ".join(name for name in DIMENSIONS if name not in wanted) or "(none)"
+def make_instruction_prompt(dimensions: Sequence[str], language: str) -> Prompt:
+    """Make the prompt that asks for a request that names just these dimensions."""
+    described = "\n".join(f"- {name}: {DIMENSIONS[name]}" for name in dimensions)
+    others = ", ".join(name for name in DIMENSIONS if name not in dimensions) or "(none)"
     spoken = {"en": "English", "zh": "Chinese"}[language]
     return Prompt(
         name="podbench_instruction",
@@ -166,38 +168,38 @@ def instruction_prompt(wanted: Sequence[str], language: str) -> Prompt:
         template=(
             "These are your materials:\n{materials}\n\n"
             f"Write your request for a podcast on them, in {spoken}, as one would type it: brief or chatty, never as a "
-            f"list of fields. It asks for something in each of these respects, and for nothing in the others:\n{named}"
-            f"\nLeft open: {others}.\n\nAsk only for what the materials can give. Then list what you asked for, a "
-            "dimension each; the number of speakers as a digit."
+            "list of fields. It asks for something in each of these respects, and for nothing in the others:\n"
+            f"{described}\nLeft open: {others}.\n\nAsk only for what the materials can give. Then list what you asked "
+            "for, a dimension each; the number of speakers as a digit."
         ),
         answer=Instruction,
         source="PodBench section 3.2 (its eight dimensions), wording of our own",
     )
 
 
-def materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
-    """The documents of a cluster in one text, each cut alike where they are too long together."""
+def join_materials(cluster: Cluster, documents: Mapping[str, Document]) -> str:
+    """Join the documents of a cluster in one text; where they are too long together, each is cut to the same length."""
     share = _SHOWN // len(cluster.documents)
     return "\n\n".join(f"[{n}] {documents[name].text[:share]}" for n, name in enumerate(cluster.documents, 1))
 
 
-def speakers_of(requirements: Sequence[Requirement]) -> int | None:
-    """How many speakers are asked for; None where that is left open."""
+def read_speaker_number(requirements: Sequence[Requirement]) -> int | None:
+    """Read how many speakers are asked for; None where that is left open."""
     stated = next((r.value.strip() for r in requirements if r.dimension == "speaker_number"), None)
     return int(stated) if stated and stated.isdecimal() else None
 
 
-def _names_all(wanted: Sequence[str], language: str) -> Callable[[Instruction], None]:
+def _check_instruction(dimensions: Sequence[str], language: str) -> Callable[[Instruction], None]:
     def check(answer: Instruction) -> None:
-        named = [requirement.dimension for requirement in answer.requirements]
-        if sorted(named) != sorted(wanted):
+        names = [requirement.dimension for requirement in answer.requirements]
+        if sorted(names) != sorted(dimensions):
             raise ValueError(
-                f"the dimensions are to be {', '.join(wanted)}, and {', '.join(named) or 'none'} are listed"
+                f"the dimensions are to be {', '.join(dimensions)}, and {', '.join(names) or 'none'} are listed"
             )
         if read_as(answer.instruction) not in (language, None):
             raise ValueError(f"the request is not in {'Chinese' if language == 'zh' else 'English'}")
-        if "speaker_number" in wanted:
-            number = speakers_of(answer.requirements)
+        if "speaker_number" in dimensions:
+            number = read_speaker_number(answer.requirements)
             if podbench_meta.bucket_of("speaker_buckets", number) is None:
                 raise ValueError("the number of speakers is a digit from 1 to 4")
 

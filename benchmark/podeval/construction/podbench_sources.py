@@ -1,4 +1,4 @@
-"""Source documents of PodBench: a topic query for each, and those on one topic put together.
+"""Read the source documents of a PodBench, and cluster them by a topic query for each.
 
 The paper has a language model write a query for each document and clusters documents by the embedding of that query
 (section 3.2). Its encoder is Qwen3-Embedding-4B, ours the profile's, so queries are asked for in English. How it
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from podeval.construction.near_duplicates import units_of
+from podeval.construction.near_duplicates import normalise_rows
 from podeval.construction.staged_rows import StagedRow, WaitingRow, ask_each
 from podeval.errors import BadInput
 from podeval.judges.answer_model import JudgeAnswer
@@ -83,19 +83,19 @@ QUERY = Prompt(
 )
 
 
-def documents_in(paths: Sequence[Path]) -> list[Document]:
-    """Documents from text files, each one, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
+def read_documents(paths: Sequence[Path]) -> list[Document]:
+    """Read documents from text files, one each, and from JSON Lines with `text` and perhaps `id`, `licence`, `origin`.
 
     Raises:
         BadInput: a file that cannot be read, an empty document, or two of one id.
     """
-    found: dict[str, Document] = {}
+    documents: dict[str, Document] = {}
     for path in paths:
         try:
             content = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise BadInput(f"{path} cannot be read as text in UTF-8 ({error})") from None
-        raw = _lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
+        raw = _parse_lines(path, content) if path.suffix == ".jsonl" else [{"id": path.stem, "text": content}]
         for number, one in enumerate(raw, 1):
             text = one.get("text")
             if not isinstance(text, str) or not text.strip():
@@ -104,27 +104,27 @@ def documents_in(paths: Sequence[Path]) -> list[Document]:
                 written = identify_language(text).words
                 raise BadInput(f"{path}, document {number} is in {written}; documents are in English or Chinese")
             name = str(one.get("id") or f"{path.stem}-{number:04d}")
-            if name in found:
+            if name in documents:
                 raise BadInput(f"{path}, document {number} has the id of another, {name!r}; ids must differ")
-            found[name] = Document(
+            documents[name] = Document(
                 id=name,
                 text=text.strip(),
                 language=language,
                 licence=str(one.get("licence") or ""),
                 origin=str(one.get("origin") or path.name),
             )
-    return list(found.values())
+    return list(documents.values())
 
 
 def ask_queries(documents: Sequence[Document], judging: Asked) -> tuple[list[Asking], list[WaitingRow]]:
-    """A query and a domain for every document."""
+    """Ask for a query and a domain for every document."""
     answered, waiting = ask_each(
         judging, documents, Query, lambda document: JudgeRequest(QUERY, {"document": document.text[:_SHOWN]})
     )
     return [Asking(id=d.id, query=q.query.strip(), domain=q.domain.strip().casefold()) for d, q in answered], waiting
 
 
-def clusters_of(
+def cluster_documents(
     queries: Sequence[Asking],
     documents: Sequence[Document],
     encode: Encode,
@@ -132,7 +132,7 @@ def clusters_of(
     alike: float = ALIKE,
     most: int = MOST_DOCUMENTS,
 ) -> list[Cluster]:
-    """Every document in one cluster, in the order of their first documents.
+    """Put every document in one cluster; clusters are in the order of their first documents.
 
     Args:
         queries: of the documents, those without one are in no cluster.
@@ -142,24 +142,24 @@ def clusters_of(
         most: documents in a cluster; a larger one is cut into parts that are most alike within.
     """
     by_id = {document.id: document for document in documents}
-    found: list[tuple[int, Cluster]] = []
+    clusters: list[tuple[int, Cluster]] = []
     places = {query.id: number for number, query in enumerate(queries)}
     for language in ("en", "zh"):
         its = [query for query in queries if by_id[query.id].language == language]
         if not its:
             continue
-        units = units_of(encode([query.query for query in its]))
-        for members in _groups(units, alike, most):
+        units = normalise_rows(encode([query.query for query in its]))
+        for members in _group_rows(units, alike, most):
             middle = its[members[int(np.argmax(units[members] @ units[members].sum(axis=0)))]]
             names = tuple(its[member].id for member in members)
             first = places[names[0]]
             facts: dict[str, Any] = {"language": language, "query": middle.query, "domain": middle.domain}
-            found.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
-    return [cluster for _, cluster in sorted(found, key=lambda pair: pair[0])]
+            clusters.append((first, Cluster(id=f"cluster-{names[0]}", documents=names, **facts)))
+    return [cluster for _, cluster in sorted(clusters, key=lambda pair: pair[0])]
 
 
-def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
-    """Groups of rows by average linkage on cosine distance, each in the order of the rows."""
+def _group_rows(units: NDArray[np.float32], alike: float, most: int) -> list[list[int]]:
+    """Group rows by average linkage on cosine distance, each group in the order of the rows."""
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import pdist
 
@@ -181,8 +181,8 @@ def _groups(units: NDArray[np.float32], alike: float, most: int) -> list[list[in
     return sorted(cut)
 
 
-def _lines(path: Path, content: str) -> list[dict[str, Any]]:
-    found = []
+def _parse_lines(path: Path, content: str) -> list[dict[str, Any]]:
+    objects = []
     for number, line in enumerate(content.split("\n"), 1):
         if not line.strip():
             continue
@@ -192,5 +192,5 @@ def _lines(path: Path, content: str) -> list[dict[str, Any]]:
             raise BadInput(f"{path}, line {number} is not JSON ({error})") from None
         if not isinstance(one, dict):
             raise BadInput(f"{path}, line {number} is no object")
-        found.append(one)
-    return found
+        objects.append(one)
+    return objects

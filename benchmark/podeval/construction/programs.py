@@ -1,4 +1,4 @@
-"""Programs of one's own in the chain: an enhancer, a voice converter; any command that reads a WAV and writes one.
+"""Run programs of one's own, an enhancer or a voice converter: any command that reads a WAV and writes one.
 
 podeval ships neither. A command is written with the places `{input}` and `{output}`, a converter's with `{reference}`
 too, as in `my-enhancer --in {input} --out {output}`. It is run without a shell, a file at a time.
@@ -37,12 +37,12 @@ class Program:
 
     def __post_init__(self) -> None:
         places = ("{input}", "{output}", *(("{reference}",) if self.reference else ()))
-        if missing := [place for place in places if place not in self.command]:
+        if missing := [slot for slot in places if slot not in self.command]:
             raise BadInput(f"the {self.job} {self.command!r} has no {' and '.join(missing)}; write where the files go")
         self._words()
 
     def run(self, samples: NDArray[np.float32], rate: int, reference: Path | None = None) -> NDArray[np.float32]:
-        """The samples as the program gives them back, at the same rate; shape (frames,) or (frames, channels).
+        """Run the program on samples and return its output at the same rate; shape (frames,) or (frames, channels).
 
         Raises:
             BadInput: the program failed, or wrote nothing that can be used; says what it said.
@@ -53,23 +53,23 @@ class Program:
         from podeval.audio.resample import resample
 
         with tempfile.TemporaryDirectory(prefix="podeval-") as folder:
-            given, made = Path(folder) / "input.wav", Path(folder) / "output.wav"
-            soundfile.write(given, samples, rate, subtype="FLOAT")
-            files = {"{input}": str(given), "{output}": str(made), "{reference}": str(reference or "")}
-            words = [_filled(word, files) for word in self._words()]
+            input_path, output_path = Path(folder) / "input.wav", Path(folder) / "output.wav"
+            soundfile.write(input_path, samples, rate, subtype="FLOAT")
+            files = {"{input}": str(input_path), "{output}": str(output_path), "{reference}": str(reference or "")}
+            words = [_fill(word, files) for word in self._words()]
             try:
                 done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:
                 raise BadInput(f"the {self.job} {words[0]} could not be run ({error})") from None
             if done.returncode:
-                said = (done.stderr or done.stdout).strip()[-300:]
-                raise BadInput(f"the {self.job} {words[0]} failed with exit code {done.returncode}: {said}")
+                message = (done.stderr or done.stdout).strip()[-300:]
+                raise BadInput(f"the {self.job} {words[0]} failed with exit code {done.returncode}: {message}")
             try:
-                found = decode(made)
+                decoded = decode(output_path)
             except BadAudio as refusal:
                 raise BadInput(f"the {self.job} {words[0]} wrote nothing that can be used: {refusal}") from None
-            again = found.samples if samples.ndim > 1 else found.samples.mean(axis=1, dtype=np.float32)
-            return resample(again, found.rate, rate)
+            again = decoded.samples if samples.ndim > 1 else decoded.samples.mean(axis=1, dtype=np.float32)
+            return resample(again, decoded.rate, rate)
 
     def _words(self) -> list[str]:
         try:
@@ -79,7 +79,7 @@ class Program:
         return words
 
 
-def _filled(word: str, files: dict[str, str]) -> str:
-    for place, path in files.items():
-        word = word.replace(place, path)
+def _fill(word: str, files: dict[str, str]) -> str:
+    for slot, path in files.items():
+        word = word.replace(slot, path)
     return word

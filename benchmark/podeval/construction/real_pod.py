@@ -1,4 +1,4 @@
-"""Constructing a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
+"""Construct a Real-Pod of one's own: categories, topics, candidate episodes, items (PodEval, section 3).
 
 For each category a language model names five topics, people keep three; Apple's directory is searched for episodes on
 each, people choose one. Or from recordings of one's own: people name their topics. The folder holds `topics.jsonl`,
@@ -15,15 +15,15 @@ from pydantic import Field, ValidationError
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
 from podeval.benchmarks.real_pod import CATEGORIES, SCRIPTS
-from podeval.construction.checked_source import source_of
-from podeval.construction.review import ReviewRow, decisions, lay_out
+from podeval.construction.checked_source import write_source
+from podeval.construction.review import ReviewRow, lay_out, read_decisions
 from podeval.construction.staged_rows import (
     StagedRow,
     StepReport,
     WaitingRow,
     Workshop,
     ask_each,
-    sentence_of,
+    describe_validation_error,
 )
 from podeval.datasets.feeds import ITUNES, Read, search_episodes
 from podeval.errors import BadAudio, BadInput
@@ -76,8 +76,8 @@ class Suggestions(JudgeAnswer):
     topics: list[str] = Field(min_length=1)
 
 
-def topics_prompt(count: int) -> Prompt:
-    """Asks for topics of a category."""
+def make_topics_prompt(count: int) -> Prompt:
+    """Make the prompt that asks for topics of a category."""
     return Prompt(
         name="real_pod_topics",
         version="1.0",
@@ -93,7 +93,7 @@ def topics_prompt(count: int) -> Prompt:
     )
 
 
-def suggest(
+def suggest_topics(
     workshop: Workshop, judging: Asked, categories: Sequence[str] = CATEGORIES, each: int = SUGGESTED
 ) -> StepReport:
     """Have topics named for every category, and lay them out for people to keep some.
@@ -103,10 +103,10 @@ def suggest(
     """
     if unknown := [name for name in categories if name not in CATEGORIES]:
         raise BadInput(f"there is no category {unknown[0]!r}; there are {', '.join(CATEGORIES)}")
-    prompt = topics_prompt(each)
+    prompt = make_topics_prompt(each)
 
     def request(line: StagedRow) -> JudgeRequest:
-        return JudgeRequest(prompt, {"category": line.id.replace("_", " ")}, check=_distinct(each))
+        return JudgeRequest(prompt, {"category": line.id.replace("_", " ")}, check=_check_topics(each))
 
     report = StepReport()
     answered, report.waiting = ask_each(judging, [StagedRow(id=name) for name in categories], Suggestions, request)
@@ -117,13 +117,13 @@ def suggest(
     ]
     workshop.write(TOPICS, topics)
     table = workshop.folder / TOPIC_TABLE
-    undecided = lay_out(table, [_topic_entry(topic) for topic in topics])
+    undecided = lay_out(table, [_make_topic_row(topic) for topic in topics])
     report.say(f"suggested: {len(topics)} topics of {len(answered)} categories")
     report.say(f"review: {undecided} topics to decide in {table}; the paper keeps {KEPT} of each category")
     return report
 
 
-def search(
+def search_candidates(
     workshop: Workshop,
     read: Read,
     *,
@@ -148,7 +148,7 @@ def search(
         BadInput: no topics, or a table that cannot be used.
     """
     report = StepReport()
-    topics, undecided = _kept_topics(workshop, accept_all)
+    topics, undecided = _read_kept_topics(workshop, accept_all)
     report.waiting += undecided
     record = workshop.folder / CANDIDATES
     searched = {(line["topic_id"], line["term"], line["country"]) for line in read_lines(record)}
@@ -157,16 +157,16 @@ def search(
         if (topic.id, topic.topic, country) in searched:
             continue
         try:
-            found = search_episodes(topic.topic, read, itunes, country=country, most=most)
+            results = search_episodes(topic.topic, read, itunes, country=country, most=most)
         except BadInput as trouble:
             report.waiting.append(WaitingRow(topic.id, f"the search failed: {trouble}"))
             continue
-        episodes = [vars(one) for one in found]
+        episodes = [vars(one) for one in results]
         line = {"topic_id": topic.id, "term": topic.topic, "country": country, "episodes": episodes}
         append_line(record, line)
-    candidates = _candidates(record, topics)
+    candidates = _list_candidates(record, topics)
     table = workshop.folder / EPISODE_TABLE
-    lay_out(table, [_candidate_entry(one) for one in candidates])
+    lay_out(table, [_make_candidate_row(one) for one in candidates])
     found_for = {candidate.topic_id for candidate in candidates}
     report.say(f"searched: {len(topics)} topics, {len(candidates)} candidates for {len(found_for)} of them")
     for topic in topics:
@@ -177,7 +177,7 @@ def search(
 
 
 def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
-    """Items from the topics and the episode chosen for each, as a source of the dataset.
+    """Make items from the topics and the episode chosen for each, as a source of the dataset.
 
     Args:
         workshop: the folder.
@@ -188,12 +188,14 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         BrokenRules: an item that the dataset would refuse.
     """
     report = StepReport()
-    topics, undecided = _kept_topics(workshop, accept_all)
+    topics, undecided = _read_kept_topics(workshop, accept_all)
     report.waiting += undecided
-    candidates = _candidates(workshop.folder / CANDIDATES, topics)
+    candidates = _list_candidates(workshop.folder / CANDIDATES, topics)
     if not candidates:
         raise BadInput(f"{workshop.folder} holds no candidates; `podeval data construct real_pod search` finds them")
-    read = decisions(workshop.folder / EPISODE_TABLE, [_candidate_entry(c) for c in candidates], "choice of episodes")
+    read = read_decisions(
+        workshop.folder / EPISODE_TABLE, [_make_candidate_row(c) for c in candidates], "choice of episodes"
+    )
     refused = {left.id for left in read.left_out}
     items = list[dict[str, object]]()
     for topic in topics:
@@ -206,11 +208,11 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             why = f"{len(chosen)} episodes have yes in {EPISODE_TABLE}; leave one"
             report.waiting.append(WaitingRow(topic.id, why))
             continue
-        items.append(_item(topic, chosen[0], len(items) + 1))
+        items.append(_make_item(topic, chosen[0], len(items) + 1))
     if not items:
         raise BadInput(f"no episode is chosen yet; write yes under keep in {workshop.folder / EPISODE_TABLE}")
     into = workshop.folder / FINISHED
-    with source_of("real_pod", into, ["topics"]) as folder:
+    with write_source("real_pod", into, ["topics"]) as folder:
         licence = (
             "Topics are yours; titles and links are facts of Apple Podcasts, and the episodes belong to their makers."
         )
@@ -223,8 +225,8 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     return report
 
 
-def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
-    """Items from recordings of one's own, once people have named topic and category of each.
+def take_own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepReport:
+    """Make items from recordings of one's own, once people have named topic and category of each.
 
     The first call lays out the table; a later one reads it. Ids are the names of the files, as they are in the rows
     that `podeval data build real_pod --config episodes --source FOLDER` makes of the same recordings.
@@ -232,18 +234,18 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepRe
     Raises:
         BadInput: no recordings, or a table that cannot be used.
     """
-    from podeval.construction.lfs import recordings_in
+    from podeval.construction.lfs import list_recordings
 
-    entries = [_recording_entry(path) for path in recordings_in(folder)]
+    entries = [_make_recording_row(path) for path in list_recordings(folder)]
     if len({entry.id for entry in entries}) < len(entries):
         raise BadInput(f"two recordings in {folder} have one name but for the ending or odd characters; rename one")
     table, report = workshop.folder / OWN_TABLE, StepReport()
     if not table.is_file():
         lay_out(table, entries)
-    found = decisions(table, entries, "own recordings", accept_all=accept_all)
-    report.waiting += found.waiting
+    review = read_decisions(table, entries, "own recordings", accept_all=accept_all)
+    report.waiting += review.waiting
     items = list[dict[str, object]]()
-    for name, edited in found.kept.items():
+    for name, edited in review.kept.items():
         try:
             facts = {"topic": edited["topic"].strip(), "category": edited["category"].strip()}
             if facts["category"] not in CATEGORIES or not facts["topic"]:
@@ -252,8 +254,8 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepRe
             language = edited["language"].strip() or "en"
             item = Item.model_validate({"id": name, "language": language, "voices": int(edited["voices"]), **facts})
         except (ValueError, ValidationError) as error:
-            said = sentence_of(error) if isinstance(error, ValidationError) else "voices is no number"
-            report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {said}"))
+            message = describe_validation_error(error) if isinstance(error, ValidationError) else "voices is no number"
+            report.waiting.append(WaitingRow(name, f"its row in {table.name} cannot be used: {message}"))
             continue
         items.append(item.model_dump(mode="json", exclude_defaults=True) | {"category": item.category})
     lay_out(table, entries)
@@ -265,11 +267,13 @@ def own(workshop: Workshop, folder: Path, *, accept_all: bool = False) -> StepRe
     return report
 
 
-def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[WaitingRow]]:
-    """The topics that people kept, in their words."""
+def _read_kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], list[WaitingRow]]:
+    """Read the topics that people kept, as they worded them."""
     topics = workshop.read(TOPICS, Topic, made_by="podeval data construct real_pod topics")
     table = workshop.folder / TOPIC_TABLE
-    read = decisions(table, [_topic_entry(topic) for topic in topics], "review of topics", accept_all=accept_all)
+    read = read_decisions(
+        table, [_make_topic_row(topic) for topic in topics], "review of topics", accept_all=accept_all
+    )
     kept = [
         topic.model_copy(update={"topic": " ".join(read.kept[topic.id]["topic"].split())})
         for topic in topics
@@ -278,20 +282,20 @@ def _kept_topics(workshop: Workshop, accept_all: bool) -> tuple[list[Topic], lis
     return kept, read.waiting
 
 
-def _candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
-    """The episodes of the last search for each topic, as its words are now; each episode under its first topic only."""
+def _list_candidates(record: Path, topics: Sequence[Topic]) -> list[EpisodeCandidate]:
+    """List the episodes of the last search for each topic in its present words, each episode under its first topic."""
     last = {(line["topic_id"], line["term"]): line["episodes"] for line in read_lines(record)}
-    found, seen = list[EpisodeCandidate](), set[str]()
+    candidates, seen = list[EpisodeCandidate](), set[str]()
     for topic in topics:
         for rank, episode in enumerate(last.get((topic.id, topic.topic), ()), 1):
             if episode["link"] not in seen:
                 seen.add(episode["link"])
                 name = f"{topic.id}/{rank}"
-                found.append(EpisodeCandidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
-    return found
+                candidates.append(EpisodeCandidate(id=name, topic_id=topic.id, term=topic.topic, rank=rank, **episode))
+    return candidates
 
 
-def _item(topic: Topic, episode: EpisodeCandidate, number: int) -> dict[str, object]:
+def _make_item(topic: Topic, episode: EpisodeCandidate, number: int) -> dict[str, object]:
     return {
         "id": f"{topic.category}_{number}",
         "category": topic.category,
@@ -302,12 +306,12 @@ def _item(topic: Topic, episode: EpisodeCandidate, number: int) -> dict[str, obj
     }
 
 
-def _topic_entry(topic: Topic) -> ReviewRow:
+def _make_topic_row(topic: Topic) -> ReviewRow:
     return ReviewRow(topic.id, {"category": topic.category}, {"topic": topic.topic})
 
 
-def _candidate_entry(one: EpisodeCandidate) -> ReviewRow:
-    shown = {
+def _make_candidate_row(one: EpisodeCandidate) -> ReviewRow:
+    context = {
         "topic": one.term,
         "title": one.title,
         "show": one.show,
@@ -317,10 +321,10 @@ def _candidate_entry(one: EpisodeCandidate) -> ReviewRow:
         "description": one.description[:_SHOWN],
         "link": one.link,
     }
-    return ReviewRow(one.id, shown)
+    return ReviewRow(one.id, context)
 
 
-def _recording_entry(path: Path) -> ReviewRow:
+def _make_recording_row(path: Path) -> ReviewRow:
     from podeval.audio.formats.duration import container_and_seconds
 
     try:
@@ -334,7 +338,7 @@ def _recording_entry(path: Path) -> ReviewRow:
     return ReviewRow(name, {"file": path.name, "minutes": length}, editable)
 
 
-def _distinct(count: int) -> Callable[[Suggestions], None]:
+def _check_topics(count: int) -> Callable[[Suggestions], None]:
     def check(answer: Suggestions) -> None:
         topics = [topic.strip().casefold() for topic in answer.topics]
         if len(topics) < count or not all(topics) or len(set(topics)) < len(topics):

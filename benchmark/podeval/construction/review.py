@@ -1,4 +1,4 @@
-"""Review by people: a table that any spreadsheet opens, in which each row is kept or not and may be corrected.
+"""Let people review rows in a table that any spreadsheet opens: each row is kept or not, and may be corrected.
 
 A row passes only with `yes` under `keep`. Columns whose name ends with "(edit)" may be changed; `remark` is free. What
 a person wrote survives when the table is written again, as long as the row is still what they saw.
@@ -31,18 +31,18 @@ class ReviewRow:
 
     Args:
         id: of the row.
-        shown: what helps to decide, by column.
+        context: what helps to decide, by column.
         editable: what may be corrected, by column.
     """
 
     id: str
-    shown: Mapping[str, str]
+    context: Mapping[str, str]
     editable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def seen(self) -> str:
         """What the row looked like, as a short hash: a verdict holds for this only."""
-        content = json.dumps([self.id, dict(self.shown), dict(self.editable)], sort_keys=True)
+        content = json.dumps([self.id, dict(self.context), dict(self.editable)], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:10]
 
 
@@ -65,29 +65,29 @@ def lay_out(path: Path, entries: Sequence[ReviewRow]) -> int:
     Raises:
         BadInput: the table that is there cannot be read.
     """
-    before = {line.get(ID, ""): line for line in _lines(path)} if path.is_file() else {}
-    shown = list(dict.fromkeys(name for entry in entries for name in entry.shown))
+    before = {line.get(ID, ""): line for line in _read_lines(path)} if path.is_file() else {}
+    context = list(dict.fromkeys(name for entry in entries for name in entry.context))
     editable = list(dict.fromkeys(name for entry in entries for name in entry.editable))
     file = io.StringIO()
-    columns = [ID, KEEP, *shown, *(name + EDIT for name in editable), REMARK, SEEN]
+    columns = [ID, KEEP, *context, *(name + EDIT for name in editable), REMARK, SEEN]
     writer = csv.DictWriter(file, columns, restval="")
     writer.writeheader()
     open_rows = 0
     for entry in entries:
-        line = {ID: entry.id, SEEN: entry.seen, **entry.shown}
+        line = {ID: entry.id, SEEN: entry.seen, **entry.context}
         line |= {name + EDIT: value for name, value in entry.editable.items()}
         old = before.get(entry.id, {})
         if old.get(SEEN) == entry.seen:
             line |= {name: old[name] for name in (KEEP, REMARK, *(e + EDIT for e in editable)) if name in old}
         open_rows += not line.get(KEEP, "").strip()
-        writer.writerow({name: _harmless(value) for name, value in line.items()})
+        writer.writerow({name: _escape_formula(value) for name, value in line.items()})
     # With a mark at its beginning, without which spreadsheets take UTF-8 for something else.
     write_whole(path, file.getvalue().encode("utf-8-sig"))
     return open_rows
 
 
-def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
-    """What people decided about these rows.
+def read_decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all: bool = False) -> ReviewDecisions:
+    """Read what people decided about these rows.
 
     Args:
         path: of the table.
@@ -101,7 +101,7 @@ def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all
     if not path.is_file():
         raise BadInput(f"{path} is not there; the step before writes it")
     lines: dict[str, dict[str, str]] = {}
-    for number, line in enumerate(_lines(path), 2):
+    for number, line in enumerate(_read_lines(path), 2):
         name = line.get(ID, "").strip()
         if name in lines:
             raise BadInput(f"{path}, line {number}: {name} is there twice; leave one of the two")
@@ -109,14 +109,14 @@ def decisions(path: Path, entries: Sequence[ReviewRow], step: str, *, accept_all
         word = line.get(KEEP, "").strip().casefold()
         if word and word not in YES | NO:
             raise BadInput(f"{path}, line {number} ({name}): keep is {word!r}; write yes or no, or leave it empty")
-    found = ReviewDecisions()
+    result = ReviewDecisions()
     for entry in entries:
-        _decide(found, entry, lines.get(entry.id), step, path, accept_all)
-    return found
+        _decide(result, entry, lines.get(entry.id), step, path, accept_all)
+    return result
 
 
 def _decide(
-    found: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
+    result: ReviewDecisions, entry: ReviewRow, line: Mapping[str, str] | None, step: str, path: Path, accept_all: bool
 ) -> None:
     unchanged = dict(entry.editable)
     stale = line is not None and line.get(SEEN) != entry.seen
@@ -124,21 +124,21 @@ def _decide(
     remark = "" if line is None else line.get(REMARK, "").strip()
     if word in NO:
         reason = f"a reviewer left it out{': ' + remark if remark else ''}"
-        found.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
-        found.refused[entry.id] = {name: (line or {}).get(name + EDIT, value) for name, value in unchanged.items()}
+        result.left_out.append(LeftOut(id=entry.id, step=step, reason=reason))
+        result.refused[entry.id] = {name: (line or {}).get(name + EDIT, value) for name, value in unchanged.items()}
     elif word in YES or (accept_all and line is not None and not stale):
         assert line is not None
-        found.kept[entry.id] = {name: line.get(name + EDIT, value) for name, value in unchanged.items()}
+        result.kept[entry.id] = {name: line.get(name + EDIT, value) for name, value in unchanged.items()}
     elif accept_all:
-        found.kept[entry.id] = unchanged
+        result.kept[entry.id] = unchanged
     elif stale:
-        found.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
+        result.waiting.append(WaitingRow(entry.id, f"it changed after {path.name} was written; write the table again"))
     else:
-        found.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
+        result.waiting.append(WaitingRow(entry.id, f"nobody wrote yes or no under keep in {path.name}"))
 
 
-def _lines(path: Path) -> list[dict[str, str]]:
-    """The table's lines, cells as they were before spreadsheets were kept from reading them as formulas."""
+def _read_lines(path: Path) -> list[dict[str, str]]:
+    """Read the table's lines, and undo the marks that keep spreadsheets from reading cells as formulas."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -153,12 +153,12 @@ def _lines(path: Path) -> list[dict[str, str]]:
     missing = {ID, KEEP, SEEN} - set(reader.fieldnames or ())
     if missing:
         raise BadInput(f"{path} lacks the column {' and '.join(sorted(missing))}; keep all columns that were there")
-    return [{name: _plain(value) for name, value in line.items()} for line in lines]
+    return [{name: _unescape_formula(value) for name, value in line.items()} for line in lines]
 
 
-def _harmless(value: str) -> str:
+def _escape_formula(value: str) -> str:
     return f"'{value}" if _FORMULA.match(value) else value
 
 
-def _plain(value: str) -> str:
+def _unescape_formula(value: str) -> str:
     return value[1:] if _MARKED.match(value) else value

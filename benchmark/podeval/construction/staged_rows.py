@@ -1,4 +1,4 @@
-"""Rows on their way through a construction: JSON Lines between steps, and what became of every row.
+"""The rows of a construction: files of JSON Lines between steps, and what became of every row.
 
 A construction lives in a folder. A step reads a file of rows and writes another, whole or not at all; what a judge
 answered lies in its records, so that a step that was stopped asks nothing twice. No row is lost in silence: one that a
@@ -85,7 +85,7 @@ class Workshop:
             yield
 
     def read(self, name: str, kind: type[R], *, made_by: str = "") -> list[R]:
-        """The rows of a step's file.
+        """Read the rows of a step's file.
 
         Raises:
             BadInput: the file is not there (where `made_by` names the command that makes it), or is damaged.
@@ -93,7 +93,7 @@ class Workshop:
         path = self.folder / name
         if made_by and not path.is_file():
             raise BadInput(f"{path} is not there; `{made_by}` makes it")
-        return rows_of(path, kind)
+        return read_rows(path, kind)
 
     def write(self, name: str, rows: Iterable[StagedRow]) -> Path:
         """Replace a step's file."""
@@ -109,28 +109,28 @@ class Workshop:
         return sifted.kept
 
     def left_out(self) -> list[LeftOut]:
-        """Every row that a step took out."""
+        """Read every row that a step took out."""
         return self.read(LEFT_OUT, LeftOut)
 
 
-def rows_of(path: Path, kind: type[R]) -> list[R]:
-    """The rows of a file of JSON Lines, none where it is not there.
+def read_rows(path: Path, kind: type[R]) -> list[R]:
+    """Read the rows of a file of JSON Lines; there are none where the file is not there.
 
     Raises:
         BadInput: a line is no such row, or has the id of another; says which.
     """
-    found: list[R] = []
+    rows: list[R] = []
     seen: dict[str, int] = {}
     for number, data in enumerate(read_lines(path), 1):
         try:
             row = kind.model_validate(data)
         except ValidationError as error:
-            raise BadInput(f"{path}, row {number}: {sentence_of(error)}") from None
+            raise BadInput(f"{path}, row {number}: {describe_validation_error(error)}") from None
         if row.id in seen and kind is not LeftOut:
             raise BadInput(f"{path}, row {number} has the id of row {seen[row.id]}, {row.id!r}; ids must differ")
         seen[row.id] = number
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
@@ -139,11 +139,11 @@ def write_rows(path: Path, rows: Iterable[BaseModel]) -> None:
     write_whole(path, "".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
 
 
-def sentence_of(error: ValidationError) -> str:
-    """The first of what is wrong, with its place."""
+def describe_validation_error(error: ValidationError) -> str:
+    """Describe the first error and the field that it concerns."""
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
+    location = ".".join(str(part) for part in first["loc"])
+    return f"{location}: {first['msg']}" if location else str(first["msg"])
 
 
 def ask_each(
@@ -178,9 +178,9 @@ class StepReport:
         """Add a sentence."""
         self.sentences.append(sentence)
 
-    def sifted(self, step: str, found: Sifted[R]) -> None:
+    def sifted(self, step: str, result: Sifted[R]) -> None:
         """Add what came of a step."""
-        self.waiting += found.waiting
-        gone = f", {len(found.left_out)} left out" if found.left_out else ""
-        more = f", {len(found.waiting)} waiting" if found.waiting else ""
-        self.say(f"{step}: {len(found.kept)} kept{gone}{more}")
+        self.waiting += result.waiting
+        gone = f", {len(result.left_out)} left out" if result.left_out else ""
+        more = f", {len(result.waiting)} waiting" if result.waiting else ""
+        self.say(f"{step}: {len(result.kept)} kept{gone}{more}")

@@ -1,4 +1,4 @@
-"""Datasets: what a builder knows, building, verifying and pushing."""
+"""The datasets of the benchmarks: their records and builders; building, verifying and pushing them."""
 
 __all__ = [
     "build",

@@ -1,9 +1,9 @@
-"""Building a dataset: Parquet files, the card, and a record of what they were made from, whole or not at all."""
+"""Build a dataset: its Parquet files, its card, and a record of what they were made from, whole or not at all."""
 
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,18 +57,18 @@ def build(
     record = kind.RECORD
     if out.exists() and not (out / LOCK).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise BadInput(f"{out} is there and was not made by `podeval data build`; name another folder")
-    wanted = source or record.sources[0].name
-    known = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
-    into = cache / name / wanted.replace("/", "_")
-    fetched = fetch(record, wanted, catalogue.folder_of(name), into, progress, known)
-    chosen = _chosen(record, fetched.source, configs)
+    origin = source or record.sources[0].name
+    earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
+    into = cache / name / origin.replace("/", "_")
+    fetched = fetch(record, origin, catalogue.folder_of(name), into, progress, earlier_revision)
+    chosen = _choose_configs(record, fetched.source, configs)
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:
         with writing(partial):
             partial.mkdir(parents=True)
-            made = _write_configs(kind, chosen, wanted, fetched, partial, progress)
-            notes = list(kind.notes(wanted, fetched.folder))
+            written = _write_configs(kind, chosen, origin, fetched, partial, progress)
+            notes = list(kind.notes(origin, fetched.folder))
             for note in notes:
                 progress(note)
             lock = {
@@ -81,11 +81,11 @@ def build(
                     "files": fetched.files,
                     "pinned": fetched.pinned,
                 },
-                "sample": wanted == SAMPLE,
+                "sample": origin == SAMPLE,
                 "notes": notes,
-                "configs": made,
+                "configs": written,
             }
-            (partial / "README.md").write_text(card.text(kind, lock), encoding="utf-8")
+            (partial / "README.md").write_text(card.render_card(kind, lock), encoding="utf-8")
             write_json(partial / LOCK, lock)
             shutil.rmtree(out, ignore_errors=True)
             partial.rename(out)
@@ -94,21 +94,8 @@ def build(
     return lock
 
 
-def problems(name: str, *, source: str | None, configs: Sequence[str], cache: Path) -> Iterator[RowProblem]:
-    """What is wrong with the rows of a source, without building anything from them."""
-    kind = catalogue.get(name)
-    wanted = source or kind.RECORD.sources[0].name
-    fetched = fetch(kind.RECORD, wanted, catalogue.folder_of(name), cache / name / wanted.replace("/", "_"), print)
-    chosen = _chosen(kind.RECORD, fetched.source, configs)
-    for config in kind.RECORD.configs:
-        if config.name in chosen:
-            builder = kind(config.name, source=wanted, folder=fetched.folder)
-            for split in config.splits:
-                yield from builder.problems(split)
-
-
-def _chosen(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
-    """The configs to build; those asked for must be among what the source gives."""
+def _choose_configs(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple[str, ...]:
+    """Choose the configs to build; the ones that the caller names must be among those that the source gives."""
     possible = record.configs_of(source)
     for name in configs:
         config = record.config(name)
@@ -121,27 +108,27 @@ def _chosen(record: DatasetRecord, source: str, configs: Sequence[str]) -> tuple
 def _write_configs(
     kind: type[Builder], chosen: Sequence[str], source: str, fetched: Fetched, out: Path, progress: Progress
 ) -> dict[str, Any]:
-    """Every config's splits as Parquet; what was written, by config and split."""
-    made: dict[str, Any] = {}
+    """Write the splits of every config as Parquet, and return what was written by config and split."""
+    written: dict[str, Any] = {}
     broken: list[RowProblem] = []
     for name in chosen:
         builder = kind(name, source=source, folder=fetched.folder)
         config = kind.RECORD.config(name)
         assert config
-        made[name] = {}
+        written[name] = {}
         for split in config.splits:
             try:
-                made[name][split] = _write_split(builder, split, out / name)
-                progress(f"{name}/{split}: {made[name][split]['rows']} rows")
-            except BrokenRules as found:
-                broken += found.problems
+                written[name][split] = _write_split(builder, split, out / name)
+                progress(f"{name}/{split}: {written[name][split]['rows']} rows")
+            except BrokenRules as error:
+                broken += error.problems
     if broken:
         raise BrokenRules(broken)
-    return made
+    return written
 
 
 def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
-    """One split, a row group a table, in files of about 400 MB named as the Hub names them."""
+    """Write one split, one row group for each table, to files of about 400 MB that are named as the Hub names them."""
     folder.mkdir(parents=True, exist_ok=True)
     schema = builder.info.features.arrow_schema
     paths: list[Path] = []
@@ -175,13 +162,13 @@ def _write_split(builder: Builder, split: str, folder: Path) -> dict[str, Any]:
 
 
 def read_lock(folder: Path) -> dict[str, Any]:
-    """What a built folder says of itself.
+    """Read what a built folder records about its build.
 
     Raises:
         BadInput: it was not made by `podeval data build`.
     """
     try:
-        found: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))
+        lock: dict[str, Any] = json.loads((folder / LOCK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise BadInput(f"{folder} holds no dataset made by `podeval data build` (no readable {LOCK})") from None
-    return found
+    return lock

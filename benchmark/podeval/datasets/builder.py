@@ -1,4 +1,4 @@
-"""What every dataset builder shares: an `ArrowBasedBuilder` that makes rows, checks them, and hands on tables.
+"""The base class of all dataset builders: an `ArrowBasedBuilder` that makes rows, checks them and yields tables.
 
 A builder is one file, `dataset_builders/<name>/builder.py`, with one subclass. It says its record, the features of each
 config, its rules, and how rows are made from a source. Audio is stored as bytes, so that no decoder is needed to
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import datasets
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord
-from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, problems_of
+from podeval.datasets.row_rules import BrokenRules, Row, RowProblem, RowRule, find_row_problems
 from podeval.errors import BadInput
 
 ROWS_PER_GROUP = 100
@@ -25,7 +25,7 @@ AUDIO_ROWS_PER_GROUP = 8
 
 
 class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """A dataset; subclasses say what is in it.
+    """Build a dataset; a subclass defines its record, columns, rules and rows.
 
     Args:
         config_name: which of the record's configs.
@@ -37,8 +37,8 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def __init__(self, config_name: str, *, source: str = SAMPLE, folder: Path | None = None, **kwargs: Any) -> None:
         if self.RECORD.config(config_name) is None:
-            known = ", ".join(config.name for config in self.RECORD.configs)
-            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {known}")
+            names = ", ".join(config.name for config in self.RECORD.configs)
+            raise BadInput(f"{self.RECORD.name} has no config {config_name!r}; it has {names}")
         self.source = source
         self.folder = folder
         super().__init__(config_name=config_name, **kwargs)
@@ -47,17 +47,17 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def features(cls, config: str) -> datasets.Features:
-        """The columns of a config; `id` is one of them."""
+        """Return the columns of a config; `id` is one of them."""
         raise NotImplementedError
 
     @classmethod
     def rules(cls, config: str) -> Sequence[RowRule]:
-        """What every row of a config must keep."""
+        """Return the rules that every row of a config must keep."""
         raise NotImplementedError
 
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
-        """The rows of a split, made from the files of a source in `folder`.
+        """Make the rows of a split from the files of a source in `folder`.
 
         Raises:
             BadInput: the files are not what the source should hold; says which and what.
@@ -66,14 +66,14 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
-        """What a build says of the files it was made from, in sentences, such as how many rows lack a fact."""
+        """Return sentences about the files of a source for the card, such as how many rows lack a fact."""
         return ()
 
     # What follows from it.
 
     @classmethod
     def builder_configs_of(cls) -> dict[str, datasets.BuilderConfig]:
-        """One config of `datasets` for each of the record's."""
+        """Return a config of the library `datasets` for each config of the record."""
         return {
             config.name: datasets.BuilderConfig(
                 name=config.name, version=datasets.Version(cls.RECORD.version), description=config.description
@@ -105,18 +105,20 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         yield from enumerate(self.tables(split))
 
     def problems(self, split: str) -> Iterator[RowProblem]:
-        """What is wrong with the rows of a split; rows are made one by one, and none is kept."""
+        """Find what is wrong with the rows of a split; rows are made one by one, and none is kept in memory."""
         config = self.config.name
-        known = set(self.features(config))
+        expected = set(self.features(config))
 
         def columns(row: Row) -> str | None:
-            odd = set(row) ^ known
+            odd = set(row) ^ expected
             return f"columns {', '.join(sorted(odd))} are missing or unknown" if odd else None
 
-        yield from problems_of(config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)])
+        yield from find_row_problems(
+            config, split, self._rows(split), [RowRule("columns", columns), *self.rules(config)]
+        )
 
     def tables(self, split: str) -> Iterator[pa.Table]:
-        """A split as tables of one row group each.
+        """Yield a split as tables of one row group each.
 
         Raises:
             BrokenRules: a row breaks a rule; no table was given.
@@ -136,17 +138,17 @@ class Builder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 
 def as_table(rows: Sequence[Row], features: datasets.Features) -> pa.Table:
-    """Rows as a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
+    """Convert rows to a table in the storage form of the features: audio as `{bytes, path}`, labels as numbers."""
     schema = features.arrow_schema
     columns = {
-        name: pa.array([_stored(row[name], feature) for row in rows], type=schema.field(name).type)
+        name: pa.array([_to_arrow(row[name], feature) for row in rows], type=schema.field(name).type)
         for name, feature in features.items()
     }
     return pa.table(columns, schema=schema)
 
 
-def _stored(value: Any, feature: Any) -> Any:
-    """A value as Arrow keeps it."""
+def _to_arrow(value: Any, feature: Any) -> Any:
+    """Convert a value to the form in which Arrow stores it."""
     if value is None:
         return None
     if isinstance(feature, datasets.ClassLabel):
@@ -154,9 +156,9 @@ def _stored(value: Any, feature: Any) -> Any:
     if isinstance(feature, datasets.Audio):
         return {"bytes": value["bytes"], "path": value.get("path")}
     if isinstance(feature, datasets.List):
-        return [_stored(item, feature.feature) for item in value]
+        return [_to_arrow(item, feature.feature) for item in value]
     if isinstance(feature, Mapping):
-        return {name: _stored(value[name], inner) for name, inner in feature.items()}
+        return {name: _to_arrow(value[name], inner) for name, inner in feature.items()}
     return value
 
 

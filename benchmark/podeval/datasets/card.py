@@ -1,4 +1,4 @@
-"""The dataset card: YAML that the Hub and `datasets` read, and what a person wants to know, from the record."""
+"""The dataset card, made from the record: YAML that the Hub and `datasets` read, and text for people."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,16 +15,16 @@ SAMPLE_NOTICE = (
 )
 
 
-def text(kind: type[Builder], lock: Mapping[str, Any]) -> str:
-    """The card of a build, or of the repo before one (`lock` without configs)."""
-    yaml_text = yaml.safe_dump(front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
-    return f"---\n{yaml_text}---\n\n{body(kind, lock)}"
+def render_card(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+    """Render the card of a build, or of the repo before the first build (`lock` without configs)."""
+    yaml_text = yaml.safe_dump(render_front_matter(kind, lock), sort_keys=False, allow_unicode=True, width=10_000)
+    return f"---\n{yaml_text}---\n\n{render_body(kind, lock)}"
 
 
-def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
-    """What stands between the dashes."""
+def render_front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata at the top of the card, which stands between dashes."""
     record = kind.RECORD
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "pretty_name": record.title,
         "license": record.licence,
         "language": list(record.languages),
@@ -40,51 +40,51 @@ def front_matter(kind: type[Builder], lock: Mapping[str, Any]) -> dict[str, Any]
             for number, config in enumerate(record.configs)
             if not lock.get("configs") or config.name in lock["configs"]
         ],
-        "dataset_info": [_info(kind, config, lock) for config in (lock.get("configs") or {})],
+        "dataset_info": [_describe_config(kind, config, lock) for config in (lock.get("configs") or {})],
     }
-    if not found["dataset_info"]:
-        found["dataset_info"] = [_info(kind, config.name, lock) for config in record.configs]
+    if not metadata["dataset_info"]:
+        metadata["dataset_info"] = [_describe_config(kind, config.name, lock) for config in record.configs]
     if record.gated:
-        found |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
-    return found
+        metadata |= {"extra_gated_prompt": record.gate_prompt, "extra_gated_fields": {"I agree": "checkbox"}}
+    return metadata
 
 
-def _info(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
-    """Features and sizes of one config, in the form `datasets` writes."""
+def _describe_config(kind: type[Builder], config: str, lock: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the features and sizes of one config in the form that `datasets` writes."""
     info = DatasetInfo(features=kind.features(config), config_name=config)
     splits = (lock.get("configs") or {}).get(config, {})
-    known = {
+    section = {
         "config_name": config,
         "features": info._to_yaml_dict()["features"],
         **(
             {
                 "splits": [
-                    {"name": name, "num_bytes": made["bytes"], "num_examples": made["rows"]}
-                    for name, made in splits.items()
+                    {"name": name, "num_bytes": facts["bytes"], "num_examples": facts["rows"]}
+                    for name, facts in splits.items()
                 ]
             }
             if splits
             else {}
         ),
     }
-    return known
+    return section
 
 
-def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
-    """The card's text."""
+def render_body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
+    """Render the text of the card, without its metadata."""
     record = kind.RECORD
     parts = [f"# {record.title}", *([SAMPLE_NOTICE] if lock.get("sample") else []), record.summary]
-    parts.append(_use(record))
+    parts.append(_describe_use(record))
     parts.append(
         "## Configs\n\n" + "\n".join(f"- `{c.name}` ({', '.join(c.splits)}): {c.description}" for c in record.configs)
     )
-    parts.append("## Columns\n\n" + "\n\n".join(_columns(kind, config.name) for config in record.configs))
-    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_sources(record)}")
+    parts.append("## Columns\n\n" + "\n\n".join(_describe_columns(kind, config.name) for config in record.configs))
+    parts.append(f"## Provenance\n\n{record.provenance}\n\n{_describe_sources(record)}")
     if lock.get("source"):
-        made = lock["source"]
+        build_source = lock["source"]
         parts.append(
-            f"Built by podeval {lock['podeval']} from `{made['name']}` at `{made['revision']}`"
-            + _pinning(record, pinned=made["pinned"])
+            f"Built by podeval {lock['podeval']} from `{build_source['name']}` at `{build_source['revision']}`"
+            + _describe_pinning(record, pinned=build_source["pinned"])
         )
     parts += lock.get("notes", [])
     if record.known_errors:
@@ -94,34 +94,38 @@ def body(kind: type[Builder], lock: Mapping[str, Any]) -> str:
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _pinning(record: DatasetRecord, *, pinned: bool) -> str:
+def _describe_pinning(record: DatasetRecord, *, pinned: bool) -> str:
     if pinned:
         return "."
-    known = record.sources[0].revision
-    return ", which is not the revision that podeval pins." if known else "; podeval pins no revision of this source."
+    pinned_revision = record.sources[0].revision
+    return (
+        ", which is not the revision that podeval pins."
+        if pinned_revision
+        else "; podeval pins no revision of this source."
+    )
 
 
-def _use(record: DatasetRecord) -> str:
+def _describe_use(record: DatasetRecord) -> str:
     config = record.configs[0]
     passed_on = record.sources[0].redistributable
-    place = f"podeval/{record.name}" if passed_on else f"./{record.name}"
-    call = f'load_dataset("{place}", "{config.name}", split="{config.splits[0]}")'
+    location = f"podeval/{record.name}" if passed_on else f"./{record.name}"
+    call = f'load_dataset("{location}", "{config.name}", split="{config.splits[0]}")'
     build = f"`podeval data build {record.name}`"
-    made = (
+    origin = (
         f"Made from its source by {build}."
         if passed_on
         else f"Its rows are not passed on: {build} makes ./{record.name}."
     )
-    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{made}"
+    return f"```python\nfrom datasets import load_dataset\n\nrows = {call}\n```\n\n{origin}"
 
 
-def _columns(kind: type[Builder], config: str) -> str:
+def _describe_columns(kind: type[Builder], config: str) -> str:
     lines = [f"`{config}`", "", "| column | type |", "| --- | --- |"]
-    lines += [f"| `{name}` | {_type(feature)} |" for name, feature in kind.features(config).items()]
+    lines += [f"| `{name}` | {_describe_type(feature)} |" for name, feature in kind.features(config).items()]
     return "\n".join(lines)
 
 
-def _type(feature: Any) -> str:
+def _describe_type(feature: Any) -> str:
     name = type(feature).__name__
     match name:
         case "Value":
@@ -131,13 +135,13 @@ def _type(feature: Any) -> str:
         case "Audio":
             return f"audio, {feature.sampling_rate} Hz" if feature.sampling_rate else "audio"
         case "List" | "LargeList":
-            return f"list of {_type(feature.feature)}"
+            return f"list of {_describe_type(feature.feature)}"
         case "dict":
-            return "{" + ", ".join(f"{key}: {_type(inner)}" for key, inner in feature.items()) + "}"
+            return "{" + ", ".join(f"{key}: {_describe_type(inner)}" for key, inner in feature.items()) + "}"
     return name
 
 
-def _sources(record: DatasetRecord) -> str:
+def _describe_sources(record: DatasetRecord) -> str:
     lines = ["| source | where | revision | licence |", "| --- | --- | --- | --- |"]
     lines += [
         f"| {s.name}: {s.about} | `{s.location}` | `{s.revision[:12] or '–'}` | {s.licence} |" for s in record.sources

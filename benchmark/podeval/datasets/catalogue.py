@@ -14,7 +14,7 @@ NAMES = ("real_pod", "lfs_bench", "podbench", "mtalk_bench")
 
 
 def folder_of(name: str) -> Path:
-    """The builder's folder, with its code, its card and its sample.
+    """Return the folder of a builder, with its code, its card and its sample.
 
     Raises:
         BadInput: there is no such dataset.
@@ -26,7 +26,7 @@ def folder_of(name: str) -> Path:
 
 @cache
 def get(name: str) -> type[Builder]:
-    """The builder of this name.
+    """Return the builder of this name.
 
     Raises:
         BadInput: there is no such dataset.
@@ -40,11 +40,11 @@ def get(name: str) -> type[Builder]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)
-    found = [
+    builders = [
         kind
         for kind in vars(module).values()
         if isinstance(kind, type) and issubclass(kind, Builder) and kind.__module__ == module_name
     ]
-    if len(found) != 1:
-        raise PodevalError(f"{path} must hold one builder, it holds {len(found)}")
-    return found[0]
+    if len(builders) != 1:
+        raise PodevalError(f"{path} must hold one builder, it holds {len(builders)}")
+    return builders[0]

@@ -1,8 +1,10 @@
-"""The record of a dataset: everything its card, its build and its push need to know, said once, as data."""
+"""The record of a dataset: everything that its card, its build and its push need to know, stated once, as data."""
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from podeval.benchmarks.records import FactSheet
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Sentence = Annotated[str, Field(min_length=10)]
@@ -11,13 +13,7 @@ SAMPLE = "sample"
 """The source of a few rows of our own making, in the schema of the real ones; never mistaken for the benchmark."""
 
 
-class DatasetFacts(BaseModel):
-    """A fact sheet: immutable, with no field that is not declared."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Source(DatasetFacts):
+class Source(FactSheet):
     """Where rows come from, pinned.
 
     `location` is a dataset repo (`owner/name`), a URL, or a path beside the builder (`package.module:folder` for one
@@ -37,7 +33,7 @@ class Source(DatasetFacts):
     about: Sentence
 
 
-class Config(DatasetFacts):
+class Config(FactSheet):
     """One table of the dataset: its splits, what a row is, and the sources it can be made from (all, where empty)."""
 
     name: Name
@@ -46,7 +42,7 @@ class Config(DatasetFacts):
     sources: tuple[Name, ...] = ()
 
 
-class DatasetRecord(DatasetFacts):
+class DatasetRecord(FactSheet):
     """The whole record of a dataset repo `podeval/<name>`."""
 
     name: Name
@@ -79,13 +75,13 @@ class DatasetRecord(DatasetFacts):
         return self
 
     def config(self, name: str) -> Config | None:
-        """The config of that name, if there is one."""
+        """Return the config of that name, if there is one."""
         return next((config for config in self.configs if config.name == name), None)
 
     def configs_of(self, source: str) -> tuple[str, ...]:
-        """The configs that can be made from a source."""
+        """Return the names of the configs that can be made from a source."""
         return tuple(config.name for config in self.configs if not config.sources or source in config.sources)
 
     def source(self, name: str) -> Source | None:
-        """The source of that name, if there is one."""
+        """Return the source of that name, if there is one."""
         return next((source for source in self.sources if source.name == name), None)

@@ -1,4 +1,4 @@
-"""Rows made of a folder of recordings: what is said, by whom, when, and the clips in which speakers change.
+"""Rows from a folder of recordings: what is said, by whom and when, and the clips in which speakers change.
 
 Texts and times only. Whose the recordings are is not asked, so no sample of them is passed on.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import datasets
 from podeval import progress
 from podeval.benchmarks.benchmark import Item
-from podeval.datasets.fetch_episodes import RECORD, recorded
+from podeval.datasets.fetch_episodes import RECORD, read_attempts
 from podeval.datasets.row_rules import Row, RowRule
 from podeval.errors import BadAudio, BadInput, CannotScore
 
@@ -75,31 +75,31 @@ EPISODE_RULES = (
 """What every row keeps: it is of readable audio in which somebody speaks."""
 
 
-def episode_rows(folder: Path, known: Mapping[str, Item]) -> Iterator[Row]:
-    """A row for each recording of a folder, by file name.
+def make_episode_rows(folder: Path, items: Mapping[str, Item]) -> Iterator[Row]:
+    """Make a row for each recording of a folder, in the order of the file names.
 
     What `podeval data fetch` recorded there must be there, with the content that was recorded.
 
     Args:
         folder: of audio files; others are left alone.
-        known: items that recordings may be of, by id: their language is spoken in them.
+        items: those that recordings may be of, by id: their language is spoken in them.
 
     Raises:
         BadInput: there is no recording.
         ModelMissing: the models that hear them are not installed.
     """
-    fetched = {one.file: one for one in recorded(folder).values() if one.status == "found" and one.file}
+    fetched = {one.file: one for one in read_attempts(folder).values() if one.status == "found" and one.file}
     names = sorted({path.name for path in folder.iterdir() if is_recording(path)} | set(fetched))
     if not names:
         raise BadInput(f"{folder} holds no audio; `podeval data fetch real_pod --into {folder}` brings episodes")
     for number, name in enumerate(names):
         progress.report("recordings", number, len(names))
         expected = fetched[name].sha256 if name in fetched else None
-        yield _row(folder / name, known.get(fetched[name].id if name in fetched else Path(name).stem), expected)
+        yield _make_row(folder / name, items.get(fetched[name].id if name in fetched else Path(name).stem), expected)
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file is audio, or is called like audio; by its content first."""
+    """Tell whether a file is audio by its content, or is named like audio."""
     from podeval.audio.formats.container import identify, open_regular
 
     if path.name.startswith(".") or path.name == RECORD or not path.is_file():
@@ -112,8 +112,8 @@ def is_recording(path: Path) -> bool:
     return True
 
 
-def _row(path: Path, item: Item | None, expected: str | None) -> Row:
-    """A row; where the recording is of no use it says why, and the rules refuse it."""
+def _make_row(path: Path, item: Item | None, expected: str | None) -> Row:
+    """Make the row of a recording; where the recording is of no use the row says why, and the rules refuse it."""
     from podeval.analysis import Recording
     from podeval.analysis.diarised_transcript import diarised_transcript
     from podeval.models import registry
@@ -139,12 +139,12 @@ def _row(path: Path, item: Item | None, expected: str | None) -> Row:
         if expected and recording.content != expected:
             raise BadInput(f"{path.name} is not the file that was fetched (its SHA-256 differs); fetch it again")
         row |= {"sha256": recording.content, "duration": recording.duration}
-        heard = diarised_transcript(recording, item.language if item else None)
+        transcript = diarised_transcript(recording, item.language if item else None)
     except (BadInput, CannotScore) as refusal:
         return row | {"reason": str(refusal)}
-    segments = heard.segments
+    segments = transcript.segments
     return row | {
-        "language": heard.language,
+        "language": transcript.language,
         "transcript": " ".join(one.text for one in segments),
         "turns": [{"speaker": s.speaker, "start": s.start, "end": s.end, "text": s.text} for s in segments],
         "clips": [clip.to_json() for clip in dialogue_clips(segments)],

@@ -1,4 +1,4 @@
-"""From the link of an episode in Apple Podcasts to its audio: Apple's lookup, then the show's own feed.
+"""Find the audio of an episode by its link in Apple Podcasts: by Apple's lookup, then by the show's own feed.
 
 Sources: Apple, iTunes Search API (`/lookup`); RSS 2.0 (`item`, `guid`, `enclosure`).
 """
@@ -15,8 +15,8 @@ from typing import Any, Self
 from urllib.parse import urlencode
 from xml.etree.ElementTree import Element, ParseError
 
+from podeval.datasets.downloading import Gone
 from podeval.errors import BadInput
-from podeval.hub.downloading import Gone
 
 ITUNES = "https://itunes.apple.com"
 """Where Apple answers lookups."""
@@ -52,14 +52,14 @@ class EpisodeLink:
         Raises:
             BadInput: it is not of this form.
         """
-        found = _LINK.fullmatch(link)
-        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", found["query"]) if found else None
-        if found is None or episode is None:
+        match = _LINK.fullmatch(link)
+        episode = re.search(r"(?:^|&)i=(\d+)(?:&|$)", match["query"]) if match else None
+        if match is None or episode is None:
             raise BadInput(
                 f"{link!r} is no link to an episode; it should look like "
                 "https://podcasts.apple.com/us/podcast/a-title/id123?i=456"
             )
-        return cls(found["country"], int(found["show"]), int(episode[1]))
+        return cls(match["country"], int(match["show"]), int(episode[1]))
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Enclosure:
     published: str = ""
 
 
-def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
-    """Every place where an episode may be had, best first; where one does not tell, why it does not.
+def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Iterator[Enclosure | BadInput]:
+    """Yield the addresses where an episode may be had, best first, and the reasons why a directory gives none.
 
     Asked are, in this order and only as far as the caller goes on: Apple for the show's newest episodes and its feed,
     Apple for the episode, the feed (by the episode's guid, else by its title where that is the title of one episode
@@ -89,12 +89,12 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
     Raises:
         BadInput: the link is none.
     """
-    wanted = EpisodeLink.parse(link)
+    target = EpisodeLink.parse(link)
     feed = guid = ""
-    answered = listed = False
-    for number in (wanted.show, wanted.episode):
+    answered = is_listed = False
+    for number in (target.show, target.episode):
         try:
-            found = _lookup(itunes, number, wanted.country, read)
+            results = _look_up(itunes, number, target.country, read)
         except BadInput as trouble:
             yield trouble
             if isinstance(trouble, Gone | BadFeed):
@@ -102,23 +102,23 @@ def enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> Itera
             # Apple cannot be reached, or asks for patience: no more of it now.
             break
         answered = True
-        feed = feed or next((str(one["feedUrl"]) for one in found if one.get("feedUrl")), "")
-        episode = next((one for one in found if one.get("trackId") == wanted.episode), None)
+        feed = feed or next((str(one["feedUrl"]) for one in results if one.get("feedUrl")), "")
+        episode = next((one for one in results if one.get("trackId") == target.episode), None)
         if episode:
-            listed = True
+            is_listed = True
             guid = str(episode.get("episodeGuid") or "")
             if episode.get("episodeUrl"):
-                yield _of_lookup(episode)
+                yield _read_looked_up(episode)
             break
-    if answered and not listed:
-        yield Gone(f"Apple lists no episode {wanted.episode} of show {wanted.show} in its store of {wanted.country}")
+    if answered and not is_listed:
+        yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
     if feed:
         try:
-            yield _in_feed(read(feed, _FEED_BYTES), guid, title)
+            yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
         except BadInput as trouble:
             yield trouble
     if importlib.util.find_spec("yt_dlp"):
-        yield _by_yt_dlp(link)
+        yield _ask_yt_dlp(link)
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class FoundEpisode:
 def search_episodes(
     term: str, read: Read, itunes: str = ITUNES, *, country: str = "us", most: int = 10
 ) -> list[FoundEpisode]:
-    """Episodes in Apple's store of a country that a search for words finds, best first.
+    """Search Apple's store of a country for episodes, best first.
 
     Source: Apple, iTunes Search API (`/search`, entity `podcastEpisode`).
 
@@ -152,14 +152,16 @@ def search_episodes(
         BadInput: the answer cannot be had or read.
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
-    results = _results(read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}")
-    found = []
+    results = _read_results(
+        read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}"
+    )
+    episodes = []
     for one in results:
         show, episode = one.get("collectionId"), one.get("trackId")
         if not isinstance(show, int) or not isinstance(episode, int) or not one.get("trackName"):
             continue
         length = one.get("trackTimeMillis")
-        found.append(
+        episodes.append(
             FoundEpisode(
                 link=f"https://podcasts.apple.com/{country}/podcast/id{show}?i={episode}",
                 title=str(one["trackName"]),
@@ -170,16 +172,16 @@ def search_episodes(
                 explicit=one.get("contentAdvisoryRating") == "Explicit",
             )
         )
-    return found
+    return episodes
 
 
-def _lookup(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
-    """What Apple knows of a show or an episode: the show itself, and episodes."""
+def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
+    """Ask Apple about a show or an episode; the answer lists the show itself, and episodes."""
     query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
-    return _results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
+    return _read_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
 
 
-def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
+def _read_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     try:
         results = json.loads(answer)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -187,31 +189,31 @@ def _results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
     return [one for one in results if isinstance(one, Mapping)] if isinstance(results, list) else []
 
 
-def _of_lookup(episode: Mapping[str, Any]) -> Enclosure:
+def _read_looked_up(episode: Mapping[str, Any]) -> Enclosure:
     title, guid, published = (str(episode.get(key) or "") for key in ("trackName", "episodeGuid", "releaseDate"))
     return Enclosure(str(episode["episodeUrl"]), "lookup", title, guid, published)
 
 
-def _in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
-    """The episode among the items of a feed."""
+def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
+    """Find the episode among the items of a feed."""
     try:
-        items = list(_items(content))
+        items = list(_read_items(content))
     except BadFeed as trouble:
         return trouble
     by_guid = [item for item in items if guid and item.guid == guid]
-    by_title = [item for item in items if title and _plain(item.title) == _plain(title)]
-    found = by_guid[:1] or by_title
-    if len(found) > 1:
-        return Gone(f"the feed has {len(found)} episodes with the title {title!r}, and none with the guid looked for")
-    if not found:
+    by_title = [item for item in items if title and _fold_title(item.title) == _fold_title(title)]
+    matches = by_guid[:1] or by_title
+    if len(matches) > 1:
+        return Gone(f"the feed has {len(matches)} episodes with the title {title!r}, and none with the guid looked for")
+    if not matches:
         return Gone(f"the feed lists {len(items)} episodes, but not {title!r}")
-    if not found[0].url:
+    if not matches[0].url:
         return Gone(f"the feed lists {title!r}, but without audio")
-    return found[0]
+    return matches[0]
 
 
-def _items(content: bytes) -> Iterator[Enclosure]:
-    """The items of an RSS feed.
+def _read_items(content: bytes) -> Iterator[Enclosure]:
+    """Read the items of an RSS feed.
 
     Raises:
         BadFeed: it is no well-formed RSS, or uses what XML bombs are made of.
@@ -226,7 +228,13 @@ def _items(content: bytes) -> Iterator[Enclosure]:
             if element.tag == "item":
                 enclosure = element.find("enclosure")
                 url = (enclosure.get("url") or "").strip() if enclosure is not None else ""
-                yield Enclosure(url, "feed", _text(element, "title"), _text(element, "guid"), _text(element, "pubDate"))
+                yield Enclosure(
+                    url,
+                    "feed",
+                    _read_text(element, "title"),
+                    _read_text(element, "guid"),
+                    _read_text(element, "pubDate"),
+                )
                 element.clear()
         if root is None or root.tag != "rss":
             raise BadFeed(f"the feed is no RSS but <{root.tag if root is not None else ''}>")
@@ -236,23 +244,23 @@ def _items(content: bytes) -> Iterator[Enclosure]:
         raise BadFeed(f"the feed uses XML that is not read ({type(error).__name__})") from None
 
 
-def _text(item: Element, name: str) -> str:
-    found = item.find(name)
-    return (found.text or "").strip() if found is not None else ""
+def _read_text(item: Element, name: str) -> str:
+    element = item.find(name)
+    return (element.text or "").strip() if element is not None else ""
 
 
-def _plain(title: str) -> str:
-    """A title's letters and digits: quotes, dashes and spaces differ between Apple and feeds."""
+def _fold_title(title: str) -> str:
+    """Reduce a title to its letters and digits, as quotes, dashes and spaces differ between Apple and feeds."""
     return "".join(one for one in unicodedata.normalize("NFKC", title).casefold() if one.isalnum())
 
 
-def _by_yt_dlp(link: str) -> Enclosure | BadInput:
-    """What yt-dlp reads from the episode's page; nothing is downloaded by it."""
+def _ask_yt_dlp(link: str) -> Enclosure | BadInput:
+    """Ask yt-dlp for the address that it reads from the episode's page; it downloads nothing."""
     yt_dlp = importlib.import_module("yt_dlp")
     try:
         with yt_dlp.YoutubeDL({"quiet": True, "no_warnings": True, "noplaylist": True}) as reader:
-            found = reader.extract_info(link, download=False)
+            page = reader.extract_info(link, download=False)
     except Exception as error:  # whatever an extractor meets on a page that changed
         return BadFeed(f"yt-dlp finds nothing ({str(error)[:200]})")
-    url = found.get("url") if isinstance(found, Mapping) else None
-    return Enclosure(str(url), "yt-dlp", str(found.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")
+    url = page.get("url") if isinstance(page, Mapping) else None
+    return Enclosure(str(url), "yt-dlp", str(page.get("title") or "")) if url else BadFeed("yt-dlp finds no audio")

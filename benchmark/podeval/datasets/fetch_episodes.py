@@ -1,4 +1,4 @@
-"""Fetching published episodes for one's own evaluation: what is found is recorded, and so is what is lost.
+"""Fetch published episodes for one's own evaluation, and record which were found and which are lost.
 
 A folder of episodes holds whole audio files that were checked, and `episodes.jsonl`: a line for every attempt, the
 last one of an id counts. Episodes belong to their makers; nothing here passes them on.
@@ -18,10 +18,10 @@ from podeval import progress
 from podeval.audio.decode import content_hash
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.benchmarks import real_pod
-from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, enclosures
-from podeval.datasets.http import AddressRefused, Web, is_loopback, shown
+from podeval.datasets.downloading import Gone, TooLarge
+from podeval.datasets.feeds import ITUNES, BadFeed, Enclosure, find_enclosures
+from podeval.datasets.http import AddressRefused, Web, is_loopback, strip_secrets
 from podeval.errors import BadAudio, BadInput
-from podeval.hub.downloading import Gone, TooLarge
 from podeval.store.files import append_line, only_one, read_lines, writing
 
 RECORD = "episodes.jsonl"
@@ -46,7 +46,7 @@ _STATUS: dict[type[BadInput], Status] = {
 
 
 @dataclass(frozen=True)
-class Wanted:
+class EpisodeRequest:
     """An episode to fetch: what it is called here, its link in Apple Podcasts, and its title."""
 
     id: str
@@ -93,8 +93,8 @@ class Attempt:
     http: dict[str, Any] | None = None
 
 
-def wanted_of(name: str, topics: Sequence[str] = ()) -> list[Wanted]:
-    """The episodes that a benchmark names, of all topics or of some.
+def select_episodes(name: str, topics: Sequence[str] = ()) -> list[EpisodeRequest]:
+    """Select the episodes that a benchmark names, for all topics or for some.
 
     Args:
         name: of the benchmark.
@@ -113,18 +113,20 @@ def wanted_of(name: str, topics: Sequence[str] = ()) -> list[Wanted]:
         raise BadInput(f"{name} has no topic {unknown[0]!r}; give an id such as {items[0].id}, or 1 to {len(items)}")
     chosen = {keys[topic] for topic in topics} or set(keys.values())
     return [
-        Wanted(item.id, item.episode.link, item.episode.title) for item in items if item.episode and item.id in chosen
+        EpisodeRequest(item.id, item.episode.link, item.episode.title)
+        for item in items
+        if item.episode and item.id in chosen
     ]
 
 
-def web_for(itunes: str = ITUNES, **options: Any) -> Web:
-    """A reader as polite as Apple asks for, that goes to private addresses only where lookups are answered there."""
+def make_web(itunes: str = ITUNES, **options: Any) -> Web:
+    """Make a reader that pauses as Apple asks; it goes to private addresses only where lookups are answered there."""
     apple = urlsplit(ITUNES).netloc
     return Web(pauses={apple: LOOKUP_PAUSE}, allow_private=is_loopback(itunes), **options)
 
 
 def fetch_episodes(
-    wanted: Sequence[Wanted],
+    requests: Sequence[EpisodeRequest],
     into: Path,
     web: Web,
     *,
@@ -132,10 +134,10 @@ def fetch_episodes(
     most_bytes: int = MOST_BYTES,
     tell: Callable[[str], None] = lambda line: None,
 ) -> list[Attempt]:
-    """Fetch episodes, one after the other; what is there already is left as it is.
+    """Fetch episodes, one after the other; files that are there already are left as they are.
 
     Args:
-        wanted: the episodes.
+        requests: the episodes.
         into: the folder; made where it is not there.
         web: reads from servers.
         itunes: where Apple's lookups are answered.
@@ -150,47 +152,47 @@ def fetch_episodes(
     """
     attempts = []
     with only_one(into):
-        there = recorded(into)
-        for number, one in enumerate(wanted):
-            progress.report("episodes", number, len(wanted))
-            attempt = there.get(one.id)
+        before = read_attempts(into)
+        for number, one in enumerate(requests):
+            progress.report("episodes", number, len(requests))
+            attempt = before.get(one.id)
             if attempt is None or not is_there(into, attempt):
                 attempt = _fetch(one, into, web, itunes, most_bytes)
                 append_line(into / RECORD, asdict(attempt))
                 tell(f"{one.id}: {attempt.status}" + (f" ({attempt.reason})" if attempt.reason else ""))
             attempts.append(attempt)
-        progress.report("episodes", len(wanted), len(wanted))
+        progress.report("episodes", len(requests), len(requests))
     return attempts
 
 
-def recorded(folder: Path) -> dict[str, Attempt]:
-    """The last attempt at each episode of a folder; none where it has no record.
+def read_attempts(folder: Path) -> dict[str, Attempt]:
+    """Read the last attempt at each episode of a folder; there is none where the folder has no record.
 
     Raises:
         BadInput: the record is damaged; says where.
     """
-    found: dict[str, Attempt] = {}
+    attempts: dict[str, Attempt] = {}
     for line in read_lines(folder / RECORD):
         try:
-            found[str(line["id"])] = Attempt(**line)
+            attempts[str(line["id"])] = Attempt(**line)
         except (TypeError, KeyError) as error:
             raise BadInput(
                 f"{folder / RECORD} holds a line that is no attempt ({type(error).__name__}: {error}); "
                 "it is written by `podeval data fetch`: name another folder, or take that line out"
             ) from None
-    return found
+    return attempts
 
 
 def is_there(folder: Path, attempt: Attempt) -> bool:
-    """Whether an episode was found and its file still has the size that was recorded."""
+    """Tell whether an episode was found and its file still has the recorded size."""
     if attempt.status != "found" or not attempt.file:
         return False
     path = folder / Path(attempt.file).name
     return path.is_file() and path.stat().st_size == attempt.bytes
 
 
-def table(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """What was found and what is lost, as lines to read; the last one counts."""
+def render_table(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """Render which episodes were found and which are lost, a line each; the last line counts them."""
     width = max((len(one.id) for one in attempts), default=0)
     for one in attempts:
         audio = f"{one.seconds / 60:.1f} min, {(one.bytes or 0) / 1e6:.1f} MB" if one.seconds else ""
@@ -201,75 +203,77 @@ def table(attempts: Sequence[Attempt]) -> Iterator[str]:
     yield f"{counts.pop('found', 0)} of {len(attempts)} found" + "".join(f", {n} {name}" for name, n in counts.items())
 
 
-def _fetch(wanted: Wanted, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
-    """Try every place where the episode may be; the first that has it counts."""
-    scratch = into / _SCRATCH / wanted.id
+def _fetch(request: EpisodeRequest, into: Path, web: Web, itunes: str, most_bytes: int) -> Attempt:
+    """Try every address where the episode may be, until one has it."""
+    scratch = into / _SCRATCH / request.id
     with writing(scratch):
         scratch.mkdir(parents=True, exist_ok=True)
     checked = datetime.now(UTC).isoformat(timespec="seconds")
-    attempt = Attempt(wanted.id, wanted.link, checked, "unreachable")
+    attempt = Attempt(request.id, request.link, checked, "unreachable")
 
     def read(url: str, most: int) -> bytes:
         return web.read(url, scratch / "document", most)
 
     failures: list[tuple[Enclosure | None, BadInput]] = []
     tried: set[str] = set()
-    for place in enclosures(wanted.link, wanted.title, read, itunes):
-        if isinstance(place, BadInput):
-            failures.append((None, place))
-        elif place.url not in tried:
-            tried.add(place.url)
+    for enclosure in find_enclosures(request.link, request.title, read, itunes):
+        if isinstance(enclosure, BadInput):
+            failures.append((None, enclosure))
+        elif enclosure.url not in tried:
+            tried.add(enclosure.url)
             try:
-                found = _download(wanted.id, place, scratch, into, web, most_bytes)
+                facts = _download(request.id, enclosure, scratch, into, web, most_bytes)
             except BadInput as failure:
-                failures.append((place, failure))
+                failures.append((enclosure, failure))
             else:
                 _clear(scratch)
-                return _with(attempt, place, status="found", **found)
+                return _complete(attempt, enclosure, status="found", **facts)
     # What became of the audio says more than what a lookup lacks.
     last, trouble = next((one for one in failures if one[0]), failures[-1])
     status = next((name for kind, name in _STATUS.items() if isinstance(trouble, kind)), "unreachable")
     if status != "unreachable" or not any(scratch.iterdir()):
         _clear(scratch)
-    return _with(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
+    return _complete(attempt, last, status=status, reason="; ".join(dict.fromkeys(str(error) for _, error in failures)))
 
 
 def _clear(scratch: Path) -> None:
-    """Remove what was begun; beside it may stand what others go on with."""
+    """Remove an unfinished download; unfinished downloads of other episodes may stay beside it."""
     shutil.rmtree(scratch, ignore_errors=True)
     with contextlib.suppress(OSError):
         scratch.parent.rmdir()
 
 
-def _with(attempt: Attempt, place: Enclosure | None, **facts: Any) -> Attempt:
-    told = (
-        {"via": place.via, "title": place.title, "guid": place.guid, "published": place.published}
-        | {"enclosure": shown(place.url)}
-        if place
+def _complete(attempt: Attempt, enclosure: Enclosure | None, **facts: Any) -> Attempt:
+    address = (
+        {"via": enclosure.via, "title": enclosure.title, "guid": enclosure.guid, "published": enclosure.published}
+        | {"enclosure": strip_secrets(enclosure.url)}
+        if enclosure
         else {}
     )
-    return Attempt(**asdict(attempt) | told | facts)
+    return Attempt(**asdict(attempt) | address | facts)
 
 
-def _download(name: str, place: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int) -> Mapping[str, Any]:
-    """Download, look at and put in place one file of audio; its facts.
+def _download(
+    name: str, enclosure: Enclosure, scratch: Path, into: Path, web: Web, most_bytes: int
+) -> Mapping[str, Any]:
+    """Download one file of audio, check it, put it in place, and return its facts.
 
     Raises:
         BadInput: it cannot be had; `BadAudio` where it is no whole audio file.
     """
     # Named by its address: what is there of one file is never gone on with from another.
-    part = scratch / hashlib.sha256(shown(place.url).encode()).hexdigest()[:16]
+    part = scratch / hashlib.sha256(strip_secrets(enclosure.url).encode()).hexdigest()[:16]
     part.unlink(missing_ok=True)
-    web.save(place.url, part, most_bytes, lambda done, total: _report(name, done, total))
+    web.save(enclosure.url, part, most_bytes, lambda done, total: _report(name, done, total))
     try:
         container, seconds = container_and_seconds(part)
     except BadAudio as refusal:
         part.unlink()
         what = str(refusal).removeprefix(f"{str(part)!r} ")
-        raise BadAudio(f"what {shown(place.url)} sends is no whole audio file: it {what}") from None
+        raise BadAudio(f"what {strip_secrets(enclosure.url)} sends is no whole audio file: it {what}") from None
     facts = web.facts()
     path = into / f"{name}.{_ENDINGS.get(container, container)}"
-    found = {
+    file_facts = {
         "file": path.name,
         "bytes": part.stat().st_size,
         "sha256": content_hash(part),
@@ -279,7 +283,7 @@ def _download(name: str, place: Enclosure, scratch: Path, into: Path, web: Web, 
     }
     with writing(path):
         part.replace(path)
-    return found
+    return file_facts
 
 
 def _report(name: str, done: int, total: int | None) -> None:

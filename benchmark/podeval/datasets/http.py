@@ -1,9 +1,15 @@
-"""Reading from servers of strangers: one request at a time, with pauses, and never from a private network.
+"""Read from servers of strangers: one request at a time, with pauses, and never from a private network.
 
 A feed names its audio by any address it likes, and every server may redirect. So each connection goes only to an
-address that was looked up and found public, redirects included; the name cannot change its meaning in between.
+address that was looked up and judged public, redirects included; the name cannot change its meaning in between.
+
+The requests are httpx's. The idea of a checked address that is put into the request, with the name kept for the
+certificate, is safehttpx's; its code does not serve here, as it asks Google for names that this machine does not find,
+goes to the one public address among private ones, uses lists of networks that are only as new as Python, and keeps
+whole answers in memory.
 """
 
+import contextlib
 import ipaddress
 import socket
 import ssl
@@ -12,13 +18,14 @@ import unicodedata
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPMessage, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
+from podeval.datasets.downloading import Watch, download, make_client
 from podeval.errors import BadInput
-from podeval.hub.downloading import Watch, download
 
 
 class AddressRefused(BadInput):
@@ -38,7 +45,7 @@ class HttpFacts:
 
 
 class Web:
-    """A careful reader.
+    """Read from servers with pauses, and never from a private network.
 
     Args:
         pause: seconds between an answer of a host and the next request to it.
@@ -60,21 +67,17 @@ class Web:
         allow_private: bool = False,
     ) -> None:
         self._options: dict[str, Any] = {"timeout": timeout, "tries": tries, "wait": wait}
-        self._visits = _Visits(pause, pauses or {}, allow_private)
-        self._opener = urllib.request.OpenerDirector()
-        for handler in (
-            urllib.request.ProxyHandler(),
-            urllib.request.HTTPHandler() if allow_private else _PublicHTTPHandler(),
-            urllib.request.HTTPSHandler() if allow_private else _PublicHTTPSHandler(),
-            urllib.request.HTTPDefaultErrorHandler(),
-            urllib.request.HTTPErrorProcessor(),
-            urllib.request.HTTPRedirectHandler(),
-            self._visits,
-        ):
-            self._opener.add_handler(handler)
+        self._pause = pause
+        self._pauses = pauses or {}
+        self._allow_private = allow_private
+        self._last_contact: dict[str, float] = {}
+        self._answers: list[httpx.Response] = []
+        self._client = make_client(_Transport(allow_private))
+        # They are called for every request and answer, redirects included.
+        self._client.event_hooks = {"request": [self._wait], "response": [self._note]}
 
     def read(self, url: str, scratch: Path, most_bytes: int) -> bytes:
-        """The content of a small document; `scratch` is the file it passes through.
+        """Read the content of a small document; `scratch` is the file that it passes through.
 
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
@@ -91,30 +94,55 @@ class Web:
         Raises:
             BadInput: it cannot be had; see `download` for the kinds.
         """
-        self._visits.answers.clear()
+        self._answers.clear()
+        self._client.cookies.clear()
+        if not self._allow_private:
+            # The transport judges every address; this names the private ones that httpx takes for no address at all.
+            with contextlib.suppress(ValueError):
+                _refuse_private_literal(url, urlsplit(url).hostname or "")
         try:
-            return download(url, to, most_bytes=most_bytes, watch=watch, opener=self._opener, **self._options)
+            return download(url, to, most_bytes=most_bytes, watch=watch, client=self._client, **self._options)
         except BadInput as error:
-            raise type(error)(str(error).replace(url, shown(url))) from None
+            raise type(error)(str(error).replace(url, strip_secrets(url))) from None
 
     def facts(self) -> HttpFacts | None:
-        """What was said with what was saved last; None where no server was asked."""
-        answers = self._visits.answers
-        if not answers:
+        """Return what the server said with the last saved file; None where no server was asked."""
+        if not self._answers:
             return None
-        host, status, headers = answers[-1]
+        last = self._answers[-1]
         redirects = 0
-        for _, earlier, _ in reversed(answers[:-1]):
-            if not 300 <= earlier < 400:
+        for earlier in reversed(self._answers[:-1]):
+            if not 300 <= earlier.status_code < 400:
                 break
             redirects += 1
-        return HttpFacts(
-            status, host, redirects, headers.get("Content-Type"), headers.get("ETag"), headers.get("Last-Modified")
-        )
+        kind, tag, modified = (last.headers.get(name) for name in ("Content-Type", "ETag", "Last-Modified"))
+        return HttpFacts(last.status_code, _host_of(last.request), redirects, kind, tag, modified)
+
+    def _wait(self, request: httpx.Request) -> None:
+        """Wait until the host may be asked again."""
+        host = _host_of(request)
+        if host in self._last_contact:
+            pause = self._pauses.get(host, self._pause)
+            time.sleep(max(0.0, self._last_contact[host] + pause - time.monotonic()))
+        self._last_contact[host] = time.monotonic()
+
+    def _note(self, answer: httpx.Response) -> None:
+        """Note an answer.
+
+        Raises:
+            AddressRefused: it redirects off the web.
+        """
+        self._last_contact[_host_of(answer.request)] = time.monotonic()
+        self._answers.append(answer)
+        scheme = urlsplit(answer.headers.get("Location") or "").scheme if answer.has_redirect_location else ""
+        if scheme not in ("", "http", "https"):
+            raise AddressRefused(
+                f"{strip_secrets(str(answer.request.url))} redirects to {scheme}:, which is no web address"
+            )
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address names this machine."""
+    """Tell whether an address names this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -122,43 +150,8 @@ def is_loopback(url: str) -> bool:
         return host == "localhost"
 
 
-class _Visits(urllib.request.BaseHandler):
-    """Waits before each request, redirects included, and notes each answer."""
-
-    # Before the handler that turns answers into redirects and errors.
-    handler_order = 100
-
-    def __init__(self, pause: float, pauses: Mapping[str, float], allow_private: bool) -> None:
-        self.answers: list[tuple[str, int, HTTPMessage]] = []
-        self._pause = pause
-        self._pauses = pauses
-        self._allow_private = allow_private
-        self._last: dict[str, float] = {}
-
-    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
-        if not self._allow_private:
-            _refuse_private_literal(request)
-        if request.host in self._last:
-            pause = self._pauses.get(request.host, self._pause)
-            time.sleep(max(0.0, self._last[request.host] + pause - time.monotonic()))
-        self._last[request.host] = time.monotonic()
-        return request
-
-    def http_response(self, request: urllib.request.Request, answer: HTTPResponse) -> HTTPResponse:
-        host = urlsplit(request.full_url).netloc.rpartition("@")[2]
-        self._last[host] = time.monotonic()
-        self.answers.append((host, answer.status, answer.headers))
-        scheme = urlsplit(answer.headers.get("Location") or "").scheme if 300 <= answer.status < 400 else ""
-        if scheme not in ("", "http", "https"):
-            answer.close()
-            raise AddressRefused(f"{shown(request.full_url)} redirects to {scheme}:, which is no web address")
-        return answer
-
-    https_request, https_response = http_request, http_response
-
-
-def shown(url: str) -> str:
-    """An address without what may be a secret in it: user, password, query and fragment."""
+def strip_secrets(url: str) -> str:
+    """Remove what may be a secret from an address: user, password, query and fragment."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -166,20 +159,96 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
-def _refuse_private_literal(request: urllib.request.Request) -> None:
-    """Addresses that need no lookup; the only ones that can be judged where a proxy does the looking up."""
-    # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
-    host = unicodedata.normalize("NFKC", urlsplit(request.full_url).hostname or "")
+class _Transport(httpx.BaseTransport):
+    """Send each request to an address that was checked, or through the proxy that the environment names.
+
+    A proxy looks names up itself, so that only addresses in figures can be judged where there is one.
+    """
+
+    def __init__(self, allow_private: bool) -> None:
+        self._allow_private = allow_private
+        self._direct = _make_transport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.raw_host.decode("ascii")
+        if not self._allow_private:
+            _refuse_private_literal(str(request.url), host)
+        if proxy := _find_proxy(request.url.scheme, host):
+            return _make_transport(proxy).handle_request(request)
+        return self._direct.handle_request(request) if self._allow_private else self._send_checked(request, host)
+
+    def _send_checked(self, request: httpx.Request, host: str) -> httpx.Response:
+        """Send a request to the first address of its host that can be reached; all of them must be public."""
+        port = request.url.port or {"http": 80, "https": 443}[request.url.scheme]
+        trouble: httpx.TransportError = httpx.ConnectError(f"{host} has no address", request=request)
+        for address in _look_up(host, port, request):
+            # The header `Host` is the name's already; the certificate is checked for the name too.
+            pinned = httpx.Request(
+                request.method,
+                request.url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": host},
+            )
+            try:
+                return self._direct.handle_request(pinned)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+                trouble = error
+        raise trouble
+
+    def close(self) -> None:
+        self._direct.close()
+
+
+def _make_transport(proxy: str | None = None) -> httpx.HTTPTransport:
+    # A connection that is kept belongs to an address, and names share addresses: none is kept.
+    return httpx.HTTPTransport(
+        verify=ssl.create_default_context(), proxy=proxy, limits=httpx.Limits(max_keepalive_connections=0)
+    )
+
+
+def _find_proxy(scheme: str, host: str) -> str | None:
+    """Find the proxy that the environment names for addresses of a scheme, unless it excepts the host."""
+    proxy = urllib.request.getproxies().get(scheme)
+    if not proxy or urllib.request.proxy_bypass(host):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
+    """Look up the addresses of a host.
+
+    Raises:
+        AddressRefused: one of them is private.
+        httpx.ConnectError: the name cannot be looked up.
+    """
     try:
-        private = not _is_public(_dotted(host))
+        addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except OSError as error:
+        raise httpx.ConnectError(str(error), request=request) from None
+    if private := [address for address in addresses if not _is_public(address)]:
+        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not gone to")
+    return addresses
+
+
+def _host_of(request: httpx.Request) -> str:
+    return request.url.netloc.decode("ascii")
+
+
+def _refuse_private_literal(url: str, host: str) -> None:
+    """Refuse addresses that need no lookup; the only ones that can be judged where a proxy does the looking up."""
+    # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
+    host = unicodedata.normalize("NFKC", host)
+    try:
+        private = not _is_public(_to_dotted(host))
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
-        raise AddressRefused(f"{shown(request.full_url)} is in a private network, so it is not gone to")
+        raise AddressRefused(f"{strip_secrets(url)} is in a private network, so it is not gone to")
 
 
-def _dotted(host: str) -> str:
-    """A host with its address of IPv4 in the usual form, where it is one in another: `127.1`, `0x7f000001`."""
+def _to_dotted(host: str) -> str:
+    """Convert an IPv4 address such as `127.1` or `0x7f000001` to the usual form; names stay as they are."""
     try:
         return socket.inet_ntoa(socket.inet_aton(host))
     except (OSError, UnicodeError):
@@ -218,47 +287,3 @@ _SPECIAL = tuple(
         ),
     )
 )
-
-
-def _public_connection(
-    address: tuple[str, int], timeout: Any = None, source_address: tuple[str, int] | None = None
-) -> socket.socket:
-    """Connect to a host at an address that was checked; in place of `socket.create_connection`."""
-    host, port = address
-    found = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    if private := [one for one in found if not _is_public(one)]:
-        raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not gone to")
-    trouble: OSError = OSError(f"{host} has no address")
-    for one in found:
-        try:
-            return socket.create_connection((one, port), timeout, source_address)
-        except OSError as error:
-            trouble = error
-    raise trouble
-
-
-class _PublicHTTP(HTTPConnection):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._create_connection = _public_connection
-
-
-class _PublicHTTPS(HTTPSConnection):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._create_connection = _public_connection
-
-
-def _by_proxy(request: urllib.request.Request) -> bool:
-    return request.has_proxy() or getattr(request, "_tunnel_host", None) is not None
-
-
-class _PublicHTTPHandler(urllib.request.HTTPHandler):
-    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
-        return self.do_open(HTTPConnection if _by_proxy(req) else _PublicHTTP, req)
-
-
-class _PublicHTTPSHandler(urllib.request.HTTPSHandler):
-    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
-        kind = HTTPSConnection if _by_proxy(req) else _PublicHTTPS
-        return self.do_open(kind, req, context=ssl.create_default_context())

@@ -1,4 +1,4 @@
-"""The items of a benchmark, wherever they lie: a file of the package, or the rows of a dataset that was built."""
+"""The items of a benchmark, read from a file of the package or from the rows of a dataset that was built."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ class Items:
 
 
 def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None) -> Items:
-    """The items of a split.
+    """Read the items of a split.
 
     Args:
         benchmark: whose.
@@ -48,30 +48,30 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     from podeval.datasets import build, catalogue
 
     kind = catalogue.get(benchmark.name)
-    place = _place(benchmark, part, folder)
-    lock = build.read_lock(place)
+    build_folder = _find_build(benchmark, part, folder)
+    lock = build.read_lock(build_folder)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
-        raise BadInput(f"{place} holds {what}, not the split {split} of {benchmark.name}; name another folder")
-    rows = list(_rows(kind, place, lock, str(part.config)))
+        raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; name another folder")
+    rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
-        for turn in _rows(kind, place, lock, "turns"):
+        for turn in _read_rows(kind, build_folder, lock, "turns"):
             turns.setdefault(turn["dialogue"], []).append(turn)
         for row in rows:
             row["user"] = [turn for turn in turns.get(row["id"], []) if turn["id"] in row["turn_ids"]]
-    revision = f"sha256:{hashlib.sha256(_canonical(rows).encode()).hexdigest()}"
+    revision = f"sha256:{hashlib.sha256(_to_canonical_json(rows).encode()).hexdigest()}"
     if part.revision and revision != part.revision:
         raise BadInput(
-            f"{place} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); build it "
-            "again from the pinned source, or install the version of podeval that belongs to it"
+            f"{build_folder} holds other rows ({revision[:19]}…) than {benchmark.name} pins ({part.revision[:19]}…); "
+            "build it again from the pinned source, or install the version of podeval that belongs to it"
         )
     to_item: Callable[[Mapping[str, Any]], Item] = benchmarks.item_maker(benchmark.name)
-    return Items(tuple(to_item(_with_audio_files(row, place)) for row in rows), revision)
+    return Items(tuple(to_item(_write_audio_files(row, build_folder)) for row in rows), revision)
 
 
-def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
-    """Where the build is; the sample's is made."""
+def _find_build(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Path:
+    """Find the folder of the build; the sample is built where it is not yet."""
     from podeval.datasets import build, catalogue
 
     if folder is not None:
@@ -86,15 +86,15 @@ def _place(benchmark: Benchmark, split: Split, folder: str | Path | None) -> Pat
         return here
     cache = Path(os.environ.get("PODEVAL_CACHE") or platformdirs.user_cache_dir("podeval")) / "datasets"
     version = catalogue.get(benchmark.name).RECORD.version
-    place = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_content_of_sample(benchmark.name)}"
-    if not (place / build.LOCK).is_file():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        build.build(benchmark.name, place, source=SAMPLE, cache=cache)
-    return place
+    sample_folder = cache / f"{benchmark.name}-{SAMPLE}-{version}-{_hash_sample(benchmark.name)}"
+    if not (sample_folder / build.LOCK).is_file():
+        sample_folder.parent.mkdir(parents=True, exist_ok=True)
+        build.build(benchmark.name, sample_folder, source=SAMPLE, cache=cache)
+    return sample_folder
 
 
-def _content_of_sample(name: str) -> str:
-    """Twelve digits that change with the sample's files and their builder."""
+def _hash_sample(name: str) -> str:
+    """Hash the sample's files and their builder to twelve digits."""
     from podeval.datasets import catalogue
 
     folder = catalogue.folder_of(name)
@@ -105,17 +105,17 @@ def _content_of_sample(name: str) -> str:
     return digest.hexdigest()[:12]
 
 
-def _rows(kind: Any, place: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
-    """The rows of a config as Python values: labels by their names, audio as its bytes."""
+def _read_rows(kind: Any, folder: Path, lock: Mapping[str, Any], config: str) -> Iterator[Row]:
+    """Read the rows of a config as Python values: labels by their names, audio as its bytes."""
     import datasets
 
     if config not in lock["configs"]:
-        raise BadInput(f"{place} lacks the config {config}; build it without --config")
+        raise BadInput(f"{folder} lacks the config {config}; build it without --config")
     features = kind.features(config)
     labels = {name: feature.names for name, feature in features.items() if isinstance(feature, datasets.ClassLabel)}
     for split in lock["configs"][config].values():
         for file in sorted(split["files"]):
-            path = place / config / file
+            path = folder / config / file
             try:
                 table = pq.read_table(path)
             except OSError as error:
@@ -124,8 +124,8 @@ def _rows(kind: Any, place: Path, lock: Mapping[str, Any], config: str) -> Itera
                 yield {name: labels[name][v] if name in labels and v is not None else v for name, v in row.items()}
 
 
-def _canonical(rows: list[Row]) -> str:
-    """The rows as JSON that is the same for the same content; bytes by their SHA-256."""
+def _to_canonical_json(rows: list[Row]) -> str:
+    """Convert rows to JSON that is the same for the same content; bytes are replaced by their SHA-256."""
 
     def plain(value: Any) -> str:
         assert isinstance(value, bytes)
@@ -134,18 +134,18 @@ def _canonical(rows: list[Row]) -> str:
     return json.dumps(rows, ensure_ascii=False, sort_keys=True, default=plain)
 
 
-def _with_audio_files(row: Row, place: Path) -> Row:
-    """The row with the audio of its turns as paths; files are written once, beside the dataset, named by content."""
+def _write_audio_files(row: Row, folder: Path) -> Row:
+    """Replace the audio of a row's turns by paths; files are written once, beside the dataset, named by content."""
     if "user" not in row:
         return row
-    return {**row, "user": [{**turn, "audio": _audio_file(turn["audio"], place)} for turn in row["user"]]}
+    return {**row, "user": [{**turn, "audio": _write_audio_file(turn["audio"], folder)} for turn in row["user"]]}
 
 
-def _audio_file(audio: Mapping[str, Any] | None, place: Path) -> str | None:
+def _write_audio_file(audio: Mapping[str, Any] | None, folder: Path) -> str | None:
     if not audio or not audio["bytes"]:
         return None
     suffix = Path(audio["path"] or "").suffix or ".wav"
-    path = place / ".audio" / f"{hashlib.sha256(audio['bytes']).hexdigest()[:24]}{suffix}"
+    path = folder / ".audio" / f"{hashlib.sha256(audio['bytes']).hexdigest()[:24]}{suffix}"
     if not path.exists():
         write_whole(path, audio["bytes"])
     return str(path)

@@ -1,4 +1,4 @@
-"""MTalk-Bench's submission file: what models answered, turn by turn, as the authors' `data/sample.json` has it.
+"""Read MTalk-Bench's submission file: answers of models, turn by turn, in the form of the authors' `data/sample.json`.
 
     {"Semantic information": [[{"question": path, "dialogue": {model: path}, "question_transcription": text,
                                 "dialogue_transcription": {model: text}}, … turns], … dialogues], …}
@@ -71,93 +71,93 @@ def read_answers(path: Path) -> MtalkAnswers:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read as JSON ({error})") from None
-    known = ", ".join(SECTIONS)
+    sections = ", ".join(SECTIONS)
     if not isinstance(content, Mapping) or not any(section in content for section in SECTIONS):
-        raise BadInput(f"{path} has no section of answers; it must be an object with one or more of {known}")
+        raise BadInput(f"{path} has no section of answers; it must be an object with one or more of {sections}")
     missing = [
-        f"section {name!r} is not known and is left out; known are {known}" for name in content.keys() - SECTIONS
+        f"section {name!r} is not known and is left out; known are {sections}" for name in content.keys() - SECTIONS
     ]
     answers: list[MtalkAnswer] = []
     for section, kind in SECTIONS.items():
         dialogues = content.get(section, [])
         if not isinstance(dialogues, list):
-            missing.append(f"{section}: must be a list of dialogues, is {_kind(dialogues)}")
+            missing.append(f"{section}: must be a list of dialogues, is {_describe_kind(dialogues)}")
             continue
         read: dict[str, int] = {}
         for number, turns in enumerate(dialogues, 1):
             where = f"{section}, dialogue {number}"
-            dialogue = _dialogue_id(turns, kind, where, missing)
+            dialogue = _find_dialogue_id(turns, kind, where, missing)
             if dialogue is None:
                 continue
             if dialogue in read:
                 missing.append(f"{where}: {dialogue} was dialogue {read[dialogue]} already; this one is left out")
                 continue
             read[dialogue] = number
-            found = list(_of_dialogue(turns, dialogue, kind, missing))
-            missing += _unanswered(found, dialogue, len(turns))
-            answers += found
+            dialogue_answers = list(_read_dialogue(turns, dialogue, kind, missing))
+            missing += _find_unanswered(dialogue_answers, dialogue, len(turns))
+            answers += dialogue_answers
     if not answers:
         raise BadInput(f"{path} has no answer that can be used: {'; '.join(missing[:5]) or 'its sections are empty'}")
     return MtalkAnswers(tuple(answers), tuple(missing))
 
 
-def _dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
-    """The dialogue's id, from the first question that tells it."""
+def _find_dialogue_id(turns: Any, kind: str, where: str, missing: list[str]) -> str | None:
+    """Find the dialogue's id in the first question whose path holds it."""
     if not isinstance(turns, list) or not turns:
-        missing.append(f"{where}: must be a list of turns, is {_kind(turns)}")
+        missing.append(f"{where}: must be a list of turns, is {_describe_kind(turns)}")
         return None
     for turn in turns:
         question = turn.get("question") if isinstance(turn, Mapping) else None
-        if found := re.search(r"record_(\d+-\d+)", str(question)):
-            return f"{kind}-{found[1]}"
+        if match := re.search(r"record_(\d+-\d+)", str(question)):
+            return f"{kind}-{match[1]}"
     missing.append(f"{where}: no question's path holds record_<number>, so which dialogue it is cannot be told")
     return None
 
 
-def _of_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
-    """The answers of a dialogue; adds to `missing` what is not there."""
+def _read_dialogue(turns: list[Any], dialogue: str, kind: str, missing: list[str]) -> Iterator[MtalkAnswer]:
+    """Read the answers of a dialogue; what is absent is added to `missing`."""
     for number, turn in enumerate(turns, 1):
         where = f"{dialogue}-{number}"
         if not isinstance(turn, Mapping):
-            missing.append(f"{where}: a turn must be an object, is {_kind(turn)}")
+            missing.append(f"{where}: a turn must be an object, is {_describe_kind(turn)}")
             continue
-        question = _text(turn, "question", where, missing)
-        missing += _disagreements(question, dialogue, kind, number)
-        asked = _text(turn, "question_transcription", where, missing)
-        paths = _object(turn, "dialogue", where, missing)
-        words = _object(turn, "dialogue_transcription", where, missing)
+        question = _read_text(turn, "question", where, missing)
+        missing += _find_disagreements(question, dialogue, kind, number)
+        question_words = _read_text(turn, "question_transcription", where, missing)
+        paths = _read_object(turn, "dialogue", where, missing)
+        words = _read_object(turn, "dialogue_transcription", where, missing)
         if lonely := sorted(words.keys() - paths.keys()):
             missing.append(f"{where}: {', '.join(lonely)} have words but no audio, so they are left out")
         for model, path in paths.items():
             if not isinstance(path, str) or not path.strip():
                 missing.append(f"{where}: {model} has no path of audio, so its answer is left out")
                 continue
-            said = words.get(model)
-            if not isinstance(said, str) or not said.strip():
+            answer_words = words.get(model)
+            if not isinstance(answer_words, str) or not answer_words.strip():
                 missing.append(f"{where}: {model} has no transcript")
-                said = ""
-            yield MtalkAnswer(dialogue, kind, model, number, question, path, asked, said)
+                answer_words = ""
+            yield MtalkAnswer(dialogue, kind, model, number, question, path, question_words, answer_words)
 
 
-def _disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
-    """Where the path of a question names another dialogue, turn or dimension than its place in the file."""
+def _find_disagreements(question: str, dialogue: str, kind: str, number: int) -> Iterator[str]:
+    """Find where the path of a question names another dialogue, turn or dimension than its position in the file."""
     if (record := re.search(r"record_(\d+-\d+)", question)) and f"{kind}-{record[1]}" != dialogue:
         yield f"{dialogue}-{number}: its question is of {kind}-{record[1]} by its path; its place in the file counts"
-    if named := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
-        if int(named[1]) != number:
-            yield f"{dialogue}-{number}: its question is of turn {named[1]} by its path; its place in the file counts"
-        if named[2] in _SUFFIXES.values() and named[2] != _SUFFIXES[kind]:
-            yield f"{dialogue}-{number}: its question is {named[2]} by its path; its section in the file counts"
+    if match := re.search(r"turn(\d+)(?:_([a-z]+))?", question.rsplit("/", 1)[-1]):
+        if int(match[1]) != number:
+            yield f"{dialogue}-{number}: its question is of turn {match[1]} by its path; its place in the file counts"
+        if match[2] in _SUFFIXES.values() and match[2] != _SUFFIXES[kind]:
+            yield f"{dialogue}-{number}: its question is {match[2]} by its path; its section in the file counts"
 
 
-def _unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
+def _find_unanswered(answers: list[MtalkAnswer], dialogue: str, turns: int) -> Iterator[str]:
     for model in dict.fromkeys(answer.model for answer in answers):
-        there = {answer.turn for answer in answers if answer.model == model}
-        if absent := [str(turn) for turn in range(1, turns + 1) if turn not in there]:
+        answered_turns = {answer.turn for answer in answers if answer.model == model}
+        if absent := [str(turn) for turn in range(1, turns + 1) if turn not in answered_turns]:
             yield f"{dialogue}: {model} does not answer turn {', '.join(absent)}"
 
 
-def _text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
+def _read_text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> str:
     value = turn.get(key)
     if isinstance(value, str) and value.strip():
         return value
@@ -165,7 +165,7 @@ def _text(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> 
     return ""
 
 
-def _object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
+def _read_object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -> Mapping[str, Any]:
     value = turn.get(key)
     if isinstance(value, Mapping) and value:
         return value
@@ -175,5 +175,5 @@ def _object(turn: Mapping[str, Any], key: str, where: str, missing: list[str]) -
     return {}
 
 
-def _kind(value: Any) -> str:
+def _describe_kind(value: Any) -> str:
     return "empty" if value in ([], {}, "", None) else f"a {type(value).__name__}"

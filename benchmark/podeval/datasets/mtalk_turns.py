@@ -1,4 +1,4 @@
-"""What the rows of MTalk-Bench's source mean: where a turn belongs, what its dialogue asks about, words and tags."""
+"""Interpret the rows of MTalk-Bench's source: which dialogue a turn belongs to, what that tests, words and tags."""
 
 import hashlib
 import json
@@ -23,18 +23,18 @@ class Taxonomy:
         self.version: str = content["version"]
         self.scenarios = tuple(str(scenario["name"]) for scenario in content["scenarios"])
         """In the paper's order: the first number of a dialogue counts from 1."""
-        self.capabilities = {str(found["name"]): str(found["type"]) for found in content["capabilities"]}
+        self.capabilities = {str(capability["name"]): str(capability["type"]) for capability in content["capabilities"]}
         """Which dimension a capability belongs to."""
         prompts = content["prompts"] + content["sample_prompts"] + content.get("own_prompts", [])
         self._prompts: dict[str, str] = {prompt["key"]: prompt["capability"] for prompt in prompts}
 
     def capability_of(self, prompt: Any) -> str | None:
-        """The capability that an arena prompt asks about; None where the map does not know it."""
+        """Return the capability that an arena prompt asks about; None where the map does not have it."""
         return self._prompts.get(prompt_key(prompt)) if isinstance(prompt, str) else None
 
 
 def prompt_key(prompt: str) -> str:
-    """What the map knows a prompt by: 16 hexadecimal digits of its SHA-256, however its white space is set."""
+    """Return the key of a prompt in the map: 16 hexadecimal digits of its SHA-256, whatever its white space."""
     return hashlib.sha256(" ".join(prompt.split()).encode()).hexdigest()[:16]
 
 
@@ -55,28 +55,28 @@ class SourceTurn:
         return f"{self.dialogue}-{self.turn}"
 
 
-def turns_in_order(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
-    """The turns by dimension, scenario, dialogue and number, whatever their order in the source.
+def sort_turns(raw: Iterable[Mapping[str, Any]], taxonomy: Taxonomy) -> list[SourceTurn]:
+    """Sort the turns by dimension, scenario, dialogue and number.
 
     Args:
         raw: rows of the source with `type`, `number`, `turn` and `arena_prompt`.
         taxonomy: where the capability of a dialogue is looked up, by the prompt of its first turn.
     """
-    read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_order)
-    found: list[SourceTurn] = []
+    read = sorted((_read(row, number, taxonomy) for number, row in enumerate(raw)), key=_sort_key)
+    ordered: list[SourceTurn] = []
     for _, group in groupby(read, key=lambda turn: turn.dialogue):
         turns = list(group)
-        found += [SourceTurn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
-    return found
+        ordered += [SourceTurn(**vars(turn) | {"capability": turns[0].capability}) for turn in turns]
+    return ordered
 
 
-def dialogues_of(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
-    """Turns that are in order, by dialogue."""
+def group_by_dialogue(turns: Iterable[SourceTurn]) -> dict[str, Sequence[SourceTurn]]:
+    """Group sorted turns by dialogue."""
     return {dialogue: list(group) for dialogue, group in groupby(turns, key=lambda turn: turn.dialogue)}
 
 
-def words_and_tags(transcript: str) -> tuple[str, list[str]]:
-    """A transcript's plain words, and what stands in parentheses: sounds, tones and who else speaks."""
+def split_tags(transcript: str) -> tuple[str, list[str]]:
+    """Split a transcript into its plain words and its tags in parentheses: sounds, tones and who else speaks."""
 
     def gap(tag: re.Match[str]) -> str:
         return "" if transcript[tag.end() : tag.end() + 1] in ",.;:!?" else " "
@@ -98,8 +98,8 @@ def _read(raw: Mapping[str, Any], row: int, taxonomy: Taxonomy) -> SourceTurn:
     )
 
 
-def _order(turn: SourceTurn) -> tuple[Any, ...]:
+def _sort_key(turn: SourceTurn) -> tuple[Any, ...]:
     types = list(TYPES.values())
-    known = types.index(turn.type) if turn.type in types else len(types)
+    type_rank = types.index(turn.type) if turn.type in types else len(types)
     numbers = [int(number) for number in re.findall(r"\d+", turn.dialogue)]
-    return known, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row
+    return type_rank, numbers, turn.dialogue, turn.turn if isinstance(turn.turn, int) else 0, turn.row

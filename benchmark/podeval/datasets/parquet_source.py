@@ -1,4 +1,4 @@
-"""Reading a source that is Parquet files, as `datasets` pushes them."""
+"""Read a source of Parquet files in the form that `datasets` pushes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,14 +9,14 @@ import pyarrow.parquet as pq
 from podeval.errors import BadInput
 
 
-def parquet_table(folder: Path, pattern: str, columns: Sequence[str], wanted: Sequence[str] = ()) -> pa.Table:
-    """Columns of all files of a folder that fit a pattern, one below the other in the order of their names.
+def read_parquet(folder: Path, pattern: str, columns: Sequence[str], selection: Sequence[str] = ()) -> pa.Table:
+    """Read columns of all files of a folder that match a pattern, one below the other in the order of their names.
 
     Args:
         folder: the source's.
         pattern: as in `Path.glob`.
         columns: that every file must have.
-        wanted: those to read; all of `columns` by default.
+        selection: those to read; all of `columns` by default.
 
     Raises:
         BadInput: no file fits, one is not Parquet, or lacks a column; says which.
@@ -27,10 +27,10 @@ def parquet_table(folder: Path, pattern: str, columns: Sequence[str], wanted: Se
     tables = []
     for path in paths:
         try:
-            there = pq.read_schema(path).names
-            if missing := [column for column in columns if column not in there]:
-                raise BadInput(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(there)}")
-            tables.append(pq.read_table(path, columns=list(wanted or columns)))
+            names = pq.read_schema(path).names
+            if missing := [column for column in columns if column not in names]:
+                raise BadInput(f"{path} lacks the columns {', '.join(missing)}; it has {', '.join(names)}")
+            tables.append(pq.read_table(path, columns=list(selection or columns)))
         except (pa.ArrowInvalid, OSError) as error:
             raise BadInput(f"{path} cannot be read as Parquet ({error}); get it again") from None
     try:

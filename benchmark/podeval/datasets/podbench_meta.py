@@ -1,4 +1,4 @@
-"""Reading PodBench's `meta`: an object or JSON text, whose key names are published in part only.
+"""Read PodBench's `meta`: an object or JSON text, whose key names are published in part only.
 
 What the table `facts.json` names is read; what it does not name, or holds something else than expected, is left empty
 and said in the row's notes. Nothing is guessed from what is near.
@@ -21,15 +21,15 @@ _COUNT = re.compile(r"(\d{1,2})\s*(?:人|位|名|个人|speakers?|hosts?|people|
 
 
 @cache
-def facts() -> Facts:
-    """The versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
+def read_facts() -> Facts:
+    """Read the versioned table `dataset_builders/podbench/facts.json`: buckets, dimensions, and names of keys."""
     path = hub_source("dataset_builders") / "podbench" / "facts.json"
-    found: Facts = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    content: Facts = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def bucket_of(kind: str, number: int | None) -> str | None:
-    """The name of the bucket a number falls into; None where there is no number, or none of the paper's buckets.
+    """Return the name of the bucket that a number falls into; None for no number, or one outside the paper's buckets.
 
     Args:
         kind: `input_buckets` (tokens, K = 1024) or `speaker_buckets`.
@@ -37,7 +37,7 @@ def bucket_of(kind: str, number: int | None) -> str | None:
     """
     if number is None:
         return None
-    return next((b["name"] for b in facts()[kind] if b["from"] <= number < b["below"]), None)
+    return next((b["name"] for b in read_facts()[kind] if b["from"] <= number < b["below"]), None)
 
 
 @dataclass
@@ -54,8 +54,8 @@ class Meta:
     notes: list[str] = field(default_factory=list)
 
 
-def as_object(meta: Any) -> dict[str, Any] | None:
-    """`meta` as an object without its nulls, which Parquet adds for every key of other rows; None where it is none."""
+def parse_object(meta: Any) -> dict[str, Any] | None:
+    """Parse `meta` to an object without the nulls that Parquet adds for keys of other rows; None where it is none."""
     if isinstance(meta, str):
         try:
             meta = json.loads(meta)
@@ -63,41 +63,45 @@ def as_object(meta: Any) -> dict[str, Any] | None:
             return None
     if not isinstance(meta, Mapping):
         return None
-    return {str(key): _without_nulls(value) for key, value in meta.items() if value is not None}
+    return {str(key): _drop_nulls(value) for key, value in meta.items() if value is not None}
 
 
-def read(meta: Mapping[str, Any], instruction: str) -> Meta:
-    """What `meta` (as `as_object` gives it) says of a row."""
-    found = Meta()
+def read_meta(meta: Mapping[str, Any], instruction: str) -> Meta:
+    """Read what `meta` (as `parse_object` returns it) says about a row."""
+    reading = Meta()
     used: set[str] = set()
-    found.sources = _sources(_one(meta, "sources", used, found.notes), found.notes)
-    found.dimensions = _dimensions(_one(meta, "dimensions", used, found.notes), found.notes)
-    found.domain = _text(_one(meta, "domain", used, found.notes), "domain", found.notes)
-    found.input_tokens = _tokens(_one(meta, "input_tokens", used, found.notes), found.notes)
-    found.speakers = _speakers(_one(meta, "speakers", used, found.notes), found.dimensions, found.notes)
-    found.language = _language(_one(meta, "language", used, found.notes), found.sources, instruction, found.notes)
-    found.rest = {key: value for key, value in meta.items() if key not in used}
-    found.notes += [f"meta.{key} is not read; it is in meta_json" for key in found.rest]
-    return found
+    reading.sources = _read_sources(_find_fact(meta, "sources", used, reading.notes), reading.notes)
+    reading.dimensions = _read_dimensions(_find_fact(meta, "dimensions", used, reading.notes), reading.notes)
+    reading.domain = _read_text(_find_fact(meta, "domain", used, reading.notes), "domain", reading.notes)
+    reading.input_tokens = _read_tokens(_find_fact(meta, "input_tokens", used, reading.notes), reading.notes)
+    reading.speakers = _read_speakers(
+        _find_fact(meta, "speakers", used, reading.notes), reading.dimensions, reading.notes
+    )
+    reading.language = _read_language(
+        _find_fact(meta, "language", used, reading.notes), reading.sources, instruction, reading.notes
+    )
+    reading.rest = {key: value for key, value in meta.items() if key not in used}
+    reading.notes += [f"meta.{key} is not read; it is in meta_json" for key in reading.rest]
+    return reading
 
 
-def _without_nulls(value: Any) -> Any:
+def _drop_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {str(key): _drop_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_drop_nulls(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _fold(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
 
 
-def _one(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
-    """The value under one of a fact's names; None where there is none, or where two of them disagree."""
-    names = facts()["keys"][fact]
-    known = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
-    there = {path: value for path, value in _paths(meta) if tuple(map(_fold, path)) in known}
+def _find_fact(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -> Any:
+    """Find the value under one of a fact's names; None where there is none, or where two of them disagree."""
+    names = read_facts()["keys"][fact]
+    spellings = {tuple(map(_fold, name.split("."))) for name in (*names["seen"], *names["others"])}
+    matches = {path: value for path, value in _list_paths(meta) if tuple(map(_fold, path)) in spellings}
     # A container that is itself named gives way to what is named inside it.
-    inner = {path: value for path, value in there.items() if not any(p[:-1] == path for p in there)}
+    inner = {path: value for path, value in matches.items() if not any(p[:-1] == path for p in matches)}
     used |= {path[0] for path in inner}
     values = list(inner.values())
     if any(value != values[0] for value in values):
@@ -106,15 +110,15 @@ def _one(meta: Mapping[str, Any], fact: str, used: set[str], notes: list[str]) -
     return values[0] if values else None
 
 
-def _paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _list_paths(meta: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
     for key, value in meta.items():
         yield (key,), value
         if isinstance(value, Mapping):
             yield from (((key, name), inner) for name, inner in value.items())
 
 
-def _sources(value: Any, notes: list[str]) -> list[Any]:
-    """The passages; what is no text stays as it is, for the rules to refuse."""
+def _read_sources(value: Any, notes: list[str]) -> list[Any]:
+    """Read the passages; what is no text stays as it is, and the rules refuse it."""
     if value is None:
         notes.append("sources: meta has no content")
         return []
@@ -126,103 +130,103 @@ def _sources(value: Any, notes: list[str]) -> list[Any]:
     return value
 
 
-def _dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
-    """The requirement dimensions, each by the table's name and as the source names it."""
+def _read_dimensions(value: Any, notes: list[str]) -> list[dict[str, str | None]]:
+    """Read the requirement dimensions, each by the name in the table and by the name in the source."""
     if value is None:
         notes.append("dimensions: meta has no dims")
         return []
     if not isinstance(value, Mapping):
         notes.append(f"dimensions: meta.dims is a {type(value).__name__}, not an object; nothing is read from it")
         return []
-    found: list[dict[str, str | None]] = []
-    for named, content in value.items():
-        name = dimension_of(named)
+    dimensions: list[dict[str, str | None]] = []
+    for spelling, content in value.items():
+        name = dimension_of(spelling)
         if name is None:
-            notes.append(f"dimensions: {named} is not in the table")
+            notes.append(f"dimensions: {spelling} is not in the table")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        found.append({"dimension": name, "value": text, "named": named})
-    return found
+        dimensions.append({"dimension": name, "value": text, "named": spelling})
+    return dimensions
 
 
-def dimension_of(named: str) -> str | None:
-    """The dimension of this name: the paper's, the README's, a Chinese one or our own; None where it is none."""
-    for name, names in facts()["dimensions"].items():
+def dimension_of(text: str) -> str | None:
+    """Return the dimension of a name, which may be the paper's, the README's, a Chinese one or our own; else None."""
+    for name, names in read_facts()["dimensions"].items():
         spellings = [name, names["paper"], names["readme"], *names["zh"]]
-        if _fold(named) in {_fold(spelling) for spelling in spellings if spelling}:
+        if _fold(text) in {_fold(spelling) for spelling in spellings if spelling}:
             return str(name)
     return None
 
 
-def _text(value: Any, fact: str, notes: list[str]) -> str | None:
+def _read_text(value: Any, fact: str, notes: list[str]) -> str | None:
     if value is None or (isinstance(value, str) and value.strip()):
         return value
-    notes.append(f"{fact}: {_shown(value)} is no text")
+    notes.append(f"{fact}: {_abbreviate(value)} is no text")
     return None
 
 
-def _tokens(value: Any, notes: list[str]) -> int | None:
+def _read_tokens(value: Any, notes: list[str]) -> int | None:
     if value is None:
         notes.append("input_tokens: meta does not say how long the input is")
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        notes.append(f"input_tokens: {_shown(value)} is no number of tokens")
+        notes.append(f"input_tokens: {_abbreviate(value)} is no number of tokens")
         return None
     if bucket_of("input_buckets", value) is None:
         notes.append(f"input_tokens: {value} is beyond the paper's longest input")
     return value
 
 
-def _speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
-    """How many speakers are asked for: what meta says, else the dimension of that name."""
+def _read_speakers(value: Any, dimensions: Sequence[Mapping[str, str | None]], notes: list[str]) -> int | None:
+    """Read how many speakers are asked for: in meta, else in the dimension of that name."""
     stated = next((d["value"] for d in dimensions if d["dimension"] == "speaker_number"), None)
-    said = [count for count in (_count(value), _count(stated)) if count is not None]
-    unread = [text for text in (value, stated) if text is not None and _count(text) is None]
-    notes += [f"speakers: {_shown(text)} is no number of speakers" for text in unread]
-    if len(set(said)) > 1:
-        notes.append(f"speakers: meta says {said[0]}, its dimension {said[1]}; none is taken")
+    counts = [count for count in (_read_count(value), _read_count(stated)) if count is not None]
+    unread = [text for text in (value, stated) if text is not None and _read_count(text) is None]
+    notes += [f"speakers: {_abbreviate(text)} is no number of speakers" for text in unread]
+    if len(set(counts)) > 1:
+        notes.append(f"speakers: meta says {counts[0]}, its dimension {counts[1]}; none is taken")
         return None
-    if not said:
+    if not counts:
         notes.append("speakers: meta does not say how many")
         return None
-    if bucket_of("speaker_buckets", said[0]) is None:
-        notes.append(f"speakers: {said[0]} are none of the paper's 1 to 4")
-    return said[0]
+    if bucket_of("speaker_buckets", counts[0]) is None:
+        notes.append(f"speakers: {counts[0]} are none of the paper's 1 to 4")
+    return counts[0]
 
 
-def _count(value: Any) -> int | None:
-    """A number of speakers: a number, a list of them, or words that say nothing else."""
+def _read_count(value: Any) -> int | None:
+    """Read a number of speakers from a number, a list of speakers, or words that say nothing else."""
     if isinstance(value, list):
         return len(value) or None
     if isinstance(value, int) and not isinstance(value, bool):
         return value if value > 0 else None
     if not isinstance(value, str):
         return None
-    said = _fold(value)
-    if match := _COUNT.fullmatch(said):
+    folded = _fold(value)
+    if match := _COUNT.fullmatch(folded):
         return int(match[1]) or None
-    words = {_fold(word): int(number) for number, words in facts()["speaker_words"].items() for word in words}
-    return words.get(said)
+    words = {_fold(word): int(number) for number, words in read_facts()["speaker_words"].items() for word in words}
+    return words.get(folded)
 
 
-def _language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
-    """`zh` or `en`; what else meta says comes back as it is, for the rules to refuse."""
+def _read_language(value: Any, sources: Sequence[Any], instruction: str, notes: list[str]) -> str:
+    """Read the language as `zh` or `en`; any other value is returned as it is, and the rules refuse it."""
     held = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    said = {_language_code(word) for word in held if word is not None}
-    if len(said) == 1:
-        return said.pop()
+    codes = {_find_language_code(word) for word in held if word is not None}
+    if len(codes) == 1:
+        return codes.pop()
     text = " ".join(source for source in sources if isinstance(source, str)) or instruction
     code = detect_language(text)
-    why = f"meta names {len(said)}" if said else "meta names none"
+    why = f"meta names {len(codes)}" if codes else "meta names none"
     notes.append(f"language: {why}; {code} is the one that the {'sources are' if sources else 'instruction is'} in")
     return code
 
 
-def _language_code(word: Any) -> str:
-    for code, words in facts()["languages"].items():
-        if isinstance(word, str) and _fold(word) in {_fold(known) for known in words}:
+def _find_language_code(word: Any) -> str:
+    for code, words in read_facts()["languages"].items():
+        if isinstance(word, str) and _fold(word) in {_fold(spelling) for spelling in words}:
             return str(code)
-    return word if isinstance(word, str) else _shown(word)
+    return word if isinstance(word, str) else _abbreviate(word)
 
 
-def _shown(value: Any) -> str:
+def _abbreviate(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[:60]

@@ -77,10 +77,10 @@ _ANY = {"en": "as many as suit the request, at most four", "zh": "人数按要�
 _COUNT = {"en": "{}", "zh": "{}位"}
 
 
-def generation_prompt(
+def make_generation_prompt(
     instruction: str, sources: Sequence[str], *, language: str, speakers: int | None = None, roles: Sequence[str] = ()
 ) -> str:
-    """The prompt for one request.
+    """Make the prompt for one request.
 
     Args:
         instruction: what the user asks for.
@@ -103,13 +103,13 @@ def generation_prompt(
         rate=PER_MINUTE["en"],
         characters=PER_MINUTE["zh"],
         instruction=instruction.strip(),
-        speakers=_speakers(code, speakers, roles),
+        speakers=_describe_speakers(code, speakers, roles),
         sources="\n\n".join(f"{_MATERIAL[code].format(n)}\n{text.strip()}" for n, text in enumerate(sources, 1)) or "-",
         form="\n".join((_LABEL[code].format(n) + "…") for n in range(1, min(speakers or 2, 2) + 1)),
     )
 
 
-def _speakers(language: str, number: int | None, roles: Sequence[str]) -> str:
+def _describe_speakers(language: str, number: int | None, roles: Sequence[str]) -> str:
     if number is None:
         return _ANY[language]
     if not roles:

@@ -1,4 +1,4 @@
-"""Putting a built dataset on the Hub: the Parquet files and the card, then, of a benchmark, its tasks.
+"""Push a built dataset to the Hub: the Parquet files and the card, then the tasks if it is a benchmark's.
 
 The tasks (`eval.yaml`) are a commit of their own: the Hub looks at them when they come, and refuses those whose
 framework is not in its list (`packages/tasks/src/eval.ts` of huggingface.js). The data is there all the same.
@@ -29,7 +29,7 @@ _NOT_TAKEN = (400, 422)
 
 
 def push(folder: Path, repo: str, *, private: bool = False, progress: Progress = lambda line: None) -> str:
-    """Push a verified build; the URL of the commit.
+    """Push a verified build and return the URL of the commit.
 
     Args:
         folder: made by `podeval data build`.
@@ -86,7 +86,7 @@ def push(folder: Path, repo: str, *, private: bool = False, progress: Progress =
 
 
 def _push_tasks(api: "HfApi", repo: str, file: Path, title: str, progress: Progress) -> None:
-    """Add `eval.yaml`; where the Hub does not take it, that is said, and the data that is there already stays."""
+    """Add `eval.yaml`; where the Hub refuses it, report that; the data, which was pushed before, stays."""
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -114,7 +114,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _write_eval_yaml(folder: Path, name: str, files: list[str]) -> Path | None:
-    """Make `eval.yaml` beside the card where the dataset is a benchmark's, one task a dimension; its path, if any."""
+    """Write `eval.yaml` beside the card, one task a dimension; its path, or None for a dataset of no benchmark."""
     if name not in benchmarks.names():
         return None
     configs: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""What every script of Real-Pod keeps: who speaks how much, that it can be read aloud, and that its two versions agree.
+"""Rules for the scripts of Real-Pod: who speaks how much, that they can be read aloud, that their two versions agree.
 
 Scripts are written for podeval by a language model; these rules are what checks them, one by one and against each
 other.
@@ -54,8 +54,8 @@ JOINTS = frozenset(
 """Words that join what follows to what went before: a clause said after one is a fault where it is written without."""
 
 
-def script_rules() -> Sequence[RowRule]:
-    """The rules, which remember the scripts they have seen; take new ones for each table."""
+def make_script_rules() -> Sequence[RowRule]:
+    """Make the rules, which remember the scripts they have checked; make new ones for each table."""
     return (
         RowRule("speakers", _wrong_speakers),
         RowRule("turns", _wrong_turns),
@@ -64,21 +64,21 @@ def script_rules() -> Sequence[RowRule]:
         RowRule("fillers", _wrong_fillers),
         RowRule("versions", _versions_differ),
         RowRule("stands alone", _lacks_joint),
-        RowRule("opening", _seen_before(lambda words: {tuple(words[:OPENING])}, "begins as")),
-        RowRule("phrases", _seen_before(_phrases, "shares words with")),
+        RowRule("opening", _forbid_repeats(lambda words: {tuple(words[:OPENING])}, "begins as")),
+        RowRule("phrases", _forbid_repeats(_list_phrases, "shares words with")),
     )
 
 
 def count_words(turns: Sequence[Row], version: str) -> int:
-    """Words of a version, `text` or `spontaneous`, as they stand between blanks."""
+    """Count the words of a version, `text` or `spontaneous`, as they stand between blanks."""
     return sum(len(str(turn[version]).split()) for turn in turns)
 
 
 def _wrong_speakers(row: Row) -> str | None:
     names = [speaker["name"] for speaker in row["speakers"]]
-    heard = {turn["speaker"] for turn in row["turns"]}
-    if len(set(names)) < len(names) or set(names) != heard:
-        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(heard)) or 'nobody'} speaks"
+    turn_speakers = {turn["speaker"] for turn in row["turns"]}
+    if len(set(names)) < len(names) or set(names) != turn_speakers:
+        return f"{', '.join(names) or 'nobody'} is named, {', '.join(sorted(turn_speakers)) or 'nobody'} speaks"
     if len(names) != row["voices"]:
         return f"{len(names)} speak, {row['voices']} voices are stated"
     if [speaker["role"] for speaker in row["speakers"]].count("host") != 1:
@@ -111,23 +111,27 @@ def _unreadable(row: Row) -> str | None:
     """Digits and signs are read aloud in more than one way, and would make word errors of no system's doing."""
     for number, turn in enumerate(row["turns"], 1):
         for version in ("text", "spontaneous"):
-            if found := _UNREADABLE.search(turn[version]):
-                return f"turn {number} ({version}) has {found[0]!r}; write it out"
+            if match := _UNREADABLE.search(turn[version]):
+                return f"turn {number} ({version}) has {match[0]!r}; write it out"
     return None
 
 
 def _wrong_fillers(row: Row) -> str | None:
     for number, turn in enumerate(row["turns"], 1):
-        if found := _HESITATIONS.search(turn["text"]):
-            return f"turn {number} hesitates as written: {found[0]!r}"
-    said = sum(len(_FILLER.findall(turn["spontaneous"])) for turn in row["turns"])
-    return f"{said} fillers in the spontaneous version, not {FILLERS_LEAST} or more" if said < FILLERS_LEAST else None
+        if match := _HESITATIONS.search(turn["text"]):
+            return f"turn {number} hesitates as written: {match[0]!r}"
+    fillers = sum(len(_FILLER.findall(turn["spontaneous"])) for turn in row["turns"])
+    return (
+        f"{fillers} fillers in the spontaneous version, not {FILLERS_LEAST} or more"
+        if fillers < FILLERS_LEAST
+        else None
+    )
 
 
 def _versions_differ(row: Row) -> str | None:
     written = kept = 0
     for number, turn in enumerate(row["turns"], 1):
-        before, after = (_words(turn[version]) for version in ("text", "spontaneous"))
+        before, after = (_split_words(turn[version]) for version in ("text", "spontaneous"))
         blocks = SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks()
         same = sum(block.size for block in blocks)
         if same < 0.7 * len(before):
@@ -141,12 +145,12 @@ def _versions_differ(row: Row) -> str | None:
     return None
 
 
-def _words(text: str) -> list[str]:
-    """Words in the form in which versions are compared: "it's" is "it is", and nobody hesitates."""
-    return re.findall(r"[a-z']+", _written_out(text))
+def _split_words(text: str) -> list[str]:
+    """Split text into words for comparing versions: "it's" becomes "it is", and hesitations are dropped."""
+    return re.findall(r"[a-z']+", _write_out(text))
 
 
-def _written_out(text: str) -> str:
+def _write_out(text: str) -> str:
     text = _HESITATIONS.sub("", text.lower())
     for short, long in _CONTRACTIONS:
         text = short.sub(long, text)
@@ -156,34 +160,34 @@ def _written_out(text: str) -> str:
 def _lacks_joint(row: Row) -> str | None:
     """The written version is correct English by itself: no clause hangs on a joint that only the other version has."""
     for number, turn in enumerate(row["turns"], 1):
-        if missing := missing_joint(turn["text"], turn["spontaneous"]):
+        if missing := find_missing_joint(turn["text"], turn["spontaneous"]):
             joint, rest = missing
             return f"turn {number} has no {joint!r} before {rest!r} as written, only in the spontaneous version"
     return None
 
 
-def missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
-    """The first joint within a sentence that only the spontaneous version has, and the written words it stands before.
+def find_missing_joint(written: str, spontaneous: str) -> tuple[str, str] | None:
+    """Find the first joint within a sentence that only the spontaneous version has, and the written words after it.
 
     It is missed where the written version has a comma or nothing. Restarts ("and, um, and") are none, nor is a list
     whose last item has the same joint ("he was there, and, and she was there, and they sang").
     """
-    before, stops = _words_and_stops(written)
-    after = _words(spontaneous)
+    before, stops = _split_words_and_stops(written)
+    after = _split_words(spontaneous)
     for change, start, end, first, last in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if change not in ("insert", "replace") or not 0 < start < len(before) or stops[start] not in ("", ","):
             continue
-        said = _FILLER.sub("", " ".join(after[first:last])).split()
-        restarts = said in (before[max(0, start - len(said)) : start], before[end : end + len(said)])
-        if said and said[0] in JOINTS and not restarts and not _joined_later(said[0], before, stops, start):
-            return " ".join(said), " ".join(before[start : start + 4])
+        added = _FILLER.sub("", " ".join(after[first:last])).split()
+        restarts = added in (before[max(0, start - len(added)) : start], before[end : end + len(added)])
+        if added and added[0] in JOINTS and not restarts and not _is_joined_later(added[0], before, stops, start):
+            return " ".join(added), " ".join(before[start : start + 4])
     return None
 
 
-def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
-    """The words as they are compared, and the stop before each, which is empty where there is none."""
+def _split_words_and_stops(text: str) -> tuple[list[str], list[str]]:
+    """Split text into words for comparing, and the stop before each word, which is empty where there is none."""
     words, stops, stop = [], [], ""
-    for part in re.findall(r"[a-z']+|[,.!?:;]", _written_out(text)):
+    for part in re.findall(r"[a-z']+|[,.!?:;]", _write_out(text)):
         if part[0].isalpha() or part[0] == "'":
             words.append(part)
             stops.append(stop)
@@ -193,8 +197,8 @@ def _words_and_stops(text: str) -> tuple[list[str], list[str]]:
     return words, stops
 
 
-def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
-    """Whether the same sentence has the joint after a comma further on, as a list has before its last item."""
+def _is_joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start: int) -> bool:
+    """Tell whether the same sentence has the joint after a comma further on, as a list has before its last item."""
     for word, stop in zip(words[start + 1 :], stops[start + 1 :], strict=True):
         if stop not in ("", ","):
             return False
@@ -203,8 +207,8 @@ def _joined_later(joint: str, words: Sequence[str], stops: Sequence[str], start:
     return False
 
 
-def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
-    """A rule that no part of a script is in one that came before."""
+def _forbid_repeats(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: str) -> Callable[[Row], str | None]:
+    """Make a rule that no part of a script occurs in an earlier script."""
     seen: dict[tuple[str, ...], Any] = {}
 
     def broken_by(row: Row) -> str | None:
@@ -217,5 +221,5 @@ def _seen_before(parts_of: Callable[[list[str]], set[tuple[str, ...]]], what: st
     return broken_by
 
 
-def _phrases(words: list[str]) -> set[tuple[str, ...]]:
+def _list_phrases(words: list[str]) -> set[tuple[str, ...]]:
     return {tuple(words[start : start + SHARED]) for start in range(len(words) - SHARED + 1)}

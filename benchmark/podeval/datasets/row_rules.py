@@ -1,4 +1,4 @@
-"""Rules that every row of a dataset must keep; what breaks one is reported by row and rule."""
+"""Rules that every row of a dataset must keep; a broken rule is reported with its row."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,13 +37,13 @@ class BrokenRules(BadInput):
 
     def __init__(self, problems: Sequence[RowProblem]) -> None:
         self.problems = tuple(problems)
-        shown = "\n".join(f"  {problem}" for problem in problems[:20])
+        lines = "\n".join(f"  {problem}" for problem in problems[:20])
         more = f"\n  and {len(problems) - 20} more" if len(problems) > 20 else ""
-        super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{shown}{more}")
+        super().__init__(f"{len(problems)} rows break rules, so nothing was written:\n{lines}{more}")
 
 
-def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
-    """Every problem of these rows, in order; ids are checked to be there and each its own."""
+def find_row_problems(config: str, split: str, rows: Iterable[Row], rules: Sequence[RowRule]) -> Iterator[RowProblem]:
+    """Find every problem of these rows, in order; each row must have an id that no other row has."""
     seen: dict[str, int] = {}
     for number, row in enumerate(rows):
         name = str(row.get("id") or "no id")
@@ -62,7 +62,7 @@ def problems_of(config: str, split: str, rows: Iterable[Row], rules: Sequence[Ro
 
 
 def present(*columns: str) -> RowRule:
-    """These columns hold something."""
+    """Make a rule that these columns are not empty."""
 
     def broken_by(row: Row) -> str | None:
         empty = [column for column in columns if row.get(column) in (None, "", [], {})]
@@ -72,7 +72,7 @@ def present(*columns: str) -> RowRule:
 
 
 def one_of(column: str, values: Sequence[str]) -> RowRule:
-    """The column's value is one of these."""
+    """Make a rule that the column's value is one of these."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -82,7 +82,7 @@ def one_of(column: str, values: Sequence[str]) -> RowRule:
 
 
 def at_least(column: str, least: float) -> RowRule:
-    """The column's value is a number, and no smaller than this."""
+    """Make a rule that the column's value is a number, and no smaller than this."""
 
     def broken_by(row: Row) -> str | None:
         value = row.get(column)
@@ -93,7 +93,7 @@ def at_least(column: str, least: float) -> RowRule:
 
 
 def readable_audio(column: str) -> RowRule:
-    """The audio in the column decodes."""
+    """Make a rule that the audio in the column can be decoded."""
 
     def broken_by(row: Row) -> str | None:
         from podeval.analysis import Recording

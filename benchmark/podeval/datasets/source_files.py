@@ -1,4 +1,4 @@
-"""Bringing a source's files onto this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
+"""Bring a source's files onto this machine: from the package, a folder, a URL, or a dataset repo on the Hub."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from importlib import resources
 from pathlib import Path
 
 from podeval.datasets.dataset_record import SAMPLE, DatasetRecord, Source
+from podeval.datasets.downloading import download
 from podeval.errors import BadInput
-from podeval.hub.downloading import download
 from podeval.hub.retry import HubUnavailable, patiently
 
 Progress = Callable[[str], None]
@@ -28,75 +28,75 @@ class Fetched:
 
 
 def fetch(
-    record: DatasetRecord, wanted: str, builder_folder: Path, into: Path, progress: Progress, known: str = ""
+    record: DatasetRecord, origin: str, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str = ""
 ) -> Fetched:
-    """The files of a source, checked against the record's hashes.
+    """Fetch the files of a source and check them against the record's hashes.
 
     Of a dataset repo for which no commit is pinned the newest is looked up, said, and from then on part of the build.
 
     Args:
         record: the dataset.
-        wanted: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
+        origin: a source's name; or where the files of the first source are: a folder, `https://…` to a folder of
             them, or `hub:owner/name@revision`. A folder may also hold what another source is made from.
         builder_folder: where the builder and its sample are.
         into: where downloads go; what is there already is not fetched again.
         progress: told what happens, line by line.
-        known: `owner/name@commit` that an earlier build was made from; its commit is used again where none is pinned.
+        earlier_revision: `owner/name@commit` that an earlier build was made from; used again where none is pinned.
 
     Raises:
         BadInput: it cannot be had, or is not what the record pins; says what to do.
     """
-    source = record.source(wanted)
+    source = record.source(origin)
     if source is not None:
-        return _fetch_named(record, source, builder_folder, into, progress, known)
+        return _fetch_named(record, source, builder_folder, into, progress, earlier_revision)
     main = record.sources[0]
-    given = Path(wanted)
-    if given.is_dir():
-        return _checked(record, _source_of(record, given), given, "folder", strict=False)
-    if wanted.startswith("hub:"):
-        repo, _, revision = wanted.removeprefix("hub:").partition("@")
+    own_folder = Path(origin)
+    if own_folder.is_dir():
+        return _check_files(record, _match_source(record, own_folder), own_folder, "folder", strict=False)
+    if origin.startswith("hub:"):
+        repo, _, revision = origin.removeprefix("hub:").partition("@")
         if not revision:
-            raise BadInput(f"name the revision too: {wanted}@<commit>, so that the same rows can be had again")
-        there = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
-        folder = _from_hub(there, into, progress)
+            raise BadInput(f"name the revision too: {origin}@<commit>, so that the same rows can be had again")
+        located = main.model_copy(update={"kind": "hub", "location": repo, "revision": revision})
+        folder = _download_repo(located, into, progress)
         # A snapshot's folder is named after its commit, which a branch or tag is not.
-        return _checked(record, main, folder, f"{repo}@{folder.name}", strict=False)
-    if wanted.startswith(("https://", "http://127.0.0.1")):
-        there = main.model_copy(update={"kind": "url", "location": wanted.rstrip("/")})
-        return _checked(record, main, _from_url(there, into, progress), wanted, strict=False)
+        return _check_files(record, main, folder, f"{repo}@{folder.name}", strict=False)
+    if origin.startswith(("https://", "http://127.0.0.1")):
+        located = main.model_copy(update={"kind": "url", "location": origin.rstrip("/")})
+        return _check_files(record, main, _download_files(located, into, progress), origin, strict=False)
     names = ", ".join(source.name for source in record.sources)
     raise BadInput(
-        f"{wanted} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
+        f"{origin} is no folder and no source of {record.name}; give a folder, https://…, hub:owner/name@revision, "
         f"or one of {names}"
     )
 
 
 def _fetch_named(
-    record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, known: str
+    record: DatasetRecord, source: Source, builder_folder: Path, into: Path, progress: Progress, earlier_revision: str
 ) -> Fetched:
     if source.kind == "package":
-        folder = _package_folder(source.location) if ":" in source.location else builder_folder / source.location
-        return _checked(record, source, folder, source.revision, strict=True)
+        folder = _find_package_folder(source.location) if ":" in source.location else builder_folder / source.location
+        return _check_files(record, source, folder, source.revision, strict=True)
     if source.kind == "folder":
         raise BadInput(f"{source.name} is a folder of your own ({source.about}); name it: --source FOLDER")
     if source.kind == "hub" and not source.revision:
-        commit = _commit_of(source, known, progress)
-        folder = _from_hub(source.model_copy(update={"revision": commit}), into, progress)
-        return _checked(record, source, folder, f"{source.location}@{commit}", strict=False)
-    bring = _from_hub if source.kind == "hub" else _from_url
+        commit = _find_commit(source, earlier_revision, progress)
+        folder = _download_repo(source.model_copy(update={"revision": commit}), into, progress)
+        return _check_files(record, source, folder, f"{source.location}@{commit}", strict=False)
+    bring = _download_repo if source.kind == "hub" else _download_files
     folder = bring(source, into, progress)
-    return _checked(record, source, folder, source.revision, strict=True)
+    return _check_files(record, source, folder, source.revision, strict=True)
 
 
-def _commit_of(source: Source, known: str, progress: Progress) -> str:
-    """The commit of a source for which none is pinned: that of an earlier build, else the newest there is."""
-    repo, _, commit = known.partition("@")
+def _find_commit(source: Source, earlier_revision: str, progress: Progress) -> str:
+    """Find the commit of a source for which none is pinned: the commit of an earlier build, else the newest."""
+    repo, _, commit = earlier_revision.partition("@")
     if repo == source.location and commit:
         progress(f"{source.name}: no commit is pinned; {commit} as in the build that is there")
         return commit
     from huggingface_hub import HfApi
 
-    with _told(f"https://huggingface.co/datasets/{source.location}"):
+    with _explain_refusals(f"https://huggingface.co/datasets/{source.location}"):
         commit = str(patiently(lambda: HfApi().repo_info(source.location, repo_type="dataset"), tries=3).sha)
     progress(
         f"{source.name}: no commit is pinned; the newest is {commit}, written into the build "
@@ -105,44 +105,44 @@ def _commit_of(source: Source, known: str, progress: Progress) -> str:
     return commit
 
 
-def _package_folder(location: str) -> Path:
-    """Where the files of `package.module:folder` are."""
+def _find_package_folder(location: str) -> Path:
+    """Find the folder that `package.module:folder` names."""
     package, _, folder = location.partition(":")
     return Path(str(resources.files(package).joinpath(folder)))
 
 
-def _source_of(record: DatasetRecord, folder: Path) -> Source:
-    """The first source whose files a user's folder holds; the record's first where it is none's."""
+def _match_source(record: DatasetRecord, folder: Path) -> Source:
+    """Find the first source whose files a user's folder holds; the record's first source where there is none."""
     held = (
         source
         for source in record.sources
-        if source.name != SAMPLE and all(fitting(folder, file) for file in source.files)
+        if source.name != SAMPLE and all(find_files(folder, file) for file in source.files)
     )
     return next(held, record.sources[0])
 
 
-def _from_url(source: Source, into: Path, progress: Progress) -> Path:
+def _download_files(source: Source, into: Path, progress: Progress) -> Path:
     for file, digest in source.files.items():
         progress(f"{source.name}: {file}")
         download(f"{source.location}/{file}", into / file, sha256=digest or None)
     return into
 
 
-def _from_hub(source: Source, into: Path, progress: Progress) -> Path:
+def _download_repo(source: Source, into: Path, progress: Progress) -> Path:
     from huggingface_hub import snapshot_download
 
     progress(f"{source.name}: {source.location} at {source.revision[:12]}")
-    with _told(f"https://huggingface.co/datasets/{source.location}", source.revision):
+    with _explain_refusals(f"https://huggingface.co/datasets/{source.location}", source.revision):
         return Path(
             snapshot_download(
-                source.location, repo_type="dataset", revision=source.revision, allow_patterns=_patterns(source)
+                source.location, repo_type="dataset", revision=source.revision, allow_patterns=_list_patterns(source)
             )
         )
 
 
 @contextmanager
-def _told(where: str, revision: str = "main") -> Iterator[None]:
-    """Say in a sentence why a dataset repo cannot be had."""
+def _explain_refusals(where: str, revision: str = "main") -> Iterator[None]:
+    """Explain in a sentence why a dataset repo cannot be had."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HfHubHTTPError,
@@ -165,35 +165,35 @@ def _told(where: str, revision: str = "main") -> Iterator[None]:
         raise BadInput(f"{where} cannot be reached ({error})") from None
 
 
-def _checked(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
-    """What was found, compared with what the record pins; a named source must be exactly that."""
-    found: dict[str, str] = {}
+def _check_files(record: DatasetRecord, source: Source, folder: Path, revision: str, *, strict: bool) -> Fetched:
+    """Compare the files with what the record pins; a named source must match exactly."""
+    digests: dict[str, str] = {}
     missing = []
     for file in source.files:
-        paths = fitting(folder, file)
+        paths = find_files(folder, file)
         if not paths:
             missing.append(file.replace("|", " or "))
         for path in paths:
             with path.open("rb") as content:
-                found[str(path.relative_to(folder))] = hashlib.file_digest(content, "sha256").hexdigest()
+                digests[str(path.relative_to(folder))] = hashlib.file_digest(content, "sha256").hexdigest()
     if missing:
         raise BadInput(f"{folder} lacks {', '.join(missing)}, which {record.name} is made from")
-    other = [file for file, digest in source.files.items() if digest and found.get(file) != digest]
+    other = [file for file, digest in source.files.items() if digest and digests.get(file) != digest]
     if other and strict:
         raise BadInput(f"{', '.join(other)} of {source.name} is not the pinned file (its SHA-256 differs)")
-    return Fetched(source.name, folder, revision, found, pinned=strict or (not other and all(source.files.values())))
+    return Fetched(source.name, folder, revision, digests, pinned=strict or (not other and all(source.files.values())))
 
 
-def _patterns(source: Source) -> list[str]:
+def _list_patterns(source: Source) -> list[str]:
     return [pattern for file in source.files for pattern in file.split("|")]
 
 
-def fitting(folder: Path, file: str) -> list[Path]:
-    """The files that a name of `Source.files` means, as the Hub's client reads patterns: `*` goes across folders."""
+def find_files(folder: Path, file: str) -> list[Path]:
+    """Find the files that a name in `Source.files` means; as in the Hub's client, `*` goes across folders."""
     patterns = file.split("|")
     if not any("*" in pattern for pattern in patterns):
         return [folder / pattern for pattern in patterns if (folder / pattern).is_file()]
     inside = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     names = [path.relative_to(folder).as_posix() for path in inside]
-    shown = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
-    return [folder / name for name in shown if any(fnmatch(name, pattern) for pattern in patterns)]
+    visible = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    return [folder / name for name in visible if any(fnmatch(name, pattern) for pattern in patterns)]

@@ -1,4 +1,4 @@
-"""Verifying a built dataset: that it is whole, what it says it is, and that its rows keep their rules."""
+"""Verify that a built dataset is whole and is what it says it is, and that its rows keep their rules."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ from typing import Any
 from podeval.datasets import catalogue
 from podeval.datasets.build import read_lock
 from podeval.datasets.builder import Builder
-from podeval.datasets.row_rules import Row, problems_of
+from podeval.datasets.row_rules import Row, find_row_problems
 
 
 def verify(folder: Path) -> Iterator[str]:
-    """What is wrong with a built folder, line by line; nothing where it is right.
+    """Find what is wrong with a built folder, line by line; nothing where it is right.
 
     Raises:
         BadInput: it was not made by `podeval data build`, or by a builder this version does not know.
@@ -23,29 +23,29 @@ def verify(folder: Path) -> Iterator[str]:
         yield "README.md is missing: the card says what the files are, and `datasets` needs it"
     whole = True
     for config, splits in lock["configs"].items():
-        for split, made in splits.items():
-            for name, digest in made["files"].items():
-                sentence = _damage(folder / config / name, digest)
+        for split, facts in splits.items():
+            for name, digest in facts["files"].items():
+                sentence = _describe_damage(folder / config / name, digest)
                 if sentence:
                     whole = False
                     yield f"{config}/{split}: {sentence}"
     if whole:
-        yield from _rows(folder, kind, lock)
+        yield from _check_rows(folder, kind, lock)
 
 
-def _damage(path: Path, digest: str) -> str | None:
+def _describe_damage(path: Path, digest: str) -> str | None:
     if not path.is_file():
         return f"{path.name} is missing; build the dataset again"
     with path.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    return None if found == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
+        actual = hashlib.file_digest(content, "sha256").hexdigest()
+    return None if actual == digest else f"{path.name} was changed after it was built (its SHA-256 differs)"
 
 
-def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
-    """Load every split as its users do, and check columns, number of rows, and rules."""
+def _check_rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[str]:
+    """Load every split as its users do; check its columns, its number of rows, and its rules."""
     for config, splits in lock["configs"].items():
         features = kind.features(config)
-        for split, made in splits.items():
+        for split, facts in splits.items():
             from datasets import load_dataset
 
             loaded = load_dataset(str(folder), config, split=split, streaming=True)
@@ -54,20 +54,20 @@ def _rows(folder: Path, kind: type[Builder], lock: dict[str, Any]) -> Iterator[s
                 continue
             count = 0
 
-            def rows(files: dict[str, str] = made["files"], config: str = config) -> Iterator[Row]:
+            def rows(files: dict[str, str] = facts["files"], config: str = config) -> Iterator[Row]:
                 nonlocal count
-                for row in stored_rows(kind, config, [folder / config / name for name in files]):
+                for row in read_stored_rows(kind, config, [folder / config / name for name in files]):
                     count += 1
                     yield row
 
-            for problem in problems_of(config, split, rows(), kind.rules(config)):
+            for problem in find_row_problems(config, split, rows(), kind.rules(config)):
                 yield str(problem)
-            if count != made["rows"]:
-                yield f"{config}/{split}: holds {count} rows, its record says {made['rows']}"
+            if count != facts["rows"]:
+                yield f"{config}/{split}: holds {count} rows, its record says {facts['rows']}"
 
 
-def stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
-    """Rows of Parquet files as a builder made them: labels by name, audio as bytes; a row group in memory at a time."""
+def read_stored_rows(kind: type[Builder], config: str, files: list[Path]) -> Iterator[Row]:
+    """Read rows of Parquet files as a builder made them: labels by name, audio as bytes, one row group at a time."""
     import pyarrow.parquet as pq
 
     import datasets

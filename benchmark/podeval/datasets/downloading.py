@@ -1,0 +1,220 @@
+"""Download files by httpx: downloads resume, are bounded, and are whole or not there; tenacity repeats them."""
+
+import hashlib
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+import httpx
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
+
+from podeval.errors import BadInput
+from podeval.store.files import writing
+
+_HEADERS = {
+    "User-Agent": "podeval (https://huggingface.co/podeval)",
+    # Bytes are counted, hashed and gone on from as the server has them.
+    "Accept-Encoding": "identity",
+    "Connection": "close",
+}
+_MOST_REDIRECTS = 10
+_LONGEST_PAUSE = 60.0
+_PASSING = (408, 425, 429)
+_GONE = (404, 410)
+
+MOST_BYTES = 4 << 30
+"""More than this is not fetched, unless the caller says so."""
+
+Watch = Callable[[int, int | None], None]
+"""Called with how many bytes are there, and how many there will be where the server says."""
+
+
+class Gone(BadInput):
+    """The server answers, and has no such file (any more)."""
+
+
+class TooLarge(BadInput):
+    """More than is fetched."""
+
+
+def download(
+    url: str,
+    to: Path,
+    *,
+    sha256: str | None = None,
+    most_bytes: int = MOST_BYTES,
+    timeout: float = 30.0,
+    tries: int = 4,
+    wait: float = 1.0,
+    watch: Watch | None = None,
+    client: httpx.Client | None = None,
+) -> Path:
+    """Fetch a file; nothing is fetched that is already there with the right content.
+
+    What was fetched before an interruption stays beside the goal as `.part` and is gone on from where the server
+    supports ranges and the file is unchanged (`ETag` or `Last-Modified`, by `If-Range`).
+
+    Args:
+        url: http or https.
+        to: the file to make.
+        sha256: of the content, where one is recorded.
+        most_bytes: refuse more.
+        timeout: seconds without a byte.
+        tries: attempts at what may pass by itself: timeouts, broken connections, 429 and 5xx answers.
+        wait: seconds before the second attempt, doubled before each further one; `Retry-After` goes before, up to 60 s.
+        watch: called while bytes arrive.
+        client: sends the requests; one that goes to any address by default.
+
+    Raises:
+        BadInput: it cannot be had; says why and what to do. `Gone` where it is not there, `TooLarge` where it is that.
+    """
+    if not url.startswith(("https://", "http://")):
+        raise BadInput(f"{url} is not a web address; it must begin with https://")
+    if to.is_file() and (sha256 is None or _hash(to) == sha256):
+        return to
+    part = to.with_name(f"{to.name}.part")
+    with writing(to):
+        to.parent.mkdir(parents=True, exist_ok=True)
+    retrying = Retrying(
+        retry=retry_if_exception_type(_Passing),
+        stop=stop_after_attempt(tries),
+        wait=lambda state: _choose_pause(state, wait),
+        reraise=True,
+    )
+    try:
+        if client is None:
+            with make_client() as client:
+                retrying(_go_on, client, url, part, most_bytes, timeout, watch)
+        else:
+            retrying(_go_on, client, url, part, most_bytes, timeout, watch)
+    except _Passing as trouble:
+        raise BadInput(f"{url} could not be fetched after {tries} attempts ({trouble}); try again later") from None
+    if sha256 is not None and (digest := _hash(part)) != sha256:
+        part.unlink()
+        _mark(part).unlink(missing_ok=True)
+        raise BadInput(f"{url} is not the expected file: its SHA-256 is {digest[:16]}…, not {sha256[:16]}…")
+    with writing(to):
+        part.replace(to)
+        _mark(part).unlink(missing_ok=True)
+    return to
+
+
+def make_client(transport: httpx.BaseTransport | None = None) -> httpx.Client:
+    """Make a client with podeval's headers and the certificates of this machine; `download` follows the redirects."""
+    return httpx.Client(headers=_HEADERS, transport=transport, verify=ssl.create_default_context())
+
+
+class _Passing(Exception):
+    """Trouble that may pass by itself."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+def _choose_pause(state: RetryCallState, first: float) -> float:
+    """Choose the seconds until the next attempt: what the server asks for, or twice as long as before the last one."""
+    error = state.outcome.exception() if state.outcome else None
+    asked_for = error.retry_after if isinstance(error, _Passing) else None
+    return min(_LONGEST_PAUSE, asked_for or first * 2.0 ** (state.attempt_number - 1))
+
+
+def _go_on(client: httpx.Client, url: str, part: Path, most_bytes: int, timeout: float, watch: Watch | None) -> None:
+    """Fetch what is missing of a file."""
+    present = part.stat().st_size if part.is_file() else 0
+    mark = _mark(part).read_text(encoding="utf-8") if present and _mark(part).is_file() else ""
+    headers = {"Range": f"bytes={present}-", "If-Range": mark} if present and mark else {}
+    try:
+        with _ask(client, url, headers, timeout) as answer:
+            if answer.status_code == 416 and present:
+                part.unlink()
+                raise _Passing("the part that was there did not fit")
+            _require_success(answer, url)
+            goes_on = answer.status_code == 206
+            begin = present if goes_on else 0
+            length = answer.headers.get("Content-Length")
+            total = begin + int(length) if length and length.isdecimal() else None
+            if total is not None and total > most_bytes:
+                raise TooLarge(
+                    f"{url} has {total / 1e6:.0f} MB, more than the {most_bytes / 1e6:.0f} MB that are fetched"
+                )
+            with writing(part):
+                file = part.open("ab" if goes_on else "wb")
+                _mark(part).write_text(_identify(answer.headers), encoding="utf-8")
+            with file:
+                _copy(answer, file, begin, total, most_bytes, watch, url)
+    except httpx.TransportError as error:
+        raise _Passing(str(error) or type(error).__name__) from None
+    except (httpx.InvalidURL, ValueError) as error:
+        # Names that are none, such as of digits in circles, which no header can hold.
+        raise BadInput(f"{url} is no web address that can be gone to ({error}); check it") from None
+
+
+@contextmanager
+def _ask(client: httpx.Client, url: str, headers: dict[str, str], timeout: float) -> Iterator[httpx.Response]:
+    """Follow the redirects to the last answer, whose body is not read yet; bodies of redirects are never read."""
+    request = client.build_request("GET", url, headers=headers, timeout=timeout)
+    for _ in range(_MOST_REDIRECTS + 1):
+        answer = client.send(request, stream=True, follow_redirects=False)
+        try:
+            if answer.next_request is None:
+                yield answer
+                return
+        finally:
+            answer.close()
+        request = answer.next_request
+    raise BadInput(
+        f"{url} redirects more than {_MOST_REDIRECTS} times, as it does in an infinite loop; check the address"
+    )
+
+
+def _require_success(answer: httpx.Response, url: str) -> None:
+    """Raise what an answer without the file means: trouble that may pass, or that the file cannot be had."""
+    status = answer.status_code
+    if status in _PASSING or status >= 500:
+        raise _Passing(f"HTTP {status}", _read_seconds(answer.headers.get("Retry-After")))
+    if not answer.is_success:
+        kind = Gone if status in _GONE else BadInput
+        raise kind(f"{url} answers HTTP {status} ({answer.reason_phrase}); check the address")
+
+
+def _copy(
+    answer: httpx.Response,
+    file: IO[bytes],
+    begin: int,
+    total: int | None,
+    most_bytes: int,
+    watch: Watch | None,
+    url: str,
+) -> None:
+    """Write what arrives, as it arrives: what is there of a broken download is gone on from."""
+    done = begin
+    for block in answer.iter_raw():
+        done += len(block)
+        if done > most_bytes:
+            raise TooLarge(f"{url} has more than the {most_bytes / 1e6:.0f} MB that are fetched")
+        with writing(Path(file.name)):
+            file.write(block)
+        if watch:
+            watch(done, total)
+
+
+def _identify(headers: httpx.Headers) -> str:
+    """Return what tells this version of the file from another; a weak ETag does not."""
+    tag = headers.get("ETag") or ""
+    return (tag if tag.startswith('"') else "") or headers.get("Last-Modified") or ""
+
+
+def _mark(part: Path) -> Path:
+    return part.with_name(f"{part.name}.etag")
+
+
+def _read_seconds(header: str | None) -> float | None:
+    return float(header) if header and header.isdecimal() else None
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
