@@ -22,6 +22,7 @@ __all__ = [
     "export",
     "from_runs",
     "manifest",
+    "moderation",
     "public_log",
     "ranking",
     "rating_plots",

@@ -10,11 +10,15 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Integer, String, Text, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from podeval.errors import BadInput
 from podeval.store.tables import TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
 """What an operator can freeze."""
+
+LONGEST_REASON = 1_000
+"""Characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
 """The action after which the same is not taken in again."""
@@ -58,6 +62,20 @@ class OperatorAction(TableBase):
 _ALL_FROZEN = select(OperatorSetting.name, OperatorSetting.value).where(
     OperatorSetting.name.in_([_FROZEN + what for what in FREEZABLE])
 )
+
+
+def validate_reason(reason: str) -> str:
+    """Return the reason of a decision on one line.
+
+    Raises:
+        BadInput: there is none, or it is too long.
+    """
+    reason = " ".join(reason.split())
+    if not reason:
+        raise BadInput("say why; the reason is kept beside the decision")
+    if len(reason) > LONGEST_REASON:
+        raise BadInput(f"the reason is {len(reason)} characters long; {LONGEST_REASON} are enough")
+    return reason
 
 
 def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "job_items",
     "load",
     "load_all",
+    "moderation",
     "parse",
     "parse_form",
     "procrastinate_worker",
