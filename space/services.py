@@ -56,7 +56,7 @@ class Decisions:
     submissions: SubmissionModeration
 
     @classmethod
-    def over(
+    def assemble(
         cls,
         arena: Arena,
         queue: Queue,
@@ -64,7 +64,7 @@ class Decisions:
         rebuild: Callable[[Path], None],
         clock: Clock = lambda: datetime.now(UTC),
     ) -> Decisions:
-        """Decisions about an arena and the submissions of the same database, by one clock."""
+        """Put together what can be decided about an arena and the submissions of the same database."""
         return cls(
             BoardModeration(arena.database, arena.changed, clock),
             ArenaModeration(arena, clock),
