@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from podeval.analysis.playback import Changed, Playback, Stretch, matched_gains
 from podeval.arena import refusal
+from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.service import Arena, Audio
+from podeval.arena.service import Arena
 from podeval.errors import PodevalError
 
 Found = TypeVar("Found")

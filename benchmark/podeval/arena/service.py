@@ -1,22 +1,24 @@
 """The arena: battles are served once, votes are recorded before they are acknowledged."""
 
-import math
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, bindparam, exists, func, select
-from sqlalchemy.orm import Session, aliased
+from cachetools import TTLCache, cachedmethod
+from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, review, voting
+from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens, whole_seconds
 from podeval.arena.matchmaking import Matchmaker, spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.ttl_cache import Remembered
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import dimensions_of, rating_table
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -24,7 +26,7 @@ from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
-from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
 
 Clock = Callable[[], datetime]
 
@@ -33,16 +35,6 @@ _FREEZING_SECONDS = 1.0
 
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
-_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
-_SOUNDS_OF_BATTLE: Select[Any] = (
-    select(Battle.item, Battle.excerpt, Battle.expires_at)
-    .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
-    .add_columns(Battle.output_a, Battle.output_b)
-    .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
-    .join(_A, Battle.output_a == _A.id)
-    .join(_B, Battle.output_b == _B.id)
-    .where(Battle.id == bindparam("battle"))
-)
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
@@ -116,25 +108,6 @@ class BattleView:
     """LUFS to which both sides are brought; None where they are played as they are."""
 
 
-@dataclass(frozen=True)
-class Audio:
-    """Where the sound behind an opaque name is; `end` is None for what is played to its end."""
-
-    path: str
-    start: float
-    end: float | None
-    sha256: str = ""
-    output: str = ""
-    """Its id; empty for what was asked."""
-    compared: "tuple[Audio, Audio] | None" = None
-    """Of a side: its own excerpt and the other side's, whose loudness is compared."""
-
-    @property
-    def seconds(self) -> float | None:
-        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
-        return None if self.compared is None or self.end is None else _whole_seconds(self.end - self.start)
-
-
 class Arena:
     """The service; may be used by any number of threads, and by several processes on one database.
 
@@ -162,11 +135,11 @@ class Arena:
         self._clock = clock
         self._objects = objects
         self._matchmaker = Matchmaker(self.settings)
-        self._voters: Remembered[str] = Remembered()
-        """Pseudonyms by identity."""
-        self._sounds: Remembered[Any] = Remembered()
-        """Rows of `_SOUNDS_OF_BATTLE` by battle."""
-        self._frozen: Remembered[str] = Remembered(_FREEZING_SECONDS)
+        self._sounds = AudioTokens(database, self._secret, clock)
+        self._lock = threading.Lock()
+        self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
+        """Pseudonyms by identity and name."""
+        self._frozen: TTLCache[Any, str] = TTLCache(1, _FREEZING_SECONDS)
         """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
@@ -189,13 +162,15 @@ class Arena:
 
     def why_frozen(self) -> str | None:
         """Why no vote is taken at the moment, as an operator said it; None where votes are, or were a second ago."""
-        sentence = self._frozen.get(operator_settings.VOTES)
-        if sentence is None:
-            with self.database.reading(one_state=False) as session:
-                sentence = operator_settings.frozen(session).get(operator_settings.VOTES, "")
-            self._frozen.put(operator_settings.VOTES, sentence)
+        sentence = self._read_frozen()
         return f"no votes are taken at the moment: {sentence}" if sentence else None
 
+    @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
+    def _read_frozen(self) -> str:
+        with self.database.reading(one_state=False) as session:
+            return operator_settings.frozen(session).get(operator_settings.VOTES, "")
+
+    @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
         """The pseudonym of a person, made at the first visit.
 
@@ -203,9 +178,6 @@ class Arena:
             identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
             name: that they signed in with; only a keyed hash of it is kept, to erase them by.
         """
-        key = f"{identity}\n{name}"
-        if seen := self._voters.get(key):
-            return seen
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
             known = pseudonyms.known_pseudonym(session, self._secret, identity)
@@ -217,9 +189,7 @@ class Arena:
             pseudonyms.remember_name(session, self._secret, identity, name, now=now)
             return made
 
-        found = known or self.database.write(make, about=identity)
-        self._voters.put(key, found)
-        return found
+        return known or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
         """The keyed hash under which a network address is compared with others; the address is not stored."""
@@ -309,32 +279,7 @@ class Arena:
         Raises:
             Refused: the name is not of this arena, or its battle is long over.
         """
-        parts = self._secret.verified("audio", name)
-        if parts is None or len(parts) != 3:
-            raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
-        battle_id, side, extent = parts
-        found = self._sounds.get(battle_id)
-        if found is None:
-            with self.database.reading(one_state=False) as session:
-                found = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle_id}).one_or_none()
-            if found is None:
-                raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
-            self._sounds.put(battle_id, found)
-        if self._clock() > found.expires_at + PLAYED_AFTER:
-            raise ArenaRefused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
-        if extent == "turn":
-            with self.database.reading() as session:
-                return Audio(str(session.get_one(ArenaItem, found.item).turns[int(side)]["audio"]), 0.0, None)
-        if not (found.audio_a and found.audio_b):
-            raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
-        heard = found.excerpt
-        (start_a, end_a), (start_b, end_b) = heard["a"], heard["b"]
-        first = Audio(found.audio_a, float(start_a), float(end_a), found.sha256_a, found.output_a)
-        second = Audio(found.audio_b, float(start_b), float(end_b), found.sha256_b, found.output_b)
-        own, other = (first, second) if side == "a" else (second, first)
-        seconds = found.seconds_a if side == "a" else found.seconds_b
-        start, end = (own.start, own.end) if extent == "excerpt" else (0.0, seconds)
-        return Audio(own.path, start, end, own.sha256, own.output, compared=(own, other))
+        return self._sounds.find(name)
 
     def votes_goal(self) -> int | None:
         """How many counted votes the operator wants on each dimension; None where nothing is set."""
@@ -364,7 +309,8 @@ class Arena:
             return pseudonyms.erase(session, found, now=self._clock()) if found else None
 
         done = self.database.write(work)
-        self._voters.forget()
+        with self._lock:
+            self._voters.clear()
         if done is not None and self._objects is not None:
             self._objects.erase(done.pseudonym, done.erased_at)
         self.changed()
@@ -411,7 +357,8 @@ class Arena:
         """
         self._matchmaker.forget()
         self._sounds.forget()
-        self._frozen.forget()
+        with self._lock:
+            self._frozen.clear()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """The newest signals and decisions."""
@@ -482,10 +429,10 @@ class Arena:
         lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
         a, b = (
             BattleSide(
-                excerpt=self._secret.sign("audio", battle.id, side, "excerpt"),
-                whole=self._secret.sign("audio", battle.id, side, "whole"),
-                seconds=_whole_seconds(end - begin),
-                whole_seconds=_whole_seconds(length),
+                excerpt=self._sounds.name_side(battle.id, side, "excerpt"),
+                whole=self._sounds.name_side(battle.id, side, "whole"),
+                seconds=whole_seconds(end - begin),
+                whole_seconds=whole_seconds(length),
             )
             for side, (begin, end), length in zip("ab", spans(battle), lengths, strict=True)
         )
@@ -509,15 +456,10 @@ class Arena:
 
     def _turn(self, battle: Battle, number: int, turn: dict[str, Any]) -> dict[str, str]:
         here = turn.get("audio") and "://" not in turn["audio"]
-        audio = self._secret.sign("audio", battle.id, str(number), "turn") if here else ""
+        audio = self._sounds.name_turn(battle.id, number) if here else ""
         return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
 def loses_its_disk(database: Database) -> bool:
     """Whether what is written to a database is lost at a restart: a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite
-
-
-def _whole_seconds(length: float) -> float:
-    # A hair above a whole second is one of rounding.
-    return float(max(1, math.ceil(round(length, 3))))
