@@ -15,7 +15,7 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from podeval.operations.backup import Backup
 
-BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a folder, or a file named .tar, .tar.gz or .tgz")]
+BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
 
 def backup(
@@ -60,14 +60,11 @@ def backup(
 
 
 def restore(
-    place: Annotated[Path | None, typer.Argument(metavar="[BACKUP]", help="made by `podeval backup`")] = None,
+    place: Annotated[Path, typer.Argument(metavar="BACKUP", help="made by `podeval backup`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
         bool, typer.Option("--force", help="replace what is there; files are kept under other names")
-    ] = False,
-    salvage: Annotated[
-        bool, typer.Option("--salvage", help="no backup: go on with what a damaged log leaves; the files are kept")
     ] = False,
 ) -> None:
     """Put a backup back, after it was checked; an older one is brought to this version.
@@ -77,20 +74,10 @@ def restore(
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.leaderboard.build import build
-    from podeval.operations.backup_database import salvage as salvaged
     from podeval.operations.restore import restore as put_back
     from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
     from podeval.submissions.restoring import RestoredTakedowns
 
-    if salvage == (place is not None):
-        raise BadInput("name a backup, or say --salvage where there is none")
-    if place is None:
-        rows, copies = salvaged(Path(place_of(database, runs)))
-        print(f"{rows.get('votes', 0)} votes and {rows.get('submissions', 0)} submissions can be read")
-        for path in copies:
-            _say(f"the damaged file is kept as {path}")
-        _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
-        return
     target = place_of(database, runs)
     takedowns = RestoredTakedowns(place, target)
     copies_listed = lines_of_list(folder_of_list(target, runs))

@@ -21,7 +21,7 @@ from typing import Any
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.operations.backup_database import counts, snapshot
-from podeval.operations.backup_files import Reader, Writer, new_backup
+from podeval.operations.backup_files import BackupReader, BackupWriter
 from podeval.runs.run_folder import SUPERSEDED
 from podeval.store.database import address
 from podeval.store.secret import kept_secret
@@ -59,7 +59,7 @@ def back_up(
     """Make a backup; it is there, whole and synced, when this returns.
 
     Args:
-        place: a new folder, or a file whose name ends in `.tar`, `.tar.gz` or `.tgz`.
+        place: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
         database: a file of SQLite or an address; may be in use.
         runs: the folder of runs, if there is one.
         with_secret: with the secret that pseudonyms are made with: whoever has it and the database can tell which
@@ -67,7 +67,7 @@ def back_up(
         with_audio: with recordings; without, runs are restored to be read and not measured again.
 
     Raises:
-        BadInput: there is no such database or folder, or something lies at the place.
+        BadInput: there is no such database or folder, or something lies at the place, or its name is none of a backup.
         StoreUnusable: the database is damaged or does not answer.
         DiskFull: there is no backup.
     """
@@ -76,7 +76,7 @@ def back_up(
     secret = kept_secret(address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with new_backup(place) as writer, tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
+    with BackupWriter(place) as writer, tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
         copy = Path(folder) / DATABASE
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         kind = snapshot(database, copy)
@@ -107,20 +107,20 @@ def verify(place: Path, *, thoroughly: bool = True) -> Backup:
         BadInput: it is no backup, or not what was backed up; names the file.
         StoreUnusable: its database is damaged.
     """
-    with Reader(place) as reader:
-        found = described(reader)
+    with BackupReader(place) as reader:
+        backup = describe(reader)
         if thoroughly:
             reader.check()
             with tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
                 copy = Path(folder) / DATABASE
                 reader.unpack(DATABASE, copy)
-                if counts(copy) != found.rows:
+                if counts(copy) != backup.rows:
                     raise BadInput(f"the database in {place} has other rows than its manifest says; take another one")
-    return found
+    return backup
 
 
-def described(reader: Reader) -> Backup:
-    """What the manifest of a backup says.
+def describe(reader: BackupReader) -> Backup:
+    """Read what a backup holds from its manifest.
 
     Raises:
         BadInput: it lacks what every manifest has.
@@ -140,7 +140,7 @@ def described(reader: Reader) -> Backup:
             absent=list(manifest["absent"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"the manifest of {reader.place} is damaged ({error}); take another backup") from None
+        raise BadInput(f"the manifest of {reader.path} is damaged ({error}); take another backup") from None
 
 
 def sounds_of(copy: Path) -> set[str]:
@@ -172,7 +172,7 @@ def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
                     yield path
 
 
-def _add_sounds(writer: Writer, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
+def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
     """Recordings that lie elsewhere than with the runs, each once, under the name of its path's place in the list."""
     for number, path in enumerate(sorted(paths)):
         source = Path(path)
@@ -185,7 +185,7 @@ def _add_sounds(writer: Writer, manifest: dict[str, Any], paths: set[str], runs:
             manifest["absent"].append(path)
 
 
-def _add_file(writer: Writer, name: str, path: Path) -> bool:
+def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
     """Add a file as it is now, lines up to the last whole one; False where it is gone."""
     try:
         file = path.open("rb")

@@ -2,10 +2,13 @@
 
 A file of SQLite is copied page by page in one state of it (its online backup); of PostgreSQL, the rows of every table
 are read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
+
+Not `pg_dump`: its file goes back into PostgreSQL alone, and only a server of the same or a newer version could read it.
+Before anything is replaced, a restore has to open the copy: to check it, to bring its tables to this version, and to
+leave out what was taken down and who asked to be forgotten. For that it is a file of SQLite, whatever it came from.
 """
 
 import contextlib
-import shutil
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,30 +94,6 @@ def in_use(file: Path) -> bool:
     return False
 
 
-def salvage(file: Path) -> tuple[dict[str, int], list[Path]]:
-    """Make a file of SQLite with a damaged log usable without what cannot be read: its rows, and where all is kept.
-
-    Args:
-        file: not in use.
-
-    Raises:
-        BadInput: there is no such file.
-        StoreUnusable: the database itself is damaged, too.
-    """
-    if not file.is_file():
-        raise BadInput(f"there is no database {file}")
-    moment, kept = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}", []
-    for path in (file.with_name(file.name + ending) for ending in ("", "-wal", "-shm")):
-        if path.exists():
-            kept.append(path.with_name(f"{path.name}.damaged-{moment}"))
-            shutil.copy2(path, kept[-1])
-    try:
-        settle(file)
-    except sqlite3.DatabaseError as error:
-        raise StoreUnusable(f"{file} cannot be salvaged ({error}); restore a backup") from error
-    return counts(file), kept
-
-
 @dataclass(frozen=True)
 class PutBack:
     """What became of a database: rows by table, who had asked to be forgotten meanwhile, where the old one is kept."""
@@ -182,7 +161,7 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
 def _into_server(copy: Database, place: str | Path, force: bool) -> PutBack:
     with Database(place) as target:
         with target.engine.begin() as there:
-            held = [table.name for table in _tables() if there.scalar(select(func.count()).select_from(table))]
+            held = [table.name for table in tables() if there.scalar(select(func.count()).select_from(table))]
             erasures = [(row.pseudonym, row.erased_at) for row in there.execute(select(Erasure.__table__))]
         if held and not force:
             raise BadInput(
@@ -191,10 +170,10 @@ def _into_server(copy: Database, place: str | Path, force: bool) -> PutBack:
             )
         forgotten = _forget_again(copy, erasures)
         with copy.engine.connect() as source, target.engine.begin() as there:
-            for table in reversed(_tables()):
+            for table in reversed(tables()):
                 there.execute(delete(table))
             rows = _copy_rows(source, there)
-            for table in _tables():
+            for table in tables():
                 _count_on(there, table)
         return PutBack(rows, forgotten, None)
 
@@ -217,7 +196,7 @@ def _copy_file(source: Path, file: Path) -> None:
 
 def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
     done = {}
-    for table in _tables():
+    for table in tables():
         done[table.name] = 0
         # What refers to a row of its own table comes after those that do not.
         own = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
@@ -241,7 +220,8 @@ def _count_on(there: Connection, table: Described) -> None:
         there.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
 
 
-def _tables() -> list[Described]:
+def tables() -> list[Described]:
+    """All tables, each after those that it refers to."""
     return TableBase.metadata.sorted_tables
 
 

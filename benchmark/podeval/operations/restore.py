@@ -23,10 +23,10 @@ from podeval.operations.backup import (
     SECRET,
     SOUNDS,
     Backup,
-    described,
+    describe,
 )
 from podeval.operations.backup_database import put_back
-from podeval.operations.backup_files import Reader
+from podeval.operations.backup_files import BackupReader
 from podeval.runs.run_folder import REPLACED
 from podeval.store.database import Database, address
 from podeval.store.files import write_whole
@@ -76,8 +76,8 @@ def restore(
         StoreUnusable: the database is in use, or cannot be opened.
         DiskFull: nothing was changed.
     """
-    with Reader(place) as reader:
-        found = described(reader)
+    with BackupReader(place) as reader:
+        backup = describe(reader)
         reader.check()
         if not force and runs.is_dir() and (there := _in_the_way(reader, runs)):
             raise BadInput(
@@ -87,8 +87,7 @@ def restore(
         runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"
         try:
-            for name in sorted(reader.manifest["files"]):
-                reader.unpack(name, unpacked / name)
+            reader.unpack_all(unpacked)
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
@@ -96,13 +95,13 @@ def restore(
             kept = [done.kept] if done.kept else []
             if (old := _move_in(unpacked, runs)) is not None:
                 kept.append(old)
-            secret = _put_secret(unpacked / SECRET, database, runs, kept) if found.secret else None
+            secret = _put_secret(unpacked / SECRET, database, runs, kept) if backup.secret else None
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
-    return Restored(found, done.rows, done.forgotten, secret, kept)
+    return Restored(backup, done.rows, done.forgotten, secret, kept)
 
 
-def _in_the_way(reader: Reader, runs: Path) -> list[str]:
+def _in_the_way(reader: BackupReader, runs: Path) -> list[str]:
     names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
     return sorted(name for name in names if (runs / name).exists())
 

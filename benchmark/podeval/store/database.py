@@ -35,7 +35,6 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.store.migrate import check, upgrade
-from podeval.store.write_ahead_log import lost_frames
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -217,11 +216,6 @@ def _sqlite(url: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    if lost := lost_frames(file):
-        raise StoreUnusable(
-            f"the log {file.name}-wal beside {file} is damaged: {lost} pages of committed changes cannot be read; "
-            f"restore a backup, or go on with the rest: podeval restore --salvage --database {file}"
-        )
     # isolation_level None: the driver begins nothing by itself, `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
