@@ -111,13 +111,13 @@ def open_desk(database: Database, runs: Path, closed: str | None = None) -> Subm
 
 def _bucket(database: Database) -> VoteObjects | None:
     """The second place of every vote, if there is one: what the database lost is taken in from it."""
-    place = os.environ.get("PODEVAL_BUCKET")
-    if not place:
+    folder = os.environ.get("PODEVAL_BUCKET")
+    if not folder:
         return None
-    objects = VoteObjects(Path(place))
+    objects = VoteObjects(Path(folder))
     back = objects.read_back(database)
     if back.votes:
-        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, place)
+        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, folder)
     return objects
 
 

@@ -123,10 +123,10 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
     (start_a, end_a), (start_b, end_b) = row.excerpt["a"], row.excerpt["b"]
     first = Audio(row.audio_a, float(start_a), float(end_a), row.sha256_a, row.output_a)
     second = Audio(row.audio_b, float(start_b), float(end_b), row.sha256_b, row.output_b)
-    own, other = (first, second) if side == "a" else (second, first)
+    this_side, other = (first, second) if side == "a" else (second, first)
     seconds = row.seconds_a if side == "a" else row.seconds_b
-    start, end = (own.start, own.end) if extent == "excerpt" else (0.0, seconds)
-    return Audio(own.path, start, end, own.sha256, own.output, compared=(own, other))
+    start, end = (this_side.start, this_side.end) if extent == "excerpt" else (0.0, seconds)
+    return Audio(this_side.path, start, end, this_side.sha256, this_side.output, compared=(this_side, other))
 
 
 def whole_seconds(length: float) -> float:

@@ -51,7 +51,7 @@ _STANDING_OF_VOTER = select(
         Battle.item == bindparam("item"),
         Battle.purpose == bindparam("purpose"),
     )
-    .label("given"),
+    .label("served_before"),
     select(func.count())
     .select_from(Battle)
     .outerjoin(Vote, Vote.battle == Battle.id)
@@ -180,16 +180,17 @@ class Arena:
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
-            known = pseudonyms.known_pseudonym(session, self._secret, identity)
-            if known and name and issuer and pseudonyms.pseudonym_named(session, self._secret, issuer, name) != known:
-                known = None
+            pseudonym = pseudonyms.known_pseudonym(session, self._secret, identity)
+            if pseudonym and name and issuer:
+                named_so = pseudonyms.pseudonym_named(session, self._secret, issuer, name)
+                pseudonym = pseudonym if named_so == pseudonym else None
 
         def make(session: Session) -> str:
-            made = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
+            new = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
             pseudonyms.remember_name(session, self._secret, identity, name, now=now)
-            return made
+            return new
 
-        return known or self.database.write(make, about=identity)
+        return pseudonym or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
         """The keyed hash under which a network address is compared with others; the address is not stored."""
@@ -292,21 +293,21 @@ class Arena:
             return dimensions_of(session)
 
     def erase(
-        self, identity: str | None = None, *, pseudonym: str | None = None, named: tuple[str, str] | None = None
+        self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
         """Forget a person and everything they gave; None where nobody of that identity was here.
 
         Args:
             identity: who it is, as signing in proves it.
             pseudonym: or theirs in the public log.
-            named: or the provider (`hf`, or its address) and the name that they last signed in with.
+            account: or the provider (`hf`, or its address) and the name that they last signed in with.
         """
 
         def work(session: Session) -> Erasure | None:
-            found = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
-            if found is None and named is not None:
-                found = pseudonyms.pseudonym_named(session, self._secret, *named)
-            return pseudonyms.erase(session, found, now=self._clock()) if found else None
+            voter = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
+            if voter is None and account is not None:
+                voter = pseudonyms.pseudonym_named(session, self._secret, *account)
+            return pseudonyms.erase(session, voter, now=self._clock()) if voter else None
 
         done = self.database.write(work)
         with self._lock:
@@ -325,9 +326,9 @@ class Arena:
     def sweep(self) -> review.VoteReview:
         """Apply the rules of integrity to all votes."""
         with self.database.reading() as session:
-            found = review.look(session, self.settings)
+            findings = review.look(session, self.settings)
         now = self._clock()
-        done = self.database.write(lambda session: review.apply(session, found, self.settings, now))
+        done = self.database.write(lambda session: review.apply(session, findings, self.settings, now))
         self._matchmaker.forget()
         return done
 
@@ -403,7 +404,7 @@ class Arena:
         if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
             for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
                 lapsing.expires_at = now - timedelta(microseconds=1)
-        if standing.given:
+        if standing.served_before:
             return False
         session.add(battle)
         session.flush()
@@ -411,11 +412,11 @@ class Arena:
 
     def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
         """The first battle that a voter opened and left, in another tab or on another day, and that can be played."""
-        known = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-        shown = (
-            each for each in known if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
+        battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
+        playable = (
+            each for each in battles if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
         )
-        return next((battle.id for battle in shown), None)
+        return next((battle.id for battle in playable), None)
 
     def _opened(self, session: Session, id: str, now: datetime) -> Battle:
         """A battle, opened again where it lapsed."""

@@ -189,7 +189,7 @@ def dimension(
 @admin.command()
 def system(
     id: Annotated[str, typer.Argument(metavar="SYSTEM")],
-    shown: Annotated[bool, typer.Option("--in/--out", help="whether new battles may show it")],
+    active: Annotated[bool, typer.Option("--in/--out", help="whether new battles may show it")],
     reason: Reason,
     by: By,
     database: Place = DEFAULT,
@@ -200,8 +200,8 @@ def system(
     Example: podeval admin system my_tts --out --reason "its weights were replaced"
     """
     with _arena(database, runs) as arena:
-        arena.pool_system(id, shown, reason, by)
-    print(f"{id} is {'in' if shown else 'out of'} the pool")
+        arena.pool_system(id, active, reason, by)
+    print(f"{id} is {'in' if active else 'out of'} the pool")
 
 
 @admin.command()

@@ -14,14 +14,14 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from podeval.errors import BadInput
 from podeval.store.files import DiskFull, sync_folder, writing
 
 MANIFEST = "manifest.json"
-ENDINGS = {".tar": "w", ".tar.gz": "w:gz", ".tgz": "w:gz"}
-"""How the name of a backup may end, with the mode in which tarfile writes it."""
+ENDINGS = (".tar", ".tar.gz", ".tgz")
+"""How the name of a backup may end."""
 
 _BLOCK = 1 << 20
 _COMPRESSION = 3
@@ -39,24 +39,24 @@ class BackupWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        modes = [mode for ending, mode in ENDINGS.items() if path.name.endswith(ending)]
-        if not modes:
+        if not path.name.endswith(ENDINGS):
             raise BadInput(f"{path} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
         if path.exists():
             raise BadInput(f"{path} is there already; give every backup a name of its own")
         self.files: dict[str, dict[str, Any]] = {}
         self._path = path
-        self._mode = modes[0]
         self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
 
     def __enter__(self) -> "BackupWriter":
-        options: dict[str, Any] = {"compresslevel": _COMPRESSION} if self._mode == "w:gz" else {}
         with _backing_up(self._path):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.fdopen(os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-            self._tar: tarfile.TarFile = tarfile.open(
-                mode=self._mode, fileobj=self._file, format=tarfile.PAX_FORMAT, **options
-            )
+            if self._path.name.endswith(".tar"):
+                self._tar = tarfile.open(mode="w", fileobj=self._file, format=tarfile.PAX_FORMAT)
+            else:
+                self._tar = tarfile.open(
+                    mode="w:gz", fileobj=self._file, format=tarfile.PAX_FORMAT, compresslevel=_COMPRESSION
+                )
         return self
 
     def add(self, name: str, source: IO[bytes], size: int) -> None:
@@ -163,10 +163,8 @@ class BackupReader:
         """Names of the files as they follow each other: what is compressed is not read twice."""
         return [name for name in self._members if name != MANIFEST]
 
-    def _open(self, name: str) -> IO[bytes]:
-        file = self._tar.extractfile(self._members[name])
-        assert file is not None
-        return file
+    def _open(self, name: str) -> io.BufferedReader:
+        return cast("io.BufferedReader", self._tar.extractfile(self._members[name]))
 
     def _read_manifest(self) -> dict[str, Any]:
         try:

@@ -55,7 +55,7 @@ class Restored:
 
 
 def restore(
-    place: Path,
+    path: Path,
     database: str | Path,
     runs: Path,
     *,
@@ -65,7 +65,7 @@ def restore(
     """Put a backup back.
 
     Args:
-        place: of the backup.
+        path: of the backup.
         database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
         runs: the folder of runs; made where it is not there.
         force: replace what is there. Files are kept under other names, the rows of a server are not.
@@ -76,13 +76,13 @@ def restore(
         StoreUnusable: the database is in use, or cannot be opened.
         DiskFull: nothing was changed.
     """
-    with BackupReader(place) as reader:
+    with BackupReader(path) as reader:
         backup = describe(reader)
         reader.check()
-        if not force and runs.is_dir() and (there := _in_the_way(reader, runs)):
+        if not force and runs.is_dir() and (blocking := _in_the_way(reader, runs)):
             raise BadInput(
-                f"{runs} holds {', '.join(there[:3])} already; name another folder with --runs, or replace them with "
-                "--force (they are kept under another name)"
+                f"{runs} holds {', '.join(blocking[:3])} already; name another folder with --runs, or replace them "
+                "with --force (they are kept under another name)"
             )
         runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"

@@ -100,8 +100,8 @@ def trail(session: Session, *, newest: int = 100, subject: str | None = None) ->
 
 def frozen(session: Session) -> dict[str, str]:
     """What is frozen, with the operator's sentence on why."""
-    found = session.execute(_ALL_FROZEN)
-    return {name.removeprefix(_FROZEN): str(value) for name, value in found if value}
+    rows = session.execute(_ALL_FROZEN)
+    return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
@@ -121,8 +121,8 @@ def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str,
 
 def votes_goal(session: Session) -> int | None:
     """How many counted votes the operator wants on each dimension; None where nothing is set."""
-    found = _value(session, VOTES_GOAL)
-    return int(found) if found else None
+    votes = _value(session, VOTES_GOAL)
+    return int(votes) if votes else None
 
 
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
@@ -132,8 +132,8 @@ def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) 
 
 def secret_check(session: Session) -> str | None:
     """The check value of the service's secret; None where none was kept yet."""
-    found = _value(session, _CHECK_VALUE)
-    return str(found) if found else None
+    value = _value(session, _CHECK_VALUE)
+    return str(value) if value else None
 
 
 def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
@@ -147,8 +147,8 @@ def set_probe(session: Session, now: datetime) -> None:
 
 
 def _value(session: Session, name: str) -> Any:
-    found = session.get(OperatorSetting, name)
-    return found.value if found else None
+    row = session.get(OperatorSetting, name)
+    return row.value if row else None
 
 
 def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:
