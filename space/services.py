@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from podeval.arena import Arena, ArenaSettings
+from podeval.arena.moderation import ArenaModeration
 from podeval.arena.service import loses_its_disk
 from podeval.arena.vote_objects import VoteObjects
 from podeval.errors import BadInput, CodedSentence, StoreUnusable
 from podeval.leaderboard.build import build
 from podeval.listening import Listening
-from podeval.operations.moderation import Moderation
+from podeval.operations.moderation import BoardModeration
 from podeval.store import operator_settings
 from podeval.store.database import Database, sound
 from podeval.store.secret import Secret
 from podeval.submissions.gate import Gate
+from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
+
+Clock = Callable[[], datetime]
 
 _LOG = logging.getLogger("podeval.site")
 
@@ -35,6 +41,37 @@ ONLY_VOTES = CodedSentence(
     "DATABASE_URL",
     code="only-votes",
 )
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What operators can decide, by what it is about; a listener's session is decided on in `listening.moderation`.
+
+    Attributes:
+        board: what is frozen; and the trail of all decisions.
+        arena: votes, dimensions, systems and the goal.
+        submissions: in the queue and on the board.
+    """
+
+    board: BoardModeration
+    arena: ArenaModeration
+    submissions: SubmissionModeration
+
+    @classmethod
+    def assemble(
+        cls,
+        arena: Arena,
+        queue: Queue,
+        runs: Path,
+        rebuild: Callable[[Path], None],
+        clock: Clock = lambda: datetime.now(UTC),
+    ) -> Decisions:
+        """Put together what can be decided about an arena and the submissions of the same database."""
+        return cls(
+            BoardModeration(arena.database, arena.changed, clock),
+            ArenaModeration(arena, clock),
+            SubmissionModeration(queue, runs, rebuild, arena.changed, clock),
+        )
 
 
 @dataclass(frozen=True)
@@ -58,7 +95,7 @@ class Services:
     listening: Listening
     closed: str | None = None
     desk: SubmissionService | None = None
-    decisions: Moderation | None = None
+    decisions: Decisions | None = None
     only_votes: str | None = None
 
     def frozen(self) -> dict[str, str]:
@@ -76,13 +113,13 @@ def open_desk(database: Database, runs: Path, closed: str | None = None) -> Subm
 
 def _bucket(database: Database) -> VoteObjects | None:
     """The second place of every vote, if there is one: what the database lost is taken in from it."""
-    place = os.environ.get("PODEVAL_BUCKET")
-    if not place:
+    folder = os.environ.get("PODEVAL_BUCKET")
+    if not folder:
         return None
-    objects = VoteObjects(Path(place))
+    objects = VoteObjects(Path(folder))
     back = objects.read_back(database)
     if back.votes:
-        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, place)
+        _LOG.warning("%d votes that the database did not have were taken in from %s", back.votes, folder)
     return objects
 
 
@@ -118,5 +155,5 @@ def open_services(runs: Path, database: str | None = None, *, closed: str | None
     shut = closed or arena.why_closed()
     only_votes = ONLY_VOTES if loses_its_disk(opened) else None
     desk, listening = open_desk(opened, runs, shut or only_votes), Listening(opened)
-    decisions = Moderation(arena, listening, desk.queue, runs, build)
+    decisions = Decisions.assemble(arena, desk.queue, runs, build)
     return Services(runs, opened, arena, listening, shut, desk, decisions, only_votes)

@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from website import Site
 
 from podeval.arena import ArenaRefused, refusal
-from podeval.operations.moderation import LONGEST_REASON, Moderation
-from podeval.store.operator_settings import FREEZABLE
+from podeval.listening.moderation import count_session
+from podeval.store.operator_settings import FREEZABLE, LONGEST_REASON
 from podeval.submissions.public_view import public
 from podeval.submissions.quotas import OPEN
 
@@ -101,8 +101,9 @@ def router(site: Site) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     if site.services.decisions is None or site.services.desk is None:
         return routes
-    decisions: Moderation = site.services.decisions
-    queue = site.services.desk.queue
+    listening, queue = site.services.listening, site.services.desk.queue
+    decisions = site.services.decisions
+    board, arena, submissions = decisions.board, decisions.arena, decisions.submissions
 
     def operator(request: Request) -> Person:
         site.limit(request, "60/minute")
@@ -130,57 +131,57 @@ def router(site: Site) -> APIRouter:
             request,
             "admin.html",
             freezable=FREEZABLE,
-            votes=decisions.flagged_votes(NEWEST),
-            sessions=decisions.flagged_sessions(NEWEST),
+            votes=board.flagged_votes(NEWEST),
+            sessions=board.flagged_sessions(NEWEST),
             submissions=[(public(row), _MAY[row.state]) for row in rows],
-            pool=decisions.pool(),
-            trail=decisions.trail(NEWEST),
+            pool=arena.pool(),
+            trail=board.trail(NEWEST),
             longest=LONGEST_REASON,
         )
 
     @routes.post("/admin/votes")
     def vote(request: Request, sent: AboutVote) -> JSONResponse:
-        decisions.count_vote(sent.vote, sent.counted, sent.reason, by(request))
+        arena.count_vote(sent.vote, sent.counted, sent.reason, by(request))
         return JSONResponse({"vote": sent.vote, "counted": sent.counted})
 
     @routes.post("/admin/voters")
     def voter(request: Request, sent: AboutVoter) -> JSONResponse:
-        changed = decisions.count_voter(sent.voter, sent.counted, sent.reason, by(request))
+        changed = arena.count_voter(sent.voter, sent.counted, sent.reason, by(request))
         return JSONResponse({"voter": sent.voter, "counted": sent.counted, "votes": changed})
 
     @routes.post("/admin/sessions")
     def session(request: Request, sent: AboutSession) -> JSONResponse:
-        decisions.count_session(sent.test, sent.listener, sent.counted, sent.reason, by(request))
+        count_session(listening, sent.test, sent.listener, sent.counted, sent.reason, by(request))
         return JSONResponse({"listener": sent.listener, "counted": sent.counted})
 
     @routes.post("/admin/submissions")
     def submission(request: Request, sent: AboutSubmission) -> JSONResponse:
         decide = {
-            "requeue": decisions.requeue,
-            "cancel": decisions.cancel,
-            "withdraw": decisions.withdraw,
-            "takedown": decisions.take_down,
+            "requeue": submissions.requeue,
+            "cancel": submissions.cancel,
+            "withdraw": submissions.withdraw,
+            "takedown": submissions.take_down,
         }[sent.action]
         return JSONResponse({"id": sent.id, "state": decide(sent.id, sent.reason, by(request)).state})
 
     @routes.post("/admin/frozen")
     def frozen(request: Request, sent: Freeze) -> JSONResponse:
-        (decisions.freeze if sent.frozen else decisions.thaw)(sent.what, sent.reason, by(request))
+        (board.freeze if sent.frozen else board.thaw)(sent.what, sent.reason, by(request))
         return JSONResponse({"what": sent.what, "frozen": sent.frozen})
 
     @routes.post("/admin/dimensions")
     def dimension(request: Request, sent: AboutDimension) -> JSONResponse:
-        decisions.open_dimension(sent.dimension, sent.open, sent.reason, by(request))
+        arena.open_dimension(sent.dimension, sent.open, sent.reason, by(request))
         return JSONResponse({"dimension": sent.dimension, "open": sent.open})
 
     @routes.post("/admin/systems")
     def system(request: Request, sent: AboutSystem) -> JSONResponse:
-        decisions.pool_system(sent.system, sent.shown, sent.reason, by(request))
+        arena.pool_system(sent.system, sent.shown, sent.reason, by(request))
         return JSONResponse({"system": sent.system, "shown": sent.shown})
 
     @routes.post("/admin/goal")
     def goal(request: Request, sent: Goal) -> JSONResponse:
-        decisions.set_goal(sent.votes, sent.reason, by(request))
+        arena.set_goal(sent.votes, sent.reason, by(request))
         return JSONResponse({"votes": sent.votes})
 
     return routes

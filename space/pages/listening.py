@@ -106,7 +106,7 @@ def router(site: Site) -> APIRouter:
     @routes.post("/listen/sessions/{session}/pages/{number}")
     def save(request: Request, session: str, number: int, sent: PageSent) -> JSONResponse:
         site.limit(request, FAST)
-        done = listening.save(session, number, sent.answer, heard=sent.heard, seconds=sent.seconds)
+        done = listening.save(session, number, sent.answer, heard_shares=sent.heard, seconds=sent.seconds)
         return JSONResponse(_progress(done))
 
     @routes.post("/listen/sessions/{session}/finish")

@@ -42,9 +42,9 @@ def test_what_is_exported_can_be_taken_in(small_arena: Make, tmp_path: Path, for
     assert export(small.database, tmp_path / "out", format, comments=True)["votes"] == 10
     with Database(tmp_path / "other.db") as other:
         done = import_files(other, tmp_path / "out")
-        assert (done.votes, done.standings, done.known) == (10, 1, 0)
+        assert (done.votes, done.standings, done.repeated) == (10, 1, 0)
         again = import_files(other, tmp_path / "out")
-        assert (again.votes, again.standings, again.known) == (0, 0, 11)
+        assert (again.votes, again.standings, again.repeated) == (0, 0, 11)
         export(other, tmp_path / "again", format, comments=True)
     one, two = ([json.loads(to_line(r)) for r in read_file(tmp_path / d / f"votes.{format}")] for d in ("out", "again"))
     assert one == two

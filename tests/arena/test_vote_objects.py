@@ -119,7 +119,7 @@ def test_no_writer_waits_while_the_bucket_is_read_and_cleared(
 
         monkeypatch.setattr(Path, name, noted)
     monkeypatch.setattr(small.database, "write", watched.write)
-    assert bucket.read_back(small.database).known == 2
+    assert bucket.read_back(small.database).repeated == 2
     assert touched
     assert [path for waiting, path in touched if waiting] == []
     assert not (place / alice).exists()

@@ -22,7 +22,7 @@ def test_a_saved_answer_comes_back_as_it_can_be_sent_again_and_names_no_system(l
     assert listening.answered(begun.session, 0) is None
     shown = listening.show(begun.session, 0)
     heard = dict.fromkeys(shown.stimuli, 0.75)
-    listening.save(begun.session, 0, answer(kind, shown, 4), heard=heard)
+    listening.save(begun.session, 0, answer(kind, shown, 4), heard_shares=heard)
     back = listening.resume(test.id, "prolific:1")
     assert back is not None
     assert (back.session, back.saved) == (begun.session, (0,))

@@ -146,10 +146,10 @@ def test_what_was_not_heard_far_enough_is_not_rated(listening: Listening) -> Non
     good = {"timbre": 3, "fidelity": 3}
     for heard in (None, {"A": 0.5}, {"A": 0.89}):
         with pytest.raises(BadInput, match="listen to A to at least 90%"):
-            listening.save(begun.session, 0, good, heard=heard)
+            listening.save(begun.session, 0, good, heard_shares=heard)
     with pytest.raises(BadInput, match="number from 0 to 1"):
-        listening.save(begun.session, 0, good, heard={"A": 7})
-    assert listening.save(begun.session, 0, good, heard={"A": 0.9}).saved == (0,)
+        listening.save(begun.session, 0, good, heard_shares={"A": 7})
+    assert listening.save(begun.session, 0, good, heard_shares={"A": 0.9}).saved == (0,)
 
 
 def test_listeners_that_come_together_get_places_of_their_own(database_place: str) -> None:

@@ -11,9 +11,11 @@ import pytest
 from sqlalchemy import select
 
 from podeval.arena import Arena, ArenaRefused
+from podeval.arena.moderation import ArenaModeration
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.operations.moderation import Moderation
+from podeval.listening.moderation import count_session
+from podeval.operations.moderation import BoardModeration
 from podeval.runs.run_folder import RunFolder, RunPlan
 from podeval.store.files import write_json
 from podeval.store.secret import Secret
@@ -21,6 +23,7 @@ from podeval.store.submission_tables import SubmissionRow
 from podeval.store.tables import ArenaOutput, Vote
 from podeval.submissions import rules
 from podeval.submissions.gate import Gate
+from podeval.submissions.moderation import SubmissionModeration
 from podeval.submissions.queue import Queue
 from podeval.submissions.service import SubmissionService
 from podeval.systems.submission import Submission
@@ -49,14 +52,18 @@ class Board:
         self.listening = Listening(
             small.database, secret=Secret(b"a secret of the tests, and of none else"), clock=small.clock
         )
-        self.moderation = Moderation(small.arena, self.listening, self.queue, folder, self._rebuild, clock=small.clock)
+        self.whole = BoardModeration(small.database, small.arena.changed, small.clock)
+        self.arena = ArenaModeration(small.arena, small.clock)
+        self.submissions = SubmissionModeration(
+            self.queue, folder, self._rebuild, small.arena.changed, clock=small.clock
+        )
 
     def _rebuild(self, board: Path) -> None:
         assert board == self.folder
         self.rebuilt += 1
 
     def trail(self) -> list[tuple[str, str, str, str]]:
-        return [(row.action, row.subject, row.reason, row.made_by) for row in self.moderation.trail()]
+        return [(row.action, row.subject, row.reason, row.made_by) for row in self.whole.trail()]
 
     def submitted(self, state: str = "queued") -> SubmissionRow:
         """A submission of outputs, brought to a state as gate and worker would; published with a run on the board."""
@@ -107,22 +114,22 @@ def board(small_arena: Make, tmp_path: Path) -> Board:
 
 def test_a_vote_is_left_out_and_taken_back_and_ratings_follow(board: Board) -> None:
     votes = [board.small.vote(f"voter{number}").vote for number in range(3)]
-    board.moderation.count_vote(votes[0], False, "a test of ours", "ada")
+    board.arena.count_vote(votes[0], False, "a test of ours", "ada")
     assert set(board.small.arena.battles()["vote"]) == set(votes[1:])
-    (flagged,) = board.moderation.flagged_votes()
+    (flagged,) = board.whole.flagged_votes()
     assert (flagged.id, flagged.counted, flagged.reason, flagged.by) == (votes[0], False, "a test of ours", "ada")
     assert flagged.a.startswith("System s"[:7])
     assert board.small.arena.sweep().restored == [], "rules do not overrule a person"
-    board.moderation.count_vote(votes[0], True, "it was none", "bob")
+    board.arena.count_vote(votes[0], True, "it was none", "bob")
     assert set(board.small.arena.battles()["vote"]) == set(votes)
     assert board.trail() == [
         ("vote counted", votes[0], "it was none", "bob"),
         ("vote excluded", votes[0], "a test of ours", "ada"),
     ]
     with pytest.raises(BadInput, match="say why"):
-        board.moderation.count_vote(votes[0], False, "  ", "ada")
+        board.arena.count_vote(votes[0], False, "  ", "ada")
     with pytest.raises(BadInput, match="there is no vote nothing"):
-        board.moderation.count_vote("nothing", False, "why not", "ada")
+        board.arena.count_vote("nothing", False, "why not", "ada")
     assert len(board.trail()) == 2, "what was refused is no decision"
 
 
@@ -130,10 +137,10 @@ def test_a_vote_is_left_out_and_taken_back_and_ratings_follow(board: Board) -> N
 def test_all_votes_of_one_voter_are_left_out_at_once(board: Board) -> None:
     for voter in ("many", "many", "many", "other"):
         board.small.vote(voter)
-    assert board.moderation.count_voter("many", False, "a machine", "ada") == 3
+    assert board.arena.count_voter("many", False, "a machine", "ada") == 3
     assert list(board.small.arena.battles()["voter"]) == ["other"]
-    assert [(flagged.voter, flagged.others) for flagged in board.moderation.flagged_votes()] == [("many", 0)] * 3
-    assert board.moderation.count_voter("many", True, "a person after all", "ada") == 3
+    assert [(flagged.voter, flagged.others) for flagged in board.whole.flagged_votes()] == [("many", 0)] * 3
+    assert board.arena.count_voter("many", True, "a person after all", "ada") == 3
     assert board.trail()[0] == ("voter counted", "many", "a person after all", "ada")
 
 
@@ -144,8 +151,8 @@ def test_a_listener_is_left_out_under_the_pseudonym(board: Board) -> None:
     board.listening.create(read_design(DESIGN))
     begun = board.listening.start("words", "prolific:somebody")
     (came,) = session_results.sessions(board.small.database, "words")
-    board.moderation.count_session("words", came.listener, False, "asleep", "ada")
-    (flagged,) = board.moderation.flagged_sessions()
+    count_session(board.listening, "words", came.listener, False, "asleep", "ada")
+    (flagged,) = board.whole.flagged_sessions()
     assert (flagged.test, flagged.listener, flagged.counted, flagged.reason) == (
         "words", came.listener, False, "asleep",
     )  # fmt: skip
@@ -155,23 +162,23 @@ def test_a_listener_is_left_out_under_the_pseudonym(board: Board) -> None:
 
 def test_frozen_votes_and_submissions_are_refused_with_the_sentence_until_thawed(board: Board) -> None:
     battle = board.small.serve("voter")
-    board.moderation.freeze("votes", "We move to a new server until 14:00 UTC.", "ada")
+    board.whole.freeze("votes", "We move to a new server until 14:00 UTC.", "ada")
     for attempt in (lambda: board.small.serve("voter"), lambda: board.small.vote("voter", battle=battle)):
         with pytest.raises(ArenaRefused, match="until 14:00 UTC") as refused:
             attempt()
         assert refused.value.reason == "closed"
-    assert board.moderation.frozen() == {"votes": "We move to a new server until 14:00 UTC."}
-    board.moderation.thaw("votes", "moved", "ada")
+    assert board.whole.frozen() == {"votes": "We move to a new server until 14:00 UTC."}
+    board.whole.thaw("votes", "moved", "ada")
     assert board.small.vote("voter", battle=battle).vote
 
     desk = SubmissionService(board.queue, Gate(api=None))  # type: ignore[arg-type]
-    board.moderation.freeze("submissions", "The disk is full.", "ada")
+    board.whole.freeze("submissions", "The disk is full.", "ada")
     with pytest.raises(rules.SubmissionRefused, match="The disk is full") as closed:
         desk.submit(DOCUMENT)
     assert closed.value.rule == "open"
     assert board.queue.all() == []
     with pytest.raises(BadInput, match="cannot be frozen"):
-        board.moderation.freeze("everything", "no", "ada")
+        board.whole.freeze("everything", "no", "ada")
     assert [action for action, *_ in board.trail()] == ["frozen", "thawed", "frozen"]
 
 
@@ -179,31 +186,31 @@ def test_frozen_votes_and_submissions_are_refused_with_the_sentence_until_thawed
 def test_another_server_of_the_database_refuses_votes_within_a_second(board: Board) -> None:
     other = Arena(board.small.database)
     assert other.why_frozen() is None
-    board.moderation.freeze("votes", "We move.", "ada")
+    board.whole.freeze("votes", "We move.", "ada")
     time.sleep(1.1)
     assert other.why_frozen() == "no votes are taken at the moment: We move."
 
 
 @ON_SQLITE
 def test_a_closed_dimension_gets_no_new_battles_and_its_votes_still_count(board: Board) -> None:
-    board.moderation.open_dimension("semantic", False, "enough votes", "ada")
+    board.arena.open_dimension("semantic", False, "enough votes", "ada")
     assert board.small.arena.dimensions() == ["ambient"]
     assert {board.small.serve(f"voter{number}").dimension for number in range(6)} == {"ambient"}
     with pytest.raises(ArenaRefused, match="judged every comparison"):
         board.small.serve("somebody", dimension="semantic")
-    board.moderation.open_dimension("semantic", True, "a new system came", "ada")
+    board.arena.open_dimension("semantic", True, "a new system came", "ada")
     assert board.small.arena.dimensions() == ["ambient", "semantic"]
     with pytest.raises(BadInput, match="nothing is judged on 'nothing'"):
-        board.moderation.open_dimension("nothing", False, "x", "ada")
+        board.arena.open_dimension("nothing", False, "x", "ada")
 
 
 @ON_SQLITE
 def test_a_system_out_of_the_pool_meets_nobody_new(board: Board) -> None:
-    board.moderation.pool_system("s0", False, "its weights were replaced", "ada")
+    board.arena.pool_system("s0", False, "its weights were replaced", "ada")
     met = {system for number in range(12) for system in board.small.sides(board.small.serve(f"voter{number}"))}
     assert met == {"s1", "s2", "s3"}
-    board.moderation.set_goal(300, "as the paper has", "ada")
-    pool = board.moderation.pool()
+    board.arena.set_goal(300, "as the paper has", "ada")
+    pool = board.arena.pool()
     assert [(id, shown) for id, _, shown, _ in pool.systems] == [("s0", False), *((f"s{n}", True) for n in (1, 2, 3))]
     assert pool.goal == 300
     assert pool.dimensions == {"ambient": (True, 0), "semantic": (True, 0)}
@@ -211,11 +218,11 @@ def test_a_system_out_of_the_pool_meets_nobody_new(board: Board) -> None:
 
 def test_a_submission_is_cancelled_and_queued_again_with_who_and_why(board: Board) -> None:
     row = board.submitted()
-    board.moderation.cancel(row.id, "the disk is full", "ada")
+    board.submissions.cancel(row.id, "the disk is full", "ada")
     assert board.queue.get(row.id).reason == "cancelled by operator: the disk is full"
-    assert board.moderation.requeue(row.id, "there is space again", "ada").state == "queued"
+    assert board.submissions.requeue(row.id, "there is space again", "ada").state == "queued"
     with pytest.raises(BadInput, match="only failed and cancelled"):
-        board.moderation.requeue(row.id, "again", "ada")
+        board.submissions.requeue(row.id, "again", "ada")
     assert [action for action, *_ in board.trail()] == ["submission requeued", "submission cancelled"]
 
 
@@ -223,7 +230,7 @@ def test_a_submission_is_cancelled_and_queued_again_with_who_and_why(board: Boar
 def test_a_withdrawn_submission_leaves_the_board_and_its_history_stays(board: Board) -> None:
     row = board.submitted("published")
     run = RunFolder(board.folder, "real_pod", "demo", "tiny_voice")
-    board.moderation.withdraw(row.id, "its authors asked", "ada")
+    board.submissions.withdraw(row.id, "its authors asked", "ada")
     assert not run.path.exists()
     (kept,) = (board.folder / ".superseded/real_pod/demo/tiny_voice").iterdir()
     assert (kept / "outputs/news-1.flac").exists()
@@ -235,14 +242,14 @@ def test_a_withdrawn_submission_leaves_the_board_and_its_history_stays(board: Bo
     )
     assert board.rebuilt == 1
     with pytest.raises(BadInput, match="is withdrawn, not published"):
-        board.moderation.withdraw(row.id, "again", "ada")
+        board.submissions.withdraw(row.id, "again", "ada")
     assert len(board.trail()) == 1
 
     run = board.publish(row.id)
     with board.small.database.writing() as session:
         heard = session.scalars(select(ArenaOutput).where(ArenaOutput.system == "s0")).first()
         heard.audio, output_id = str(run.outputs / "news-1.flac"), heard.id
-    board.moderation.settle()
+    board.submissions.settle()
     with board.small.database.reading() as session:
         silenced = session.get_one(ArenaOutput, output_id)
         assert (silenced.audio, silenced.active) == ("", False), "no battle plays it any more"
@@ -258,7 +265,7 @@ def test_what_is_taken_down_says_nothing_any_more_and_is_not_taken_again(board: 
     with board.small.database.writing() as session:
         output = session.scalars(select(ArenaOutput).where(ArenaOutput.system == "s0")).first()
         output.audio, output_id = str(run.outputs / "news-1.flac"), output.id
-    board.moderation.take_down(row.id, "it speaks with a stolen voice", "ada")
+    board.submissions.take_down(row.id, "it speaks with a stolen voice", "ada")
     left = [path for path in board.folder.rglob("*") if path.suffix == ".flac"]
     assert left == []
     assert board.queue.get(row.id).state == {"published": "withdrawn", "queued": "cancelled"}.get(state, "failed")
@@ -270,7 +277,7 @@ def test_what_is_taken_down_says_nothing_any_more_and_is_not_taken_again(board: 
         board.queue.receive(DOCUMENT.model_dump(mode="json"), owner="mallory")
     if state != "published":
         with pytest.raises(BadInput, match="took the same down"):
-            board.moderation.requeue(row.id, "please", "bob")
+            board.submissions.requeue(row.id, "please", "bob")
 
 
 @ON_SQLITE
@@ -282,7 +289,7 @@ def test_votes_on_what_was_taken_down_stay(board: Board) -> None:
         for output in session.scalars(select(ArenaOutput)):
             output.audio = str(board.folder / "real_pod/demo/tiny_voice/outputs/news-1.flac")
     battle = board.small.serve("late")
-    board.moderation.take_down(row.id, "stolen", "ada")
+    board.submissions.take_down(row.id, "stolen", "ada")
     assert len(board.small.arena.battles()) == 4
     with board.small.database.reading() as session:
         assert len(session.scalars(select(Vote)).all()) == 4

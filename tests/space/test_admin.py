@@ -16,7 +16,6 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "space"))
 
 from fastapi.testclient import TestClient
 
-from podeval.operations.moderation import Moderation
 from podeval.store.tables import ArenaSystem, ListeningSession
 from podeval.submissions.queue import Queue
 
@@ -50,7 +49,7 @@ def people(small: Any, tmp_path: Path) -> People:
     from fastapi import FastAPI
     from fastapi.staticfiles import StaticFiles
     from pages import admin, api, arena, submit
-    from services import Services, open_desk
+    from services import Decisions, Services, open_desk
 
     from podeval.listening import Listening
 
@@ -62,7 +61,7 @@ def people(small: Any, tmp_path: Path) -> People:
     board = tmp_path / "board"
     board.mkdir()
     desk, listening = open_desk(small.database, board), Listening(small.database)
-    decisions = Moderation(small.arena, listening, desk.queue, board, lambda folder: None, clock=small.clock)
+    decisions = Decisions.assemble(small.arena, desk.queue, board, lambda folder: None, small.clock)
     services = Services(board, small.database, small.arena, listening, None, desk, decisions)
     site = website.Site(services, ByHeader("oidc"))
     app = FastAPI()

@@ -392,7 +392,7 @@ def test_a_copy_that_cannot_be_listed_is_made_all_the_same(tmp_path: Path, caplo
     assert f"a takedown will not know of the copy in {tmp_path / 'report.html'}" in caplog.text
 
 
-@pytest.mark.parametrize(("where", "name"), [("over the board", "backup.tar.gz"), ("on a new machine", "backup")])
+@pytest.mark.parametrize(("where", "name"), [("over the board", "backup.tar.gz"), ("on a new machine", "backup.tar")])
 def test_a_restored_backup_does_not_bring_back_what_was_taken_down(
     tiny: ModuleType, queue: Queue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str
 ) -> None:

@@ -60,10 +60,10 @@ def everything(place: str | Path) -> dict[str, list[tuple[Any, ...]]]:
 def test_every_table_of_the_migrations_is_backed_up(database_place: str) -> None:
     with Database(database_place) as database:
         there = set(inspect(database.engine).get_table_names()) - {"alembic_version"}
-    assert there == {table.name for table in backup_database._tables()}
+    assert there == {table.name for table in backup_database.tables()}
 
 
-@pytest.mark.parametrize("name", ["backup", "backup.tar", "backup.tar.gz"])
+@pytest.mark.parametrize("name", ["backup.tar", "backup.tar.gz", "backup.tgz"])
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 def test_a_file_of_sqlite_with_its_runs_goes_into_a_backup_and_back(
     small_arena: Make, database_place: str, tmp_path: Path, name: str
@@ -109,7 +109,7 @@ def test_a_backup_goes_back_into_either_kind_of_database(
     for _ in range(14):
         small.vote("somebody", comment="because it is 100% real")
     small.arena.exclude("ballot-000002", "a test", "ada")
-    backups.back_up(tmp_path / "backup", database_place, None)
+    backups.back_up(tmp_path / "backup.tar", database_place, None)
     place = str(tmp_path / "new.db")
     if to == "postgresql":
         import psycopg
@@ -118,16 +118,16 @@ def test_a_backup_goes_back_into_either_kind_of_database(
             name = f"restored_{os.urandom(6).hex()}"
             server.execute(f"CREATE SCHEMA {name}")
         place = f"{postgresql}/postgres?options=-csearch_path%3D{name}"
-    done = restore(tmp_path / "backup", place, tmp_path / "runs")
+    done = restore(tmp_path / "backup.tar", place, tmp_path / "runs")
     assert everything(place) == everything(database_place)
     assert done.rows["votes"] == 14
     again = small_arena(place, systems=6)
     again.clock.on(86_400)
     assert again.vote("another", id="after-the-restore").number == 15, "numbers go on"
     with pytest.raises(BadInput, match="--force"):
-        restore(tmp_path / "backup", place, tmp_path / "runs")
+        restore(tmp_path / "backup.tar", place, tmp_path / "runs")
     again.close()
-    restore(tmp_path / "backup", place, tmp_path / "runs", force=True)
+    restore(tmp_path / "backup.tar", place, tmp_path / "runs", force=True)
     assert everything(place) == everything(database_place)
 
 
@@ -152,14 +152,14 @@ def test_votes_that_come_during_a_backup_are_in_it_whole_or_not_at_all(
             assert voter.is_alive()
         acknowledged = before | set(told)
         for number in range(3):
-            backups.back_up(tmp_path / f"backup{number}", database_place, None)
+            backups.back_up(tmp_path / f"backup{number}.tar", database_place, None)
         while len(told) < len(acknowledged):
             assert voter.is_alive()
     finally:
         stop.set()
         voter.join()
     for number in range(3):
-        restore(tmp_path / f"backup{number}", tmp_path / f"{number}.db", tmp_path / f"runs{number}")
+        restore(tmp_path / f"backup{number}.tar", tmp_path / f"{number}.db", tmp_path / f"runs{number}")
         kept = votes(tmp_path / f"{number}.db")
         assert acknowledged <= kept, "what was acknowledged before the backup is in it"
         assert kept <= before | set(told)
@@ -220,11 +220,11 @@ def test_recordings_of_the_arena_play_where_they_are_restored(
         for output, path in zip(session.scalars(select(ArenaOutput)), (inside, outside), strict=True):
             output.audio = str(path)
         session.get_one(ArenaItem, "i0").turns = [{"text": "Why?", "audio": str(tmp_path / "gone.wav")}]
-    made = backups.back_up(tmp_path / "backup", database_place, runs)
+    made = backups.back_up(tmp_path / "backup.tar", database_place, runs)
     assert made.absent == [str(tmp_path / "gone.wav")]
     shutil.rmtree(outside.parent)
     there = tmp_path / "there"
-    restore(tmp_path / "backup", there / "podeval.db", there)
+    restore(tmp_path / "backup.tar", there / "podeval.db", there)
     with Database(there / "podeval.db") as database, database.reading() as session:
         paths = {Path(output.audio) for output in session.scalars(select(ArenaOutput))}
     assert {path.read_bytes()[:4] for path in paths} == {b"fLaC", b"RIFF"}
@@ -245,47 +245,54 @@ def test_a_backup_without_recordings_says_so_and_holds_the_rest(
     assert not [name for name in names if name.endswith((".flac", ".wav"))]
 
 
-@pytest.mark.parametrize("archive", [False, True], ids=["folder", "tar"])
+def pack(folder: Path, path: Path) -> None:
+    """Make a file of tar of what is in a folder."""
+    with tarfile.open(path, "w") as archive:
+        for entry in sorted(folder.iterdir()):
+            archive.add(entry, entry.name)
+
+
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
 def test_a_damaged_backup_is_told_by_file_and_changes_nothing(
-    small_arena: Make, database_place: str, tmp_path: Path, archive: bool
+    small_arena: Make, database_place: str, tmp_path: Path
 ) -> None:
     small_arena().vote("alice")
     a_run(tmp_path / "runs")
-    whole = tmp_path / ("backup.tar" if archive else "backup")
+    whole, unpacked = tmp_path / "backup.tar", tmp_path / "unpacked"
     backups.back_up(whole, database_place, tmp_path / "runs")
 
-    def refused(place: Path, says: str) -> None:
-        for attempt in (backups.verify, lambda place: restore(place, tmp_path / "new.db", tmp_path / "new-runs")):
+    def refused(path: Path, says: str) -> None:
+        for attempt in (backups.verify, lambda path: restore(path, tmp_path / "new.db", tmp_path / "new-runs")):
             with pytest.raises(BadInput, match=says):
-                attempt(place)
+                attempt(path)
         assert not (tmp_path / "new.db").exists()
         assert not (tmp_path / "new-runs").exists()
 
-    if archive:
-        content = whole.read_bytes()
-        (tmp_path / "cut.tar").write_bytes(content[: len(content) // 3])
-        refused(tmp_path / "cut.tar", "backup")
-        at = content.index(b'"item": "i1"')
-        (tmp_path / "flipped.tar").write_bytes(content[:at] + b'"item": "i9"' + content[at + 12 :])
-        refused(tmp_path / "flipped.tar", r"outputs/i1\.json is not what was backed up")
-        return
-    for change, says in (
+    content = whole.read_bytes()
+    (tmp_path / "cut.tar").write_bytes(content[: len(content) // 3])
+    refused(tmp_path / "cut.tar", "backup")
+    at = content.index(b'"item": "i1"')
+    (tmp_path / "flipped.tar").write_bytes(content[:at] + b'"item": "i9"' + content[at + 12 :])
+    refused(tmp_path / "flipped.tar", r"outputs/i1\.json is not what was backed up")
+    with tarfile.open(whole) as archive:
+        archive.extractall(unpacked, filter="data")
+        manifest = json.load(archive.extractfile("manifest.json"))
+    pack(unpacked, tmp_path / "again.tar")
+    assert backups.verify(tmp_path / "again.tar") == backups.verify(whole)
+    manifest["files"]["../../escaped"] = next(iter(manifest["files"].values()))
+    for number, (change, says) in enumerate((
         (lambda place: (place / "runs/real_pod/tiny/echo/outputs/i1.flac").unlink(), r"lacks .*i1\.flac"),
         (lambda place: (place / "more").write_text("x"), "holds more"),
         (lambda place: (place / "database.sqlite").open("ab").write(b"x"), "database.sqlite is not what"),
         (lambda place: (place / "manifest.json").unlink(), "only a part"),
         (lambda place: (place / "manifest.json").write_text("{"), "damaged"),
-    ):
-        copy = tmp_path / "copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        shutil.copytree(whole, copy)
+        (lambda place: (place / "manifest.json").write_text(json.dumps(manifest)), "leads out"),
+    )):  # fmt: skip
+        copy = Path(shutil.copytree(unpacked, tmp_path / f"copy{number}"))
         change(copy)
-        refused(copy, says)
-    manifest = json.loads((whole / "manifest.json").read_text())
-    manifest["files"]["../../escaped"] = next(iter(manifest["files"].values()))
-    (whole / "manifest.json").write_text(json.dumps(manifest))
-    refused(whole, "leads out")
+        pack(copy, tmp_path / f"changed{number}.tar")
+        refused(tmp_path / f"changed{number}.tar", says)
+    refused(unpacked, r"is a folder, and a backup is one file.*tar -cf \.\./unpacked\.tar")
 
 
 @pytest.mark.parametrize("database_place", ["sqlite"], indirect=True)
@@ -298,16 +305,16 @@ def test_what_is_there_is_replaced_only_when_forced_and_then_kept(
     small.vote(alice, id="of-alice-1")
     small.vote("bob", id="of-bob-0001")
     a_run(runs)
-    backups.back_up(tmp_path / "backup", database_place, runs)
+    backups.back_up(tmp_path / "backup.tar", database_place, runs)
     small.vote("carol", id="of-carol-01")
     small.arena.erase("hf:alice")
     with pytest.raises(BadInput, match=r"real_pod already.*--force"):
-        restore(tmp_path / "backup", database_place, runs)
+        restore(tmp_path / "backup.tar", database_place, runs)
     with pytest.raises(StoreUnusable, match=r"podeval is running on .*stop its site and workers"):
-        restore(tmp_path / "backup", database_place, runs, force=True)
+        restore(tmp_path / "backup.tar", database_place, runs, force=True)
     assert votes(database_place) == {"of-bob-0001", "of-carol-01"}
     small.close()
-    done = restore(tmp_path / "backup", database_place, runs, force=True)
+    done = restore(tmp_path / "backup.tar", database_place, runs, force=True)
     assert votes(database_place) == {"of-bob-0001"}, "who asked to be forgotten since stays forgotten"
     assert done.forgotten == 1
     assert votes(done.kept[0]) == {"of-bob-0001", "of-carol-01"}
@@ -327,9 +334,9 @@ def test_a_backup_of_an_older_version_is_brought_to_this_one(
     with small.database.engine.execution_options(writes=True).begin() as connection:
         command.downgrade(configuration(connection), "0001")
     small.close()
-    made = backups.back_up(tmp_path / "old", database_place, None)
+    made = backups.back_up(tmp_path / "old.tar", database_place, None)
     assert "submissions" not in made.rows
-    done = restore(tmp_path / "old", tmp_path / "new.db", tmp_path / "runs")
+    done = restore(tmp_path / "old.tar", tmp_path / "new.db", tmp_path / "runs")
     assert (done.rows["votes"], done.rows["submissions"]) == (1, 0)
     with Database(tmp_path / "new.db", migrate=False) as database:
         assert sound(database) is None
@@ -342,7 +349,7 @@ def test_a_backup_that_finds_no_room_leaves_nothing(small_arena: Make, database_
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "large.json").write_bytes(os.urandom(600_000))
-    for name in ("backup", "backup.tar.gz"):
+    for name in ("backup.tar", "backup.tar.gz"):
         place = tmp_path / "backups" / name
         place.parent.mkdir(exist_ok=True)
         with (
@@ -368,18 +375,19 @@ def no_file_larger_than(most: int) -> Iterator[None]:
 
 def test_wrong_places_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no database"):
-        backups.back_up(tmp_path / "b", tmp_path / "none.db", None)
+        backups.back_up(tmp_path / "b.tar", tmp_path / "none.db", None)
     (tmp_path / "broken.db").write_bytes(b"SQLite format 3\x00" + b"x" * 5000)
     with pytest.raises(StoreUnusable, match="podeval arena verify"):
-        backups.back_up(tmp_path / "b", tmp_path / "broken.db", None)
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "something").touch()
+        backups.back_up(tmp_path / "b.tar", tmp_path / "broken.db", None)
+    (tmp_path / "full.tgz").touch()
     with pytest.raises(BadInput, match="a name of its own"):
-        backups.back_up(tmp_path / "full", tmp_path / "broken.db", None)
+        backups.back_up(tmp_path / "full.tgz", tmp_path / "broken.db", None)
+    with pytest.raises(BadInput, match=r"does not end in \.tar or \.tar\.gz or \.tgz"):
+        backups.back_up(tmp_path / "folder", tmp_path / "broken.db", None)
     with pytest.raises(BadInput, match="there is no backup"):
         backups.verify(tmp_path / "nowhere")
     assert issubclass(DiskFull, Exception)
-    assert not (tmp_path / "b").exists()
+    assert not (tmp_path / "b.tar").exists()
 
 
 def test_the_command_line_backs_up_checks_and_restores(empty_store: Path, tmp_path: Path) -> None:

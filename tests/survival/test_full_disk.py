@@ -158,14 +158,14 @@ def test_a_restore_that_finds_no_room_leaves_what_was_there(
     runs = tmp_path / "runs"
     runs.mkdir()
     (runs / "large.json").write_bytes(os.urandom(900_000))
-    back_up(tmp_path / "backup", database_place, runs)
+    back_up(tmp_path / "backup.tar", database_place, runs)
     target = small_disk.folder / "podeval.db"
     small_arena(str(target)).close()
     before = target.read_bytes()
     small_disk.fill(200_000)
     with pytest.raises(DiskFull, match="what was there is as it was: free some space and restore again"):
-        restore(tmp_path / "backup", target, small_disk.folder / "runs", force=True)
+        restore(tmp_path / "backup.tar", target, small_disk.folder / "runs", force=True)
     assert target.read_bytes() == before
     small_disk.free()
-    restore(tmp_path / "backup", target, small_disk.folder / "runs", force=True)
+    restore(tmp_path / "backup.tar", target, small_disk.folder / "runs", force=True)
     assert votes(target) == {"before-00001"}

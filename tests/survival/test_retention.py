@@ -64,7 +64,7 @@ def test_the_oldest_finished_runs_lose_their_audio_until_the_rest_fits(runs: Pat
     folders = {name: RunFolder(runs, "real_pod", "tiny", name) for name in ("old", "middle", "new", "unmeasured")}
     whole = retention.look(runs, 10**9)
     assert (whole.removals, whole.short) == ([], 0)
-    one = whole.there // 4
+    one = whole.bytes // 4
     found = retention.look(runs, 3 * one - 10)
     assert [removal.run.path.name for removal in found.removals] == ["old", "middle"], "as much as is needed"
     assert all(len(recordings(folder)) == 4 for folder in folders.values()), "looking changes nothing"

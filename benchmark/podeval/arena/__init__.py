@@ -4,8 +4,9 @@
 was not taken.
 """
 
+from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.service import Arena, Audio, BattleSide, BattleView
+from podeval.arena.service import Arena, BattleSide, BattleView
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.voting import Acknowledgement, Ballot
 
@@ -22,6 +23,7 @@ __all__ = [
     "export",
     "from_runs",
     "manifest",
+    "moderation",
     "public_log",
     "ranking",
     "rating_plots",

@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from podeval.analysis.playback import Changed, Playback, Stretch, matched_gains
 from podeval.arena import refusal
+from podeval.arena.audio_tokens import Audio
 from podeval.arena.refusal import ArenaRefused
-from podeval.arena.service import Arena, Audio
+from podeval.arena.service import Arena
 from podeval.errors import PodevalError
 
 Found = TypeVar("Found")
@@ -59,8 +60,8 @@ class BattleAudio:
         target = self._arena.settings.loudness
         if target is None or audio.compared is None:
             return 0.0
-        own, other = (self._playback.level(_stretch(side)) for side in audio.compared)
-        return matched_gains(own, other, target)[0]
+        this_level, other = (self._playback.level(_stretch(side)) for side in audio.compared)
+        return matched_gains(this_level, other, target)[0]
 
 
 def _stretch(audio: Audio) -> Stretch:

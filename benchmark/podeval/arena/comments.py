@@ -61,15 +61,15 @@ def repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Seri
     Returns:
         What was seen, by the index of the vote.
     """
-    said, size = _said(votes)
-    said, size = said[size >= letters], size[size >= letters]
-    voter = votes.loc[said.index, "voter"]
-    own = said.groupby([voter, said]).transform("size")
-    others = voter.groupby(said).transform("nunique")
-    by_one = own >= times
+    texts, size = _said(votes)
+    texts, size = texts[size >= letters], size[size >= letters]
+    voter = votes.loc[texts.index, "voter"]
+    by_voter = texts.groupby([voter, texts]).transform("size")
+    others = voter.groupby(texts).transform("nunique")
+    by_one = by_voter >= times
     by_many = (others >= times) & (size >= 3 * letters) & ~by_one
     return pd.concat([
-        worded("the same comment in {} votes", own[by_one]),
+        worded("the same comment in {} votes", by_voter[by_one]),
         worded("the same comment by {} voters", others[by_many]),
     ])  # fmt: skip
 
@@ -85,19 +85,19 @@ def thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[s
     Returns:
         What was seen, by the index of the vote.
     """
-    said, size = _said(votes)
-    voter = votes.loc[said.index, "voter"]
-    own = said.groupby([voter, said]).transform("size")
-    of_voter = said.groupby(voter).transform("size")
-    thin = (size < letters) & (own >= times) & (own > 0.5 * of_voter)
-    return worded("“{}” in {} votes", said[thin], own[thin])
+    texts, size = _said(votes)
+    voter = votes.loc[texts.index, "voter"]
+    by_voter = texts.groupby([voter, texts]).transform("size")
+    of_voter = texts.groupby(voter).transform("size")
+    thin = (size < letters) & (by_voter >= times) & (by_voter > 0.5 * of_voter)
+    return worded("“{}” in {} votes", texts[thin], by_voter[thin])
 
 
 def _said(votes: pd.DataFrame) -> "tuple[pd.Series[str], pd.Series[int]]":
     """Comments without case and punctuation, and how long each is; votes without a comment are left out."""
-    said = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
-    said = said[said != ""]
-    return said, (said.str.len() + 2 * said.str.count(_WIDE)).astype(int)
+    texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
+    texts = texts[texts != ""]
+    return texts, (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
 
 
 def off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
@@ -109,14 +109,14 @@ def off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
     Returns:
         What was seen, by the index of the vote.
     """
-    found = []
+    signals = []
     first = votes["dimension"].fillna("").str.casefold().str.extract(r"^(\w+?)(?:[\W_]|$)", expand=False)
-    for dimension, (asked, not_asked) in _ASKED.items():
+    for dimension, (about, not_asked) in _ASKED.items():
         comments = votes.loc[first == dimension, "comment"].fillna("").str.casefold()
         wrong = comments.str.extract(_words(not_asked), expand=False)
-        strays = wrong[wrong.notna() & ~comments.str.contains(_words(asked).replace("(", "(?:", 1))]
-        found.append(worded(f"speaks of “{{}}”, asked was the {dimension} dimension", strays))
-    return pd.concat(found)
+        strays = wrong[wrong.notna() & ~comments.str.contains(_words(about).replace("(", "(?:", 1))]
+        signals.append(worded(f"speaks of “{{}}”, asked was the {dimension} dimension", strays))
+    return pd.concat(signals)
 
 
 def _words(pattern: str) -> str:

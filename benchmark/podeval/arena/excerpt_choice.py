@@ -56,8 +56,8 @@ def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float 
     chance = random.Random(f"{seed}:excerpt")  # noqa: S311 - reproducible by its recorded seed, no secret
     if len(a.turns) == len(b.turns) and len(a.turns) > 1:
         return _same_turns(a, b, chance, seconds)
-    place = chance.random()
-    return Excerpts(_at(a, place, seconds), _at(b, place, seconds), "same position")
+    position = chance.random()
+    return Excerpts(_at(a, position, seconds), _at(b, position, seconds), "same position")
 
 
 def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, seconds: float) -> Excerpts:
@@ -83,11 +83,11 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
     return Excerpts(span(a), span(b), "same turns", first, last)
 
 
-def _at(side: RecordingLength, place: float, seconds: float) -> Span:
+def _at(side: RecordingLength, position: float, seconds: float) -> Span:
     """A stretch with the share `place` of the rest before it, moved to the nearest start of a turn before it."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
-    start = place * (side.seconds - seconds)
+    start = position * (side.seconds - seconds)
     before = [begin for begin, _ in side.turns if begin <= start]
     if before and start - before[-1] <= seconds / 4:
         start = before[-1]
@@ -107,10 +107,10 @@ def heard_share(played: Sequence[Span], span: Span) -> float:
     begin, end = span
     if end <= begin:
         return 1.0
-    heard, reached = 0.0, begin
+    seconds, reached = 0.0, begin
     for start, stop in sorted(played):
         start, stop = max(start, reached), min(stop, end)
         if stop > start:
-            heard += stop - start
+            seconds += stop - start
             reached = stop
-    return min(1.0, heard / (end - begin))
+    return min(1.0, seconds / (end - begin))

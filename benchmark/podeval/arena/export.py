@@ -60,23 +60,23 @@ def export(database: Database, folder: Path, format: Format = "parquet", *, comm
     return {name: len(rows) for name, rows in tables.items()}
 
 
-def import_files(database: Database, place: Path) -> TakenIn:
+def import_files(database: Database, path: Path) -> TakenIn:
     """Take in the votes, standings and erasures of an export, all or nothing; what is there already stays as it is.
 
     Args:
         database: to write.
-        place: a folder that `export` made, or one of its files.
+        path: a folder that `export` made, or one of its files.
 
     Raises:
         BadInput: a file cannot be read, or holds what is no record; names the row.
     """
-    if place.is_dir():
-        files = [place / f"{name}.{kind}" for name in ("votes", "standings", "erasures") for kind in FORMATS]
+    if path.is_dir():
+        files = [path / f"{name}.{kind}" for name in ("votes", "standings", "erasures") for kind in FORMATS]
         files = [file for file in files if file.is_file()]
     else:
-        files = [place]
+        files = [path]
     if not files:
-        raise BadInput(f"{place} holds no votes.parquet or votes.jsonl; name a folder that `podeval arena export` made")
+        raise BadInput(f"{path} holds no votes.parquet or votes.jsonl; name a folder that `podeval arena export` made")
     records = [record for file in files for record in read_file(file)]
     return database.write(lambda session: take_in(session, records))
 

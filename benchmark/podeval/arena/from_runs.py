@@ -38,17 +38,17 @@ def manifest_of(
     """
     if not 0 < len(dimension.strip()) <= LONGEST_NAME:
         raise BadInput(f"a dimension's name has 1 to {LONGEST_NAME} characters, such as overall, not {dimension!r}")
-    found = [
+    outputs = [
         (plan, item, output, audio)
         for plan, item, output, audio in _recordings(runs)
         if benchmark in ("", plan.benchmark)
         and split in ("", plan.split)
         and (controls or plan.shown_kind != "control")
     ]
-    times = Counter(_name(plan, item, dimension) for plan, item, _, _ in found)
+    times = Counter(_name(plan, item, dimension) for plan, item, _, _ in outputs)
     manifest = Manifest()
     systems, items = {}, {}
-    for plan, item, output, audio in found:
+    for plan, item, output, audio in outputs:
         name = _name(plan, item, dimension)
         if times[name] < 2:
             continue

@@ -22,7 +22,7 @@ class TakenIn:
     votes: int = 0
     standings: int = 0
     erasures: int = 0
-    known: int = 0
+    repeated: int = 0
     erased: int = 0
     """Of voters who asked to be forgotten."""
     orphans: int = 0
@@ -48,7 +48,7 @@ def take_in(session: Session, records: Iterable[Record]) -> TakenIn:
             case StandingRecord():
                 _standing(session, record, done)
             case ErasureRecord():
-                done.known += record.voter in erased
+                done.repeated += record.voter in erased
                 done.erasures += record.voter not in erased
                 pseudonyms.erase(session, record.voter, now=record.at)
                 erased.add(record.voter)
@@ -74,13 +74,13 @@ def _vote(session: Session, record: VoteRecord, done: TakenIn, erased: set[str],
     if record.voter in erased:
         done.erased += 1
         return
-    there = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
-    if there is not None:
-        if (there.id, there.battle, there.voter, there.outcome) != (
+    row = session.scalar(select(Vote).where((Vote.id == record.id) | (Vote.battle == record.battle)))
+    if row is not None:
+        if (row.id, row.battle, row.voter, row.outcome) != (
             record.id, record.battle, record.voter, record.outcome
         ):  # fmt: skip
             raise BadInput(f"the vote {record.id} is here with another content; one of the two logs was changed")
-        done.known += 1
+        done.repeated += 1
         return
     if record.repeats is not None and session.get(Battle, record.repeats) is None:
         done.orphans += 1
@@ -159,7 +159,7 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
         done.orphans += 1
         return
     if session.scalar(select(Flag.number).where(Flag.id == record.id)) is not None:
-        done.known += 1
+        done.repeated += 1
         return
     newest = session.scalar(
         select(Flag.made_at)

@@ -104,16 +104,16 @@ def _same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
     from scipy.stats import binomtest
 
-    said: dict[str, str] = {}
+    details: dict[str, str] = {}
     for voter, outcomes in votes["outcome"].groupby(votes["voter"]):
         left, right = int((outcomes == "a").sum()), int((outcomes == "b").sum())
         decided, most = left + right, max(left, right)
         if decided >= limits.side_votes and most >= limits.side_share * decided:
             if binomtest(most, decided).pvalue < limits.side_chance:
-                said[str(voter)] = f"side {'A' if left > right else 'B'} in {most} of {decided} decided battles"
+                details[str(voter)] = f"side {'A' if left > right else 'B'} in {most} of {decided} decided battles"
         elif len(outcomes) >= limits.side_votes and len(outcomes) - decided >= limits.undecided_share * len(outcomes):
-            said[str(voter)] = f"undecided in {len(outcomes) - decided} of {len(outcomes)} battles"
-    return _of_voters(votes, said)
+            details[str(voter)] = f"undecided in {len(outcomes) - decided} of {len(outcomes)} battles"
+    return _of_voters(votes, details)
 
 
 def _contradicts(votes: Votes, limits: IntegrityLimits) -> Seen:
@@ -124,14 +124,14 @@ def _contradicts(votes: Votes, limits: IntegrityLimits) -> Seen:
     wrong = table["size"] - table["sum"]
     bad = binom.sf(wrong - 1, table["size"], limits.gold_error) < limits.gold_chance
     text = worded("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
-    return _of_voters(votes, {str(voter): said for voter, said in text.items()})
+    return _of_voters(votes, {str(voter): detail for voter, detail in text.items()})
 
 
 def _same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Many names from one place in a day: a class room, or one person with many names."""
-    known = votes[votes["origin"] != ""]
-    day = (known["at"] // 86400).astype("int64")
-    voters = known.groupby([known["origin"], day])["voter"].transform("nunique")
+    with_origin = votes[votes["origin"] != ""]
+    day = (with_origin["at"] // 86400).astype("int64")
+    voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
     many = voters[voters > limits.origin_voters]
     return worded("{} voters from one place in a day", many)
 
@@ -221,33 +221,33 @@ def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = No
         return []
     out = votes["vote"].isin(excluded)
     last_day = votes["at"] > votes["at"].max() - 86400
-    said = []
+    sentences = []
     for name, part in (("all votes", out), ("the votes of the last day", out[last_day])):
         if len(part) >= limits.alarm_votes and part.mean() > limits.alarm_share:
-            said.append(
+            sentences.append(
                 f"{part.sum()} of {len(part)} ({100 * part.mean():.0f} %) of {name} are excluded, more than "
                 f"{100 * limits.alarm_share:.0f} %: the arena is attacked, or something in it is broken"
             )
-    return said
+    return sentences
 
 
 def _signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:
-    found = []
+    signals = []
     for rule in (rule for rule in RULES if rule.compares == compares):
         seen = rule.find(votes, limits)
         if len(seen):
             table = pd.DataFrame({"vote": votes.loc[seen.index, "vote"], "detail": seen.astype(str)})
-            found.append(table.assign(rule=rule.name, points=rule.points))
-    if not found:
+            signals.append(table.assign(rule=rule.name, points=rule.points))
+    if not signals:
         return pd.DataFrame(columns=["vote", "rule", "points", "detail"]).astype({"points": float})
-    return pd.concat(found, ignore_index=True)[["vote", "rule", "points", "detail"]]
+    return pd.concat(signals, ignore_index=True)[["vote", "rule", "points", "detail"]]
 
 
 def _points(signals: pd.DataFrame) -> pd.Series:
     return signals.groupby("vote")["points"].sum()
 
 
-def _of_voters(votes: Votes, said: dict[str, str]) -> Seen:
+def _of_voters(votes: Votes, details: dict[str, str]) -> Seen:
     """What is said of voters, at each of their votes."""
-    theirs = votes["voter"].isin(list(said))
-    return votes.loc[theirs, "voter"].map(said)
+    theirs = votes["voter"].isin(list(details))
+    return votes.loc[theirs, "voter"].map(details)

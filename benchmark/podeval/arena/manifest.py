@@ -95,8 +95,8 @@ def read_manifest(file: Path) -> Manifest:
         manifest = Manifest.model_validate(content or {})
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BadInput(f"{file}: {place}: {first['msg']}") from None
+        location = ".".join(str(part) for part in first["loc"]) or "the document"
+        raise BadInput(f"{file}: {location}: {first['msg']}") from None
     for entry in manifest.outputs:
         entry.audio = str(file.parent.resolve() / Path(entry.audio).expanduser())
     for item in manifest.items:
@@ -139,14 +139,14 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
     def work(session: Session) -> Added:
         new, left_out = {"systems": 0, "items": 0, "outputs": 0}, list(unusable)
         for system in manifest.systems:
-            found = session.get(ArenaSystem, system.id)
-            new["systems"] += found is None
+            row = session.get(ArenaSystem, system.id)
+            new["systems"] += row is None
             values = system.model_dump() | {"title": system.title or system.id}
-            _put(session, found, ArenaSystem, values, moment)
+            _put(session, row, ArenaSystem, values, moment)
         for item in manifest.items:
-            there = session.get(ArenaItem, item.id)
-            new["items"] += there is None
-            _put(session, there, ArenaItem, item.model_dump(), moment)
+            item_row = session.get(ArenaItem, item.id)
+            new["items"] += item_row is None
+            _put(session, item_row, ArenaItem, item.model_dump(), moment)
         session.flush()
         for values in measured:
             for kind, name in ((ArenaSystem, values["system"]), (ArenaItem, values["item"])):
@@ -202,14 +202,14 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
 
 
 def _was_judged(session: Session, output: str) -> bool:
-    shown = select(Battle.id).where((Battle.output_a == output) | (Battle.output_b == output))
-    return session.scalar(shown.limit(1)) is not None
+    battles = select(Battle.id).where((Battle.output_a == output) | (Battle.output_b == output))
+    return session.scalar(battles.limit(1)) is not None
 
 
-def _put(session: Session, found: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:
+def _put(session: Session, row: Any, kind: type[Any], values: dict[str, Any], moment: datetime) -> None:
     values = {name: value for name, value in values.items() if name != "active" or value is not None}
-    if found is None:
+    if row is None:
         session.add(kind(**values, added_at=moment))
         return
     for name, value in values.items():
-        setattr(found, name, value)
+        setattr(row, name, value)

@@ -51,8 +51,8 @@ class _Snapshot:
 
     def shows(self, battle: Battle) -> bool:
         """Whether a battle like this one could be made now: its dimension is open, both its outputs are in the pool."""
-        there = self.fields.get(battle.dimension)
-        return there is not None and {battle.low, battle.high} <= there.items.get(battle.item, frozenset())
+        compared = self.fields.get(battle.dimension)
+        return compared is not None and {battle.low, battle.high} <= compared.items.get(battle.item, frozenset())
 
 
 class Matchmaker:
@@ -103,21 +103,21 @@ class Matchmaker:
             self._snapshot.made_at = -1e9
 
     def _fresh_battle(self, session: Session, voter: str, seed: int, dimension: str | None) -> Battle:
-        known = self._current(session)
+        snapshot = self._current(session)
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
-        wanted = {d: there for d, there in known.fields.items() if dimension in (None, d)}
+        fields = {d: compared for d, compared in snapshot.fields.items() if dimension in (None, d)}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
         heard_on = _heard(judged)
         avoided = judged | {
             (pair(met, other), item)
-            for there in wanted.values()
-            for item, heard in heard_on.items()
-            for met in heard & there.items.get(item, frozenset())
-            for other in there.items[item] - {met}
+            for compared in fields.values()
+            for item, systems in heard_on.items()
+            for met in systems & compared.items.get(item, frozenset())
+            for other in compared.items[item] - {met}
         }
-        possible = [d for d, there in wanted.items() if there.open_pairs(avoided)]
+        possible = [d for d, compared in fields.items() if compared.open_pairs(avoided)]
         if not possible:
-            avoided, possible = judged, [d for d, there in wanted.items() if there.open_pairs(judged)]
+            avoided, possible = judged, [d for d, compared in fields.items() if compared.open_pairs(judged)]
         if not possible and not dimensions_of(session):
             raise ArenaRefused(NOTHING_YET, "there is nothing to compare here yet; come back later")
         if not possible:
@@ -127,10 +127,10 @@ class Matchmaker:
         chosen = pick_dimension(possible, seed=seed)
         with self._lock:
             # Others count battles while this one looks through them.
-            battles: dict[tuple[Pair, str], int] = dict(known.battles.get(chosen, Counter()))
+            battles: dict[tuple[Pair, str], int] = dict(snapshot.battles.get(chosen, Counter()))
         meeting = next_meeting(
-            known.fields[chosen],
-            known.ratings[chosen],
+            snapshot.fields[chosen],
+            snapshot.ratings[chosen],
             battles,
             avoided,
             seed=seed,
@@ -214,15 +214,15 @@ class Matchmaker:
 
 def _heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
     """The systems that one voter met on each item."""
-    found: dict[str, set[str]] = {}
+    systems: dict[str, set[str]] = {}
     for met, item in judged:
-        found.setdefault(item, set()).update(met)
-    return found
+        systems.setdefault(item, set()).update(met)
+    return systems
 
 
 def _counted(session: Session) -> _Snapshot:
-    made = _Snapshot()
-    there = (
+    snapshot = _Snapshot()
+    rows = (
         select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
         .join(ArenaOutput, ArenaOutput.item == ArenaItem.id)
         .join(ArenaSystem, ArenaOutput.system == ArenaSystem.id)
@@ -230,22 +230,22 @@ def _counted(session: Session) -> _Snapshot:
     )
     items: dict[str, dict[str, set[str]]] = {}
     closed = closed_dimensions(session)
-    for dimension, item, system in session.execute(there):
+    for dimension, item, system in session.execute(rows):
         if dimension not in closed:
             items.setdefault(dimension, {}).setdefault(item, set()).add(system)
-    made.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
+    snapshot.fields = {dimension: PairingPool(systems) for dimension, systems in items.items()}
     served = (
         select(Battle.dimension, Battle.low, Battle.high, Battle.item, func.count())
         .where(Battle.purpose == "rating")
         .group_by(Battle.dimension, Battle.low, Battle.high, Battle.item)
     )
     for dimension, low, high, item, count in session.execute(served):
-        made.battles.setdefault(dimension, Counter())[(low, high), item] = count
+        snapshot.battles.setdefault(dimension, Counter())[(low, high), item] = count
     for dimension, systems in items.items():
-        made.ratings[dimension] = strengths(
+        snapshot.ratings[dimension] = strengths(
             {s for group in systems.values() for s in group}, _results(session, dimension)
         )
-    return made
+    return snapshot
 
 
 def _results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:

@@ -94,10 +94,10 @@ class PublicLog:
             HubUnavailable: the Hub does not answer; what was planned is sent by the next push.
             BadInput: the Hub refuses; says what to do.
         """
-        head, there = self._log.files()
-        if _README not in there:
+        head, files = self._log.files()
+        if _README not in files:
             self._log.add({_README: _CARD.encode()}, "what this log is")
-        done = Pushed(others=self._read_back(head, there))
+        done = Pushed(others=self._read_back(head, files))
         while paths := self._database.write(self._planned):
             for path in paths:
                 with self._database.reading() as session:
@@ -108,10 +108,10 @@ class PublicLog:
                 done.files += [path] * bool(records)
         return done
 
-    def _read_back(self, head: str, there: set[str]) -> TakenIn:
+    def _read_back(self, head: str, files: set[str]) -> TakenIn:
         with self._database.reading() as session:
-            known = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_not(None))
-            new = there.difference(session.scalars(known))
+            read_before = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_not(None))
+            new = files.difference(session.scalars(read_before))
         done = TakenIn()
         for path in sorted(new):
             if path.startswith(f"{FOLDER}/") and path.endswith(".jsonl"):
@@ -188,10 +188,10 @@ class PublicLog:
         else:
             file.commit = head
         for name in {name_of(record) for record in records}:
-            there = session.get(Mirrored, (self._repo, name))
-            if there is None:
+            row = session.get(Mirrored, (self._repo, name))
+            if row is None:
                 session.add(Mirrored(repo=self._repo, record=name, path=path))
-            elif there.path != path:
+            elif row.path != path:
                 # A backup was restored that had planned it under a name that never arrived.
-                there.path = path
+                row.path = path
         return done

@@ -21,15 +21,15 @@ def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int
     """
     import evalica
 
-    named, met = sorted(set(systems)), list(battles)
-    if not named:
+    names, met = sorted(set(systems)), list(battles)
+    if not names:
         return {}
     fitted = evalica.bradley_terry(
-        [a for a, *_ in met] + named,
-        [b for _, b, *_ in met] + [_INVISIBLE] * len(named),
-        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(named),
-        weights=[float(count) for *_, count in met] + [_PRIOR] * len(named),
+        [a for a, *_ in met] + names,
+        [b for _, b, *_ in met] + [_INVISIBLE] * len(names),
+        [evalica.Winner[_WINNERS[outcome]] for *_, outcome, _ in met] + [evalica.Winner.Draw] * len(names),
+        weights=[float(count) for *_, count in met] + [_PRIOR] * len(names),
     )
     scale = {system: 400 * math.log10(score) for system, score in fitted.scores.items()}
-    middle = sum(scale[system] for system in named) / len(named)
-    return {system: scale[system] - middle for system in named}
+    middle = sum(scale[system] for system in names) / len(names)
+    return {system: scale[system] - middle for system in names}

@@ -90,15 +90,15 @@ class Ranking:
 
     def _plain(self, part: Standings) -> dict[str, Any]:
         order = [row.system for row in part.ratings.systems]
-        place = [part.tally.systems.index(system) for system in order]
+        positions = [part.tally.systems.index(system) for system in order]
         return {
             "votes": part.ratings.votes,
             "voters": part.ratings.voters,
             "coverage": part.coverage,
             "islands": part.islands,
             "systems": [{**asdict(self.systems[row.system]), **asdict(row)} for row in part.ratings.systems],
-            "wins": part.tally.wins[place][:, place].tolist(),
-            "battles": part.tally.battles[place][:, place].tolist(),
+            "wins": part.tally.wins[positions][:, positions].tolist(),
+            "battles": part.tally.battles[positions][:, positions].tolist(),
             "undecided": [asdict(pair) for pair in part.undecided],
         }
 
@@ -195,13 +195,13 @@ class Rankings:
 
     def _made(self) -> Ranking:
         table = self._arena.battles()
-        found: dict[str, Standings] = {}
+        standings: dict[str, Standings] = {}
         if not table.empty:
             first, second, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
             battles = Battles.of(first, second, outcome, voter)
-            found = standings_by_dimension(battles, list(table["dimension"]))
-            if len(found) == 2:
-                del found[POOLED]
+            standings = standings_by_dimension(battles, list(table["dimension"]))
+            if len(standings) == 2:
+                del standings[POOLED]
         with self._arena.database.reading() as session:
             systems = {row.id: Known(row.title, row.kind) for row in session.scalars(select(ArenaSystem))}
-        return Ranking(found, systems, self._arena.status())
+        return Ranking(standings, systems, self._arena.status())

@@ -47,7 +47,7 @@ def ladder(dots: Sequence[Dot], title: str) -> str:
         f'<text x="{across(mark)}" y="{_TOP - 12}" text-anchor="middle">{mark:g}</text>'
         for mark in marks
     )
-    rows = "".join(_row(dot, _TOP + _ROW * place, across) for place, dot in enumerate(dots))
+    rows = "".join(_row(dot, _TOP + _ROW * line, across) for line, dot in enumerate(dots))
     return (
         f'<svg class="ladder" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
         f'font-size="12"><title>{escape(title)}</title><g class="axis">{axis}</g>{rows}</svg>'

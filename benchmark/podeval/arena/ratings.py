@@ -90,26 +90,26 @@ def standings_by_dimension(
     """
     if len(dimensions) != len(battles):
         raise BadInput(f"{len(battles)} battles came with {len(dimensions)} dimensions; give one for each")
-    named = np.asarray(dimensions, dtype=object)
+    labels = np.asarray(dimensions, dtype=object)
     if POOLED in set(dimensions):
         raise BadInput(f"a dimension cannot be called {POOLED!r}; that is the rating over all of them")
-    found = {POOLED: standings(battles, position=position, intervals=intervals)}
+    by_dimension = {POOLED: standings(battles, position=position, intervals=intervals)}
     for dimension in sorted(set(dimensions)):
-        part = battles.only(np.asarray(named == dimension, dtype=bool))
-        found[dimension] = standings(part, position=position, intervals=intervals)
-    return found
+        part = battles.only(np.asarray(labels == dimension, dtype=bool))
+        by_dimension[dimension] = standings(part, position=position, intervals=intervals)
+    return by_dimension
 
 
 def _without_absent(battles: Battles) -> Battles:
     """The same battles, with only the systems that are in them."""
-    there = np.flatnonzero(np.bincount(np.concatenate([battles.first, battles.second]), minlength=1))
-    place = np.zeros(len(battles.systems), dtype=np.intp)
-    place[there] = np.arange(len(there))
+    present = np.flatnonzero(np.bincount(np.concatenate([battles.first, battles.second]), minlength=1))
+    position = np.zeros(len(battles.systems), dtype=np.intp)
+    position[present] = np.arange(len(present))
     return Battles(
-        tuple(battles.systems[number] for number in there),
+        tuple(battles.systems[number] for number in present),
         battles.voters,
-        place[battles.first],
-        place[battles.second],
+        position[battles.first],
+        position[battles.second],
         battles.outcome,
         battles.voter,
         battles.covariates,

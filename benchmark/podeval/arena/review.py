@@ -121,29 +121,29 @@ def look(session: Session, settings: ArenaSettings) -> RuleFindings:
     return judge(evidence(session, settings), settings.limits)
 
 
-def apply(session: Session, found: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
+def apply(session: Session, findings: RuleFindings, settings: ArenaSettings, now: datetime) -> VoteReview:
     """Give votes the standing that the rules' findings ask for; the session has to be a writing one."""
     standings = select(Vote.id, Vote.standing, Vote.standing_by)
-    there = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
-    by_rules = {vote: standing for vote, (standing, by) in there.items() if by in ("", RULES)}
-    out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in found.excluded]
-    back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in found.excluded]
-    known = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
+    decisions = {vote: (standing, by) for vote, standing, by in session.execute(standings)}
+    by_rules = {vote: standing for vote, (standing, by) in decisions.items() if by in ("", RULES)}
+    out = [vote for vote, standing in by_rules.items() if standing == "counted" and vote in findings.excluded]
+    back = [vote for vote, standing in by_rules.items() if standing == "excluded" and vote not in findings.excluded]
+    flagged = {tuple(row) for row in session.execute(select(Flag.vote, Flag.rule).where(Flag.kind == "signal"))}
     signals = [
         Flag(
             id=secrets.token_hex(16), vote=vote, kind="signal", rule=rule, points=points, detail=detail,
             made_by=RULES, made_at=now,
         )
-        for vote, rule, points, detail in found.signals.itertuples(index=False, name=None)
-        if vote in there and (vote, rule) not in known
+        for vote, rule, points, detail in findings.signals.itertuples(index=False, name=None)
+        if vote in decisions and (vote, rule) not in flagged
     ]  # fmt: skip
     session.add_all(signals)
     for vote in _votes(session, out):
-        decide(session, vote, "excluded", found.excluded[vote.id], RULES, now)
+        decide(session, vote, "excluded", findings.excluded[vote.id], RULES, now)
     for vote in _votes(session, back):
         decide(session, vote, "counted", "the rules see nothing in it any more", RULES, now)
     session.flush()
-    return VoteReview(len(there), out, back, len(signals), status(session, settings).alarms)
+    return VoteReview(len(decisions), out, back, len(signals), status(session, settings).alarms)
 
 
 def _votes(session: Session, ids: list[str]) -> Iterable[Vote]:

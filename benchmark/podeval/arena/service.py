@@ -1,22 +1,24 @@
 """The arena: battles are served once, votes are recorded before they are acknowledged."""
 
-import math
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Select, bindparam, exists, func, select
-from sqlalchemy.orm import Session, aliased
+from cachetools import TTLCache, cachedmethod
+from sqlalchemy import bindparam, exists, func, select
+from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, review, voting
+from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens, whole_seconds
 from podeval.arena.matchmaking import Matchmaker, spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
-from podeval.arena.ttl_cache import Remembered
 from podeval.arena.vote_objects import VoteObjects
 from podeval.arena.vote_table import dimensions_of, rating_table
 from podeval.arena.voting import Acknowledgement, Ballot
@@ -25,7 +27,7 @@ from podeval.store import operator_settings, pseudonyms
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
 from podeval.store.secret import Secret, is_set
-from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
+from podeval.store.tables import ArenaItem, ArenaOutput, Battle, Erasure, Flag, Vote
 
 Clock = Callable[[], datetime]
 
@@ -34,16 +36,6 @@ _FREEZING_SECONDS = 1.0
 
 
 # Statements that every battle asks are made once: making one takes longer than asking it.
-_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
-_SOUNDS_OF_BATTLE: Select[Any] = (
-    select(Battle.item, Battle.excerpt, Battle.expires_at)
-    .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
-    .add_columns(Battle.output_a, Battle.output_b)
-    .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
-    .join(_A, Battle.output_a == _A.id)
-    .join(_B, Battle.output_b == _B.id)
-    .where(Battle.id == bindparam("battle"))
-)
 _IS_OPEN = (Battle.voter == bindparam("voter"), Battle.expires_at > bindparam("now"), Vote.number.is_(None))
 _STANDING_OF_VOTER = select(
     exists().where(Erasure.pseudonym == bindparam("voter")).label("erased"),
@@ -60,7 +52,7 @@ _STANDING_OF_VOTER = select(
         Battle.item == bindparam("item"),
         Battle.purpose == bindparam("purpose"),
     )
-    .label("given"),
+    .label("served_before"),
     select(func.count())
     .select_from(Battle)
     .outerjoin(Vote, Vote.battle == Battle.id)
@@ -117,25 +109,6 @@ class BattleView:
     """LUFS to which both sides are brought; None where they are played as they are."""
 
 
-@dataclass(frozen=True)
-class Audio:
-    """Where the sound behind an opaque name is; `end` is None for what is played to its end."""
-
-    path: str
-    start: float
-    end: float | None
-    sha256: str = ""
-    output: str = ""
-    """Its id; empty for what was asked."""
-    compared: "tuple[Audio, Audio] | None" = None
-    """Of a side: its own excerpt and the other side's, whose loudness is compared."""
-
-    @property
-    def seconds(self) -> float | None:
-        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
-        return None if self.compared is None or self.end is None else _whole_seconds(self.end - self.start)
-
-
 class Arena:
     """The service; may be used by any number of threads, and by several processes on one database.
 
@@ -163,11 +136,11 @@ class Arena:
         self._clock = clock
         self._objects = objects
         self._matchmaker = Matchmaker(self.settings)
-        self._voters: Remembered[str] = Remembered()
-        """Pseudonyms by identity."""
-        self._sounds: Remembered[Any] = Remembered()
-        """Rows of `_SOUNDS_OF_BATTLE` by battle."""
-        self._frozen: Remembered[str] = Remembered(_FREEZING_SECONDS)
+        self._sounds = AudioTokens(database, self._secret, clock)
+        self._lock = threading.Lock()
+        self._voters: TTLCache[Any, str] = TTLCache(CACHED, CACHED_SECONDS)
+        """Pseudonyms by identity and name."""
+        self._frozen: TTLCache[Any, str] = TTLCache(1, _FREEZING_SECONDS)
         """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
@@ -192,15 +165,17 @@ class Arena:
 
     def why_frozen(self) -> str | None:
         """Why no vote is taken at the moment, as an operator said it; None where votes are, or were a second ago."""
-        sentence = self._frozen.get(operator_settings.VOTES)
-        if sentence is None:
-            with self.database.reading(one_state=False) as session:
-                sentence = operator_settings.frozen(session).get(operator_settings.VOTES, "")
-            self._frozen.put(operator_settings.VOTES, sentence)
+        sentence = self._read_frozen()
         if not sentence:
             return None
         return CodedSentence(f"no votes are taken at the moment: {sentence}", code="votes-frozen", why=sentence)
 
+    @cachedmethod(attrgetter("_frozen"), lock=attrgetter("_lock"))
+    def _read_frozen(self) -> str:
+        with self.database.reading(one_state=False) as session:
+            return operator_settings.frozen(session).get(operator_settings.VOTES, "")
+
+    @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
         """The pseudonym of a person, made at the first visit.
 
@@ -208,23 +183,19 @@ class Arena:
             identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
             name: that they signed in with; only a keyed hash of it is kept, to erase them by.
         """
-        key = f"{identity}\n{name}"
-        if seen := self._voters.get(key):
-            return seen
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
-            known = pseudonyms.known_pseudonym(session, self._secret, identity)
-            if known and name and issuer and pseudonyms.pseudonym_named(session, self._secret, issuer, name) != known:
-                known = None
+            pseudonym = pseudonyms.known_pseudonym(session, self._secret, identity)
+            if pseudonym and name and issuer:
+                named_so = pseudonyms.pseudonym_named(session, self._secret, issuer, name)
+                pseudonym = pseudonym if named_so == pseudonym else None
 
         def make(session: Session) -> str:
-            made = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
+            new = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
             pseudonyms.remember_name(session, self._secret, identity, name, now=now)
-            return made
+            return new
 
-        found = known or self.database.write(make, about=identity)
-        self._voters.put(key, found)
-        return found
+        return pseudonym or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
         """The keyed hash under which a network address is compared with others; the address is not stored."""
@@ -314,32 +285,7 @@ class Arena:
         Raises:
             Refused: the name is not of this arena, or its battle is long over.
         """
-        parts = self._secret.verified("audio", name)
-        if parts is None or len(parts) != 3:
-            raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
-        battle_id, side, extent = parts
-        found = self._sounds.get(battle_id)
-        if found is None:
-            with self.database.reading(one_state=False) as session:
-                found = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle_id}).one_or_none()
-            if found is None:
-                raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
-            self._sounds.put(battle_id, found)
-        if self._clock() > found.expires_at + PLAYED_AFTER:
-            raise ArenaRefused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
-        if extent == "turn":
-            with self.database.reading() as session:
-                return Audio(str(session.get_one(ArenaItem, found.item).turns[int(side)]["audio"]), 0.0, None)
-        if not (found.audio_a and found.audio_b):
-            raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
-        heard = found.excerpt
-        (start_a, end_a), (start_b, end_b) = heard["a"], heard["b"]
-        first = Audio(found.audio_a, float(start_a), float(end_a), found.sha256_a, found.output_a)
-        second = Audio(found.audio_b, float(start_b), float(end_b), found.sha256_b, found.output_b)
-        own, other = (first, second) if side == "a" else (second, first)
-        seconds = found.seconds_a if side == "a" else found.seconds_b
-        start, end = (own.start, own.end) if extent == "excerpt" else (0.0, seconds)
-        return Audio(own.path, start, end, own.sha256, own.output, compared=(own, other))
+        return self._sounds.find(name)
 
     def votes_goal(self) -> int | None:
         """How many counted votes the operator wants on each dimension; None where nothing is set."""
@@ -352,24 +298,25 @@ class Arena:
             return dimensions_of(session)
 
     def erase(
-        self, identity: str | None = None, *, pseudonym: str | None = None, named: tuple[str, str] | None = None
+        self, identity: str | None = None, *, pseudonym: str | None = None, account: tuple[str, str] | None = None
     ) -> Erasure | None:
         """Forget a person and everything they gave; None where nobody of that identity was here.
 
         Args:
             identity: who it is, as signing in proves it.
             pseudonym: or theirs in the public log.
-            named: or the provider (`hf`, or its address) and the name that they last signed in with.
+            account: or the provider (`hf`, or its address) and the name that they last signed in with.
         """
 
         def work(session: Session) -> Erasure | None:
-            found = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
-            if found is None and named is not None:
-                found = pseudonyms.pseudonym_named(session, self._secret, *named)
-            return pseudonyms.erase(session, found, now=self._clock()) if found else None
+            voter = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
+            if voter is None and account is not None:
+                voter = pseudonyms.pseudonym_named(session, self._secret, *account)
+            return pseudonyms.erase(session, voter, now=self._clock()) if voter else None
 
         done = self.database.write(work)
-        self._voters.forget()
+        with self._lock:
+            self._voters.clear()
         if done is not None and self._objects is not None:
             self._objects.erase(done.pseudonym, done.erased_at)
         self.changed()
@@ -384,9 +331,9 @@ class Arena:
     def sweep(self) -> review.VoteReview:
         """Apply the rules of integrity to all votes."""
         with self.database.reading() as session:
-            found = review.look(session, self.settings)
+            findings = review.look(session, self.settings)
         now = self._clock()
-        done = self.database.write(lambda session: review.apply(session, found, self.settings, now))
+        done = self.database.write(lambda session: review.apply(session, findings, self.settings, now))
         self._matchmaker.forget()
         return done
 
@@ -416,7 +363,8 @@ class Arena:
         """
         self._matchmaker.forget()
         self._sounds.forget()
-        self._frozen.forget()
+        with self._lock:
+            self._frozen.clear()
 
     def flags(self, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
         """The newest signals and decisions."""
@@ -461,7 +409,7 @@ class Arena:
         if (too_many := standing.unjudged + 1 - self.settings.most_open) > 0:
             for lapsing in session.scalars(_OPEN_OF_VOTER, about).all()[:too_many]:
                 lapsing.expires_at = now - timedelta(microseconds=1)
-        if standing.given:
+        if standing.served_before:
             return False
         session.add(battle)
         session.flush()
@@ -469,11 +417,11 @@ class Arena:
 
     def _unjudged(self, session: Session, voter: str, dimension: str | None) -> str | None:
         """The first battle that a voter opened and left, in another tab or on another day, and that can be played."""
-        known = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
-        shown = (
-            each for each in known if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
+        battles = session.scalars(_UNJUDGED_OF_VOTER, {"voter": voter})
+        playable = (
+            each for each in battles if dimension in (None, each.dimension) and self._matchmaker.shows(session, each)
         )
-        return next((battle.id for battle in shown), None)
+        return next((battle.id for battle in playable), None)
 
     def _opened(self, session: Session, id: str, now: datetime) -> Battle:
         """A battle, opened again where it lapsed."""
@@ -487,10 +435,10 @@ class Arena:
         lengths = [session.get_one(ArenaOutput, output).seconds for output in (battle.output_a, battle.output_b)]
         a, b = (
             BattleSide(
-                excerpt=self._secret.sign("audio", battle.id, side, "excerpt"),
-                whole=self._secret.sign("audio", battle.id, side, "whole"),
-                seconds=_whole_seconds(end - begin),
-                whole_seconds=_whole_seconds(length),
+                excerpt=self._sounds.name_side(battle.id, side, "excerpt"),
+                whole=self._sounds.name_side(battle.id, side, "whole"),
+                seconds=whole_seconds(end - begin),
+                whole_seconds=whole_seconds(length),
             )
             for side, (begin, end), length in zip("ab", spans(battle), lengths, strict=True)
         )
@@ -514,15 +462,10 @@ class Arena:
 
     def _turn(self, battle: Battle, number: int, turn: dict[str, Any]) -> dict[str, str]:
         here = turn.get("audio") and "://" not in turn["audio"]
-        audio = self._secret.sign("audio", battle.id, str(number), "turn") if here else ""
+        audio = self._sounds.name_turn(battle.id, number) if here else ""
         return {"text": str(turn.get("text") or ""), "audio": audio}
 
 
 def loses_its_disk(database: Database) -> bool:
     """Whether what is written to a database is lost at a restart: a file on a Space."""
     return bool(os.environ.get("SPACE_ID")) and database.is_sqlite
-
-
-def _whole_seconds(length: float) -> float:
-    # A hair above a whole second is one of rounding.
-    return float(max(1, math.ceil(round(length, 3))))

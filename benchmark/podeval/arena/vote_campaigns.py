@@ -54,8 +54,8 @@ def rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Ser
 
     sides = _sides(votes)
     table = _favours(sides, battles)
-    asked = table.groupby("system")["z"].transform("size")
-    table = table[table["z"] >= z].assign(asked=asked)
+    voters = table.groupby("system")["z"].transform("size")
+    table = table[table["z"] >= z].assign(asked=voters)
     table["allies"] = table.groupby("system")["z"].transform("size")
     table = table[poisson.sf(table["allies"] - 1, 2 * norm.sf(z) * table["asked"]) < chance]
     ring = worded("one of {} of {} voters who favour ", table["allies"], table["asked"])
@@ -99,7 +99,7 @@ def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: 
     sides = _sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= newcomer]
-    found = []
+    details = []
     for offset in (0.0, seconds / 2):
         stretch = ((sides["at"] + offset) // seconds).astype("int64")
         groups = sides.groupby([sides["system"], stretch])
@@ -111,8 +111,8 @@ def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: 
             table.loc[bad, "result"],
             table.loc[bad, "count"],
         )
-        found.append(pd.Series(text.to_numpy(), index=sides.loc[bad, "row"], dtype=str))
-    return pd.concat(found).groupby(level=0).first()
+        details.append(pd.Series(text.to_numpy(), index=sides.loc[bad, "row"], dtype=str))
+    return pd.concat(details).groupby(level=0).first()
 
 
 def _sides(votes: pd.DataFrame) -> pd.DataFrame:

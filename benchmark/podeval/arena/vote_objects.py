@@ -50,14 +50,14 @@ class VoteObjects:
     def write(self, session: Session, vote: str) -> None:
         """Put a recorded vote into the bucket, and the key of its voter, so that both are there after a restart."""
         (record,) = vote_records(session, [vote], private=True)
-        place = self._of(record.voter)
+        folder = self._of(record.voter)
         person = session.scalar(select(Pseudonym).where(Pseudonym.pseudonym == record.voter))
         if person is not None:
             key = base64.b64encode(person.key).decode()
             self._once(
-                place / "person.json", {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
+                folder / "person.json", {"identity": person.identity, "key": key, "made_at": person.made_at.isoformat()}
             )
-        self._once(place / f"{vote}.json", json.loads(to_line(record)))
+        self._once(folder / f"{vote}.json", json.loads(to_line(record)))
 
     def write_standings(self, session: Session, votes: Iterable[str]) -> None:
         """Put what a person decided on these votes beside them; what the rules decide, a sweep decides again."""
@@ -65,8 +65,8 @@ class VoteObjects:
         decided = select(Flag.id).where(Flag.vote.in_(list(voters)))
         for record in standing_records(session, session.scalars(decided)):
             if record.by == "a person":
-                place = self._of(voters[record.vote])
-                self._once(place / f"standing-{record.id}.json", json.loads(to_line(record)))
+                folder = self._of(voters[record.vote])
+                self._once(folder / f"standing-{record.id}.json", json.loads(to_line(record)))
 
     def erase(self, pseudonym: str, at: datetime) -> None:
         """Delete what a voter gave, and keep that it was erased, so that no log brings it back."""
@@ -84,9 +84,9 @@ class VoteObjects:
         The bucket is read before anything is written: no other writer waits for a slow mount.
         """
         with database.reading() as session:
-            known = {record.voter: record for record in erasure_records(session)}
+            erasures = {record.voter: record for record in erasure_records(session)}
         kept = {record.voter: record for record in self._read("erased/*.json", ErasureRecord)}
-        erased = (kept | known).values()
+        erased = (kept | erasures).values()
         for erasure in erased:
             self.erase(erasure.voter, erasure.at)
         people = list(self._people())
@@ -133,10 +133,10 @@ class VoteObjects:
             return
         with writing(file):
             file.parent.mkdir(parents=True, exist_ok=True)
-            with file.open("wb") as made:
-                made.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
-                made.flush()
-                os.fsync(made.fileno())
+            with file.open("wb") as stream:
+                stream.write((json.dumps(data, ensure_ascii=False, allow_nan=False) + "\n").encode())
+                stream.flush()
+                os.fsync(stream.fileno())
             sync_folder(file.parent)
 
 

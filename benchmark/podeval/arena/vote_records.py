@@ -231,8 +231,8 @@ def read_record(data: Any, where: str) -> Record:
         return kind.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "it"
-        raise BadInput(f"{where}: {place}: {first['msg']}") from None
+        location = ".".join(str(part) for part in first["loc"]) or "it"
+        raise BadInput(f"{where}: {location}: {first['msg']}") from None
 
 
 def _iso(value: object) -> str:

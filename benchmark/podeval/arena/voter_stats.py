@@ -73,24 +73,24 @@ class Personals:
             voter: a pseudonym.
         """
         with self._arena.database.reading(one_state=False) as session:
-            given = session.execute(_MINE, {"voter": voter}).all()
+            rows = session.execute(_MINE, {"voter": voter}).all()
             everybody = self._everybody(session)
         mine: _Preferences = Counter()
-        own: _Preferences = Counter()
-        for standing, side, count in _sides(given):
+        preferences: _Preferences = Counter()
+        for standing, side, count in _sides(rows):
             mine[side] += count
-            own[side] += count if standing == "counted" else 0
+            preferences[side] += count if standing == "counted" else 0
         compared = agreed = 0
         for side, count in mine.items():
             dimension, low, high, preferred = side
             opposite = (dimension, low, high, high if preferred == low else low)
             # What was counted a moment ago may not hold this voter's newest.
-            others, against = (max(0, everybody[one] - own[one]) for one in (side, opposite))
+            others, against = (max(0, everybody[one] - preferences[one]) for one in (side, opposite))
             compared += count if others != against else 0
             agreed += count if others > against else 0
         share = wilson(agreed, compared)
-        skipped = sum(row.votes for row in given if row.outcome == "skip")
-        judged = sum(row.votes for row in given) - skipped
+        skipped = sum(row.votes for row in rows if row.outcome == "skip")
+        judged = sum(row.votes for row in rows) - skipped
         return Personal(judged, skipped, compared, agreed, share.low, share.high)
 
     def _everybody(self, session: Session) -> "_Preferences":

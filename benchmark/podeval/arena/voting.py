@@ -109,10 +109,10 @@ def record(
         Refused: the battle is not this voter's, was judged, has lapsed, or was not heard.
     """
     about = {"battle": battle_id, "voter": voter, "now": now}
-    found = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
-    if found is None:
+    row = session.execute(_BATTLE_AND_TITLES, about).one_or_none()
+    if row is None:
         raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
-    battle, *titles, judged_before = found
+    battle, *titles, judged_before = row
     if battle.voter != voter:
         raise ArenaRefused(refusal.FOREIGN, "this battle was made for another voter; take one of your own")
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()

@@ -15,7 +15,10 @@ from podeval.cli.database import DEFAULT, RUNS, Place, Runs, existing_place
 from podeval.errors import BadInput
 
 if TYPE_CHECKING:
-    from podeval.operations.moderation import Moderation
+    from podeval.arena.moderation import ArenaModeration
+    from podeval.operations.moderation import BoardModeration
+    from podeval.store.database import Database
+    from podeval.submissions.moderation import SubmissionModeration
 
 admin = typer.Typer(
     help="What operators decide: what is frozen, who and what counts, what is on the board; each on the trail.\n\n"
@@ -53,8 +56,8 @@ def trail(
 
     Example: podeval admin trail --newest 20
     """
-    with _open(database, runs) as decisions:
-        for row in decisions.trail(newest):
+    with _board(database, runs) as board:
+        for row in board.trail(newest):
             at = row.made_at.isoformat(timespec="seconds")
             if as_json:
                 names = ("action", "subject", "reason", "made_by")
@@ -69,8 +72,8 @@ def freeze(what: What, reason: Reason, by: By, database: Place = DEFAULT, runs: 
 
     Example: podeval admin freeze submissions --reason "The disk is full; back tomorrow."
     """
-    with _open(database, runs) as decisions:
-        decisions.freeze(what, reason, by)
+    with _board(database, runs) as board:
+        board.freeze(what, reason, by)
     print(f"{what} are frozen")
 
 
@@ -80,8 +83,8 @@ def thaw(what: What, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     Example: podeval admin thaw submissions --reason "there is space again"
     """
-    with _open(database, runs) as decisions:
-        decisions.thaw(what, reason, by)
+    with _board(database, runs) as board:
+        board.thaw(what, reason, by)
     print(f"{what} are taken")
 
 
@@ -127,8 +130,8 @@ def requeue(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Run
 
     Example: podeval admin requeue s0123456789ab --reason "the Hub is back"
     """
-    with _open(database, runs) as decisions:
-        print(f"{id}: {decisions.requeue(id, reason, by).state}")
+    with _submissions(database, runs) as submissions:
+        print(f"{id}: {submissions.requeue(id, reason, by).state}")
 
 
 @admin.command()
@@ -137,8 +140,8 @@ def cancel(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Runs
 
     Example: podeval admin cancel s0123456789ab --reason "its author asked"
     """
-    with _open(database, runs) as decisions:
-        print(f"{id}: {decisions.cancel(id, reason, by).state}")
+    with _submissions(database, runs) as submissions:
+        print(f"{id}: {submissions.cancel(id, reason, by).state}")
 
 
 @admin.command()
@@ -147,8 +150,8 @@ def withdraw(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     Example: podeval admin withdraw s0123456789ab --reason "its authors asked"
     """
-    with _open(database, runs) as decisions:
-        print(f"{id}: {decisions.withdraw(id, reason, by).state}")
+    with _submissions(database, runs) as submissions:
+        print(f"{id}: {submissions.withdraw(id, reason, by).state}")
 
 
 @admin.command()
@@ -160,8 +163,8 @@ def takedown(id: Id, reason: Reason, by: By, database: Place = DEFAULT, runs: Ru
 
     Example: podeval admin takedown s0123456789ab --reason "it speaks with a stolen voice"
     """
-    with _open(database, runs) as decisions:
-        done = decisions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
+    with _submissions(database, runs) as submissions:
+        done = submissions.take_down(id, reason, by, lambda sentence: print(sentence, file=sys.stderr))
     print(f"{id}: {done.state}, what it said is deleted")
 
 
@@ -178,15 +181,15 @@ def dimension(
 
     Example: podeval admin dimension semantic --close --reason "enough votes"
     """
-    with _open(database, runs) as decisions:
-        decisions.open_dimension(name, opened, reason, by)
+    with _arena(database, runs) as arena:
+        arena.open_dimension(name, opened, reason, by)
     print(f"{name} is {'open' if opened else 'closed'}")
 
 
 @admin.command()
 def system(
     id: Annotated[str, typer.Argument(metavar="SYSTEM")],
-    shown: Annotated[bool, typer.Option("--in/--out", help="whether new battles may show it")],
+    active: Annotated[bool, typer.Option("--in/--out", help="whether new battles may show it")],
     reason: Reason,
     by: By,
     database: Place = DEFAULT,
@@ -196,9 +199,9 @@ def system(
 
     Example: podeval admin system my_tts --out --reason "its weights were replaced"
     """
-    with _open(database, runs) as decisions:
-        decisions.pool_system(id, shown, reason, by)
-    print(f"{id} is {'in' if shown else 'out of'} the pool")
+    with _arena(database, runs) as arena:
+        arena.pool_system(id, active, reason, by)
+    print(f"{id} is {'in' if active else 'out of'} the pool")
 
 
 @admin.command()
@@ -213,8 +216,8 @@ def goal(
 
     Example: podeval admin goal 300 --reason "as many as the paper has"
     """
-    with _open(database, runs) as decisions:
-        decisions.set_goal(votes or None, reason, by)
+    with _arena(database, runs) as arena:
+        arena.set_goal(votes or None, reason, by)
     print(f"{votes} votes are wanted on each dimension" if votes else "no number of votes is wanted")
 
 
@@ -231,16 +234,21 @@ def _count(
 ) -> None:
     if sum(name is not None for name in (vote, voter, listener)) != 1 or (listener is None) != (test is None):
         raise BadInput("name one: --vote, --voter, or --listener with --test")
-    told = "counts" if counted else "does not count any more"
-    with _open(database, runs) as decisions:
-        if vote:
-            decisions.count_vote(vote, counted, reason, by)
-        elif voter:
-            changed = decisions.count_voter(voter, counted, reason, by)
-            told += f": {changed} votes changed"
-        elif listener and test:
-            decisions.count_session(test, listener, counted, reason, by)
-    print(f"{vote or voter or listener} {told}")
+    outcome = "counts" if counted else "does not count any more"
+    if listener and test:
+        from podeval.listening import Listening
+        from podeval.listening.moderation import count_session
+
+        with _open(database, runs) as opened:
+            count_session(Listening(opened), test, listener, counted, reason, by)
+    else:
+        with _arena(database, runs) as arena:
+            if vote:
+                arena.count_vote(vote, counted, reason, by)
+            elif voter:
+                changed = arena.count_voter(voter, counted, reason, by)
+                outcome += f": {changed} votes changed"
+    print(f"{vote or voter or listener} {outcome}")
 
 
 @admin.command("new-secret")
@@ -249,22 +257,41 @@ def new_secret(reason: Reason, by: By, database: Place = DEFAULT, runs: Runs = R
 
     Example: podeval admin new-secret --reason "The disk with the secret is gone."
     """
-    from podeval.store.database import Database
     from podeval.store.secret import renew
 
-    with Database(existing_place(database, runs)) as opened:
+    with _open(database, runs) as opened:
         people = renew(opened, reason, by)
     print(f"a new secret is taken; {people} people who were known before are new voters from now on")
 
 
 @contextmanager
-def _open(database: str, runs: Path) -> Iterator["Moderation"]:
+def _board(database: str, runs: Path) -> Iterator["BoardModeration"]:
+    from podeval.operations.moderation import BoardModeration
+
+    with _open(database, runs) as opened:
+        yield BoardModeration(opened)
+
+
+@contextmanager
+def _arena(database: str, runs: Path) -> Iterator["ArenaModeration"]:
     from podeval.arena import Arena
+    from podeval.arena.moderation import ArenaModeration
+
+    with _open(database, runs) as opened:
+        yield ArenaModeration(Arena(opened))
+
+
+@contextmanager
+def _submissions(database: str, runs: Path) -> Iterator["SubmissionModeration"]:
     from podeval.leaderboard.build import build
-    from podeval.listening import Listening
-    from podeval.operations.moderation import Moderation
-    from podeval.store.database import Database
+    from podeval.submissions.moderation import SubmissionModeration
     from podeval.submissions.queue import Queue
 
-    with Database(existing_place(database, runs)) as opened:
-        yield Moderation(Arena(opened), Listening(opened), Queue(opened), runs, build)
+    with _open(database, runs) as opened:
+        yield SubmissionModeration(Queue(opened), runs, build)
+
+
+def _open(database: str, runs: Path) -> "Database":
+    from podeval.store.database import Database
+
+    return Database(existing_place(database, runs))

@@ -70,9 +70,9 @@ def add(
     from podeval.arena.manifest import add as take_in
     from podeval.arena.manifest import read_manifest
 
-    found = read_manifest(manifest)
+    arena_manifest = read_manifest(manifest)
     with _open(database, runs) as opened:
-        done = take_in(opened.database, found)
+        done = take_in(opened.database, arena_manifest)
     print(_counted(done))
     _say_left_out(done)
 
@@ -108,7 +108,7 @@ def add_runs(
     from podeval.arena.manifest import add as take_in
     from podeval.store.database import Database
 
-    found = manifest_of(
+    arena_manifest = manifest_of(
         runs,
         benchmark=benchmark,
         split=split,
@@ -116,11 +116,12 @@ def add_runs(
         question=question or QUESTION,
         controls=controls,
     )
-    if not found.outputs:
+    if not arena_manifest.outputs:
         raise BadInput(f"no item has recordings of two systems in {runs}; `podeval run` makes some, of each system")
     with Database(place_to_make(database, runs)) as opened:
-        done = take_in(opened, found, strict=False)
-        print(f"{len(found.systems)} systems on {len(found.items)} items, {_counted(done)} in {opened.name}")
+        done = take_in(opened, arena_manifest, strict=False)
+        size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
+        print(f"{size}, {_counted(done)} in {opened.name}")
     _say_left_out(done)
 
 
@@ -131,15 +132,15 @@ def status(database: Place = DEFAULT, runs: Runs = RUNS, as_json: AsJson = False
     Example: podeval arena status --json
     """
     with _open(database, runs) as opened:
-        found = opened.status()
+        now = opened.status()
     if as_json:
-        print(json.dumps(asdict(found) | {"votes": found.votes}, ensure_ascii=False))
+        print(json.dumps(asdict(now) | {"votes": now.votes}, ensure_ascii=False))
     else:
-        print(f"{found.systems} systems on {found.items} items; {found.battles} battles")
-        outcomes = ", ".join(f"{name} {count}" for name, count in sorted(found.outcomes.items()))
-        print(f"{found.votes} votes by {found.voters} voters" + (f": {outcomes}" if outcomes else ""))
-        print(f"{found.excluded} excluded from the rating, {found.excluded_by_people} of them by a person")
-    _alarm(found.alarms)
+        print(f"{now.systems} systems on {now.items} items; {now.battles} battles")
+        outcomes = ", ".join(f"{name} {count}" for name, count in sorted(now.outcomes.items()))
+        print(f"{now.votes} votes by {now.voters} voters" + (f": {outcomes}" if outcomes else ""))
+        print(f"{now.excluded} excluded from the rating, {now.excluded_by_people} of them by a person")
+    _alarm(now.alarms)
 
 
 @arena.command()
@@ -168,31 +169,31 @@ def ratings(
         raise BadInput("there are no votes to rate" + (f" on {dimension}" if dimension else "") + " yet")
     a, b, outcome, voter = (list(table[name]) for name in ("system_a", "system_b", "outcome", "voter"))
     battles = Battles.of(a, b, outcome, voter, _differences(table, covariate or []))
-    found = standings_by_dimension(battles, list(table["dimension"]), position=position)
+    by_dimension = standings_by_dimension(battles, list(table["dimension"]), position=position)
     if as_json:
-        print(json.dumps({name: _plain(part) for name, part in found.items()}, ensure_ascii=False))
+        print(json.dumps({name: _plain(part) for name, part in by_dimension.items()}, ensure_ascii=False))
         return
-    shown = {name: part for name, part in found.items() if len(found) != 2 or name != "pooled"}
-    for name, part in shown.items():
+    printed = {name: part for name, part in by_dimension.items() if len(by_dimension) != 2 or name != "pooled"}
+    for name, part in printed.items():
         _show(name, part)
 
 
-def _differences(table: "pd.DataFrame", wanted: list[Covariate]) -> dict[str, list[float]]:
+def _differences(table: "pd.DataFrame", covariates: list[Covariate]) -> dict[str, list[float]]:
     """What A has more than B in each vote, by covariate.
 
     Raises:
         BadInput: some outputs lack it.
     """
-    found = {}
-    for name in dict.fromkeys(wanted):
+    differences = {}
+    for name in dict.fromkeys(covariates):
         column = {"length": "seconds", "loudness": "loudness"}[name.value]
         difference = table[f"{column}_a"] - table[f"{column}_b"]
         if missing := int(difference.isna().sum()):
             raise BadInput(
                 f"{missing} votes are on outputs without a {name.value}; rate without --covariate {name.value}"
             )
-        found[name.value] = [float(value) for value in difference]
-    return found
+        differences[name.value] = [float(value) for value in difference]
+    return differences
 
 
 @arena.command()
@@ -281,22 +282,22 @@ def erase(
 
     Example: podeval arena erase --name alice
     """
-    if sum(given is not None for given in (name, identity, pseudonym)) != 1:
+    if sum(value is not None for value in (name, identity, pseudonym)) != 1:
         raise BadInput("name one: --name, --identity or --pseudonym")
     if identity is not None and ":" in identity:
         # What follows the provider may be the name: it is tried where it is no id.
         provider, _, name = identity.rpartition(":")
     issuer = "hf" if provider.rstrip("/") in ("hf", "https://huggingface.co") else provider.rstrip("/")
     with _open(database, runs, objects) as opened:
-        done = opened.erase(identity, pseudonym=pseudonym, named=(issuer, name) if name else None)
+        done = opened.erase(identity, pseudonym=pseudonym, account=(issuer, name) if name else None)
         if done is None and name and issuer == "hf":
             from podeval.hub.users import user_id
 
-            found = user_id(name)
-            done = opened.erase(f"hf:{found}") if found else None
+            account = user_id(name)
+            done = opened.erase(f"hf:{account}") if account else None
     if done is None:
-        told = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
-        raise BadInput(f"nobody of that identity was here{told}")
+        hint = f" of {issuer}; a name may have changed since: ask for the account's id (sub)" if name else ""
+        raise BadInput(f"nobody of that identity was here{hint}")
     print(f"{done.pseudonym}: {done.votes} votes and {done.sessions} listening sessions are gone")
 
 
@@ -316,7 +317,7 @@ def export(
     from podeval.arena.export import export as write
     from podeval.store.copies import folder_of_list, register
 
-    chosen = next((known for known in FORMATS if known == form), None)
+    chosen = next((candidate for candidate in FORMATS if candidate == form), None)
     if chosen is None:
         raise BadInput(f"{form} is no format of an export; there are {', '.join(FORMATS)}")
     if comments:
@@ -329,7 +330,7 @@ def export(
 
 @arena.command("import")
 def take_in(
-    place: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
+    path: Annotated[Path, typer.Argument(metavar="FOLDER|FILE", help="made by `podeval arena export`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
 ) -> None:
@@ -340,7 +341,7 @@ def take_in(
     from podeval.arena.export import import_files
 
     with _open(database, runs) as opened:
-        print(_told(import_files(opened.database, place)))
+        print(_told(import_files(opened.database, path)))
 
 
 @arena.command()
@@ -412,7 +413,7 @@ def _alarm(alarms: list[str]) -> None:
 
 def _told(done: Any) -> str:
     return (
-        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.known} known, "
+        f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
         f"{done.erased} of erased voters and {done.orphans} without their vote left out"
     )
 
@@ -438,9 +439,10 @@ def _show(name: str, part: "Standings") -> None:
         )
         print(f"  {rank:>5}  {row.system:{width}}  {row.rating:6.0f}  {reach}  ({row.battles} battles)")
     for effect in part.ratings.effects:
-        known = effect.low is not None and effect.high is not None
+        bounded = effect.low is not None and effect.high is not None
         print(
-            f"  {effect.name}: {effect.points:+.0f}" + (f" ({effect.low:+.0f} to {effect.high:+.0f})" if known else "")
+            f"  {effect.name}: {effect.points:+.0f}"
+            + (f" ({effect.low:+.0f} to {effect.high:+.0f})" if bounded else "")
         )
     if len(part.islands) > 1:
         print(

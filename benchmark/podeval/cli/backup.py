@@ -15,11 +15,11 @@ from podeval.errors import BadInput
 if TYPE_CHECKING:
     from podeval.operations.backup import Backup
 
-BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a folder, or a file named .tar, .tar.gz or .tgz")]
+BackupPlace = Annotated[Path, typer.Argument(metavar="BACKUP", help="a file named .tar, .tar.gz or .tgz")]
 
 
 def backup(
-    place: BackupPlace,
+    target: BackupPlace,
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     verify: Annotated[bool, typer.Option("--verify", help="check a backup that is there, and make none")] = False,
@@ -39,16 +39,16 @@ def backup(
     from podeval.store.copies import folder_of_list, register
 
     if verify:
-        found = backups.verify(place)
-        _print(place, found, as_json, "is whole")
+        made_backup = backups.verify(target)
+        _print(target, made_backup, as_json, "is whole")
         return
-    there = runs if runs.is_dir() or database == "" else None
-    found = backups.back_up(
-        place, place_of(database, runs), there, with_secret=with_secret, with_audio=not without_audio
+    existing_runs = runs if runs.is_dir() or database == "" else None
+    made_backup = backups.back_up(
+        target, place_of(database, runs), existing_runs, with_secret=with_secret, with_audio=not without_audio
     )
-    register("backup", [place], folder_of_list(place_of(database, runs), runs))
-    _print(place, found, as_json, "is made")
-    for path in found.absent:
+    register("backup", [target], folder_of_list(place_of(database, runs), runs))
+    _print(target, made_backup, as_json, "is made")
+    for path in made_backup.absent:
         _say(f"a recording of the arena is not there any more and so not in the backup: {path}")
     if with_secret:
         _say("The backup holds the secret: whoever has it can tell which pseudonym is whose. Keep it as you keep keys.")
@@ -60,14 +60,11 @@ def backup(
 
 
 def restore(
-    place: Annotated[Path | None, typer.Argument(metavar="[BACKUP]", help="made by `podeval backup`")] = None,
+    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="made by `podeval backup`")],
     database: Place = DEFAULT,
     runs: Runs = RUNS,
     force: Annotated[
         bool, typer.Option("--force", help="replace what is there; files are kept under other names")
-    ] = False,
-    salvage: Annotated[
-        bool, typer.Option("--salvage", help="no backup: go on with what a damaged log leaves; the files are kept")
     ] = False,
 ) -> None:
     """Put a backup back, after it was checked; an older one is brought to this version.
@@ -77,24 +74,14 @@ def restore(
     Example: podeval restore /backups/podeval-2026-11-22.tar.gz --runs runs
     """
     from podeval.leaderboard.build import build
-    from podeval.operations.backup_database import salvage as salvaged
     from podeval.operations.restore import restore as put_back
     from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
     from podeval.submissions.restoring import RestoredTakedowns
 
-    if salvage == (place is not None):
-        raise BadInput("name a backup, or say --salvage where there is none")
-    if place is None:
-        rows, copies = salvaged(Path(place_of(database, runs)))
-        print(f"{rows.get('votes', 0)} votes and {rows.get('submissions', 0)} submissions can be read")
-        for path in copies:
-            _say(f"the damaged file is kept as {path}")
-        _say("What is missing: `podeval arena mirror REPO --read-back` takes in what is in the public log.")
-        return
     target = place_of(database, runs)
-    takedowns = RestoredTakedowns(place, target)
+    takedowns = RestoredTakedowns(source, target)
     copies_listed = lines_of_list(folder_of_list(target, runs))
-    done = put_back(place, target, runs, force=force, settle=takedowns.repeat)
+    done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
     keep_lines(copies_listed, folder_of_list(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
     print(
@@ -142,46 +129,46 @@ def retention(
         raise BadInput("say how many gigabytes recordings may take, with --budget or PODEVAL_RUNS_GB")
     if not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    place = place_of(database, runs)
+    location = place_of(database, runs)
     needed: set[Path] = set()
-    if is_there(place):
-        with Opened(place) as opened:
+    if is_there(location):
+        with Opened(location) as opened:
             needed = needed_by(opened, runs)
-    found = look(runs, int(gigabytes * 2**30), needed)
-    freed = 0 if dry_run else remove(found, runs)
-    lost = {removal.run.path.relative_to(runs).as_posix(): removal for removal in found.removals}
+    plan = look(runs, int(gigabytes * 2**30), needed)
+    freed = 0 if dry_run else remove(plan, runs)
+    lost = {removal.run.path.relative_to(runs).as_posix(): removal for removal in plan.removals}
     if as_json:
-        listed = [{"run": name, "items": len(r.files), "bytes": r.bytes, "made": r.made} for name, r in lost.items()]
-        told = {"budget": found.budget, "there": found.there, "freed": freed, "short": found.short, "kept": found.kept}
-        print(json.dumps({**told, "removed" if not dry_run else "would_remove": listed}, ensure_ascii=False))
+        rows = [{"run": name, "items": len(r.files), "bytes": r.bytes, "made": r.made_at} for name, r in lost.items()]
+        summary = {"budget": plan.budget, "there": plan.bytes, "freed": freed, "short": plan.short, "kept": plan.kept}
+        print(json.dumps({**summary, "removed" if not dry_run else "would_remove": rows}, ensure_ascii=False))
         return
     verb = "would lose" if dry_run else "lost"
-    print(f"recordings take {found.there / 2**30:.2f} GB")
+    print(f"recordings take {plan.bytes / 2**30:.2f} GB")
     for name, removal in lost.items():
         print(f"{name} {verb} the recordings of {len(removal.files)} items, {removal.bytes / 2**20:.1f} MB")
-    for name, reason in found.kept.items():
+    for name, reason in plan.kept.items():
         print(f"{name} keeps recordings: {reason}")
-    print(told_short(found) if not dry_run or not lost else f"then {told_short(found)}")
+    print(told_short(plan) if not dry_run or not lost else f"then {told_short(plan)}")
 
 
-def _why_lost(place: str) -> str:
+def _why_lost(database: str) -> str:
     """Why the secret that is there is not the one of the people in a restored database; empty where it is."""
     from podeval.store.database import Database as Opened
     from podeval.store.secret import kept_secret, why_lost
 
-    with Opened(place) as opened, opened.reading() as session:
+    with Opened(database) as opened, opened.reading() as session:
         return why_lost(session, opened, kept_secret(opened.url))
 
 
-def _print(place: Path, found: "Backup", as_json: bool, told: str) -> None:
+def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:
     if as_json:
-        print(json.dumps({"backup": str(place), **asdict(found)}, ensure_ascii=False))
+        print(json.dumps({"backup": str(path), **asdict(contents)}, ensure_ascii=False))
         return
-    votes, submissions = found.rows.get("votes", 0), found.rows.get("submissions", 0)
-    audio = "with" if found.audio else "without"
+    votes, submissions = contents.rows.get("votes", 0), contents.rows.get("submissions", 0)
+    audio = "with" if contents.audio else "without"
     print(
-        f"{place} {told}: {votes} votes, {submissions} submissions, {found.runs} runs {audio} recordings; "
-        f"{found.files} files, {found.bytes / 1e6:.1f} MB, of {found.made_at}"
+        f"{path} {outcome}: {votes} votes, {submissions} submissions, {contents.runs} runs {audio} recordings; "
+        f"{contents.files} files, {contents.bytes / 1e6:.1f} MB, of {contents.made_at}"
     )
 
 

@@ -27,9 +27,9 @@ def place_of(database: str, runs: Path) -> str:
     return database or str(runs / NAME)
 
 
-def is_there(place: str) -> bool:
+def is_there(location: str) -> bool:
     """Whether a file of SQLite is there; of a server nothing is known before it is asked."""
-    file = place.removeprefix("sqlite:///")
+    file = location.removeprefix("sqlite:///")
     return "://" in file or Path(file).expanduser().is_file()
 
 
@@ -39,21 +39,21 @@ def existing_place(database: str, runs: Path) -> str:
     Raises:
         BadInput: there is none.
     """
-    place = place_of(database, runs)
-    if not is_there(place):
+    location = place_of(database, runs)
+    if not is_there(location):
         raise BadInput(
-            f"there is no database {place}; name the board's with --database, or its folder with --runs; "
+            f"there is no database {location}; name the board's with --database, or its folder with --runs; "
             f"`podeval arena init` makes one{_left_over(database, runs)}"
         )
-    return place
+    return location
 
 
 def place_to_make(database: str, runs: Path) -> str:
     """The place of a database that is made where there is none; says so where an earlier version left one elsewhere."""
-    place = place_of(database, runs)
-    if not is_there(place) and (told := _left_over(database, runs)):
-        print(f"{place} is a new database{told}", file=sys.stderr, flush=True)
-    return place
+    location = place_of(database, runs)
+    if not is_there(location) and (hint := _left_over(database, runs)):
+        print(f"{location} is a new database{hint}", file=sys.stderr, flush=True)
+    return location
 
 
 def _left_over(database: str, runs: Path) -> str:

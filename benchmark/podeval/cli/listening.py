@@ -35,13 +35,13 @@ def check(
     """
     import yaml
 
-    for found in _designs(design, webmushra):
+    for each in _designs(design, webmushra):
         if as_yaml:
-            print(yaml.safe_dump(found.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
+            print(yaml.safe_dump(each.model_dump(mode="json", exclude_defaults=True), sort_keys=False), end="")
             continue
         print(
-            f"{found.id}: {found.kind}, {len(found.systems)} systems, {len(found.items)} items; "
-            f"{found.listeners} listeners with {found.each} items each, {_minutes(found.estimate(found.each))}"
+            f"{each.id}: {each.kind}, {len(each.systems)} systems, {len(each.items)} items; "
+            f"{each.listeners} listeners with {each.each} items each, {_minutes(each.estimate(each.each))}"
         )
 
 
@@ -59,9 +59,9 @@ def add(
     from podeval.listening import Listening
     from podeval.listening.designs import placed
 
-    found = [placed(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
+    tests = [placed(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
     with _open(place_to_make(database, runs)) as opened:
-        for each in found:
+        for each in tests:
             print(Listening(opened).create(each))
 
 
@@ -75,10 +75,11 @@ def list_tests(database: Place = DEFAULT, runs: Runs = RUNS) -> None:
 
     with _open(existing_place(database, runs)) as opened:
         for test in Listening(opened).tests():
-            found = session_results.overview(opened, test)
+            overview = session_results.overview(opened, test)
             print(
-                f"{test}: {found.design.kind}, {found.finished} of {found.design.listeners} listeners finished, "
-                f"{found.unfinished} unfinished, {found.excluded} left out by hand"
+                f"{test}: {overview.design.kind}, "
+                f"{overview.finished} of {overview.design.listeners} listeners finished, "
+                f"{overview.unfinished} unfinished, {overview.excluded} left out by hand"
             )
 
 
@@ -111,17 +112,17 @@ def print_results(
 
     with _open(existing_place(database, runs)) as opened:
         design = session_results.overview(opened, test).design
-        found = results.summarise(opened, test)
+        summary = results.summarise(opened, test)
         marks = session_results.marks(opened, test) if plots else []
     if plots and design.kind != "mushra":
         raise BadInput(f"box plots are of MUSHRA tests; {test} is a {design.kind} test")
     if plots:
         from podeval.listening.box_plots import box_plots
 
-        write_whole(plots, box_plots(marks, found.screened, f"{design.title}: marks by listener").encode())
-    for row in found.rows:
+        write_whole(plots, box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
+    for row in summary.rows:
         print(json.dumps(row, ensure_ascii=False) if as_json else _said(row))
-    for line in found.remarks:
+    for line in summary.remarks:
         print(line, file=sys.stderr)
 
 
@@ -191,10 +192,10 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
 
     if not webmushra:
         return [designs.with_durations(designs.read_design(path), path.parent)]
-    found = files.read_configuration(path)
-    for note in found.notes:
+    configuration = files.read_configuration(path)
+    for note in configuration.notes:
         print(note, file=sys.stderr)
-    return [designs.with_durations(each, _folder_of(each, path, webmushra)) for each in found.designs]
+    return [designs.with_durations(each, _folder_of(each, path, webmushra)) for each in configuration.designs]
 
 
 def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
@@ -208,7 +209,7 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     names = design.recordings
     folders = (path.parent, path.parent.resolve().parent)
     missing = [[name for name in names if not (folder / name).is_file()] for folder in folders]
-    fewest = min((0, 1), key=lambda place: len(missing[place]))
+    fewest = min((0, 1), key=lambda number: len(missing[number]))
     if gone := missing[fewest]:
         more = f" and {len(gone) - 5} more" if gone[5:] else ""
         raise BadInput(
@@ -218,12 +219,12 @@ def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
     return folders[fewest]
 
 
-def _open(place: str) -> "Database":
+def _open(location: str) -> "Database":
     try:
         from podeval.store.database import Database
     except ModuleNotFoundError as missing:
         raise BadInput(f"listening tests need the package {missing.name}; pip install 'podeval[space]'") from None
-    return Database(place)
+    return Database(location)
 
 
 def _said(row: dict[str, Any]) -> str:

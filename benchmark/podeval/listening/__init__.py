@@ -10,6 +10,7 @@ __all__ = [
     "Shown",
     "box_plots",
     "designs",
+    "moderation",
     "results",
     "session_results",
     "stimuli",

@@ -17,12 +17,12 @@ def williams(size: int, row: int) -> list[int]:
         row: any number; rows repeat after 2 * `size`.
     """
     row %= 2 * size if size % 2 else size
-    zigzag = [place // 2 if place % 2 == 0 else size - 1 - place // 2 for place in range(size)]
+    zigzag = [position // 2 if position % 2 == 0 else size - 1 - position // 2 for position in range(size)]
     shifted = [(entry + row) % size for entry in zigzag]
     return shifted[::-1] if row >= size else shifted
 
 
-def chosen_items(place: int, items: int, each: int) -> list[tuple[int, int]]:
+def chosen_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
     """The items of one listener, and of each how many listeners heard it before, in the order of hearing.
 
     Everybody goes on in the ring of items where the listener before stopped, so that after any number of listeners no
@@ -30,14 +30,14 @@ def chosen_items(place: int, items: int, each: int) -> list[tuple[int, int]]:
     square, one after the other.
 
     Args:
-        place: of the listener, from 0.
+        slot: of the listener, from 0.
         items: how many there are.
         each: how many a listener hears.
     """
     each = min(each, items)
-    own = [(position % items, position // items) for position in range(place * each, (place + 1) * each)]
+    chosen = [(position % items, position // items) for position in range(slot * each, (slot + 1) * each)]
     same_items_after = items // math.gcd(items, each)
-    return [own[number] for number in williams(each, place // same_items_after)]
+    return [chosen[number] for number in williams(each, slot // same_items_after)]
 
 
 def alternative(item: int, hearing: int, alternatives: int) -> int:

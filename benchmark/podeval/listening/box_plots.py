@@ -42,9 +42,9 @@ def box_plots(marks: Sequence[Mark], screened: Sequence[ScreenedListener], title
         kept = verdict is None or verdict.kept
         x, y = (number % columns) * wide, 30 + (number // columns) * high
         inside = [_axis(_BOX * len(stimuli)), _label(rater, kept, verdict)]
-        for place, stimulus in enumerate(stimuli):
-            own = values.get((rater, stimulus))
-            inside.append(_box(place, stimulus, own, _KEPT if kept else _DROPPED))
+        for column, stimulus in enumerate(stimuli):
+            values_of_box = values.get((rater, stimulus))
+            inside.append(_box(column, stimulus, values_of_box, _KEPT if kept else _DROPPED))
         panels.append(f'<g transform="translate({x} {y})">{"".join(inside)}</g>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide * columns} {30 + high * rows}" '
@@ -70,12 +70,12 @@ def _axis(width: int) -> str:
 
 def _label(rater: str, kept: bool, verdict: ScreenedListener | None) -> str:
     why = "" if verdict is None else "; ".join(verdict.reasons)
-    said = "" if kept else " (left out)"
-    return f'<text x="{_LEFT}" y="{_TOP - 14}">{escape(rater[:24] + said)}<title>{escape(why)}</title></text>'
+    suffix = "" if kept else " (left out)"
+    return f'<text x="{_LEFT}" y="{_TOP - 14}">{escape(rater[:24] + suffix)}<title>{escape(why)}</title></text>'
 
 
-def _box(place: int, stimulus: str, values: list[float] | None, colour: str) -> str:
-    middle = _LEFT + _BOX * (place + 0.5)
+def _box(column: int, stimulus: str, values: list[float] | None, colour: str) -> str:
+    middle = _LEFT + _BOX * (column + 0.5)
     foot = _TOP + _HEIGHT + 12
     name = (
         f'<text x="{middle:g}" y="{foot}" text-anchor="end" transform="rotate(-50 {middle:g} {foot})">'

@@ -235,12 +235,12 @@ class Design(_Part):
         match self.kind:
             case "mushra":
                 hidden = [anchor.duration for anchor in (item.high, item.low) if anchor]
-                shown = [*durations, *hidden]
+                both = [*durations, *hidden]
                 reference = item.reference.duration if item.reference else 0.0
-                return _PAGE_SECONDS + whole + reference + sum(shown) + _MARK_SECONDS * len(shown)
+                return _PAGE_SECONDS + whole + reference + sum(both) + _MARK_SECONDS * len(both)
             case "questionnaire":
-                asked = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
-                return sum(_PAGE_SECONDS + whole + duration + asked for duration in durations)
+                questions = _MARK_SECONDS + _MARK_AND_REASON_SECONDS * sum(q.reason for q in self.questionnaire)
+                return sum(_PAGE_SECONDS + whole + duration + questions for duration in durations)
             case "rubric":
                 return whole + durations[0] + _CRITERION_SECONDS * len(item.criteria) + _RATIONALE_SECONDS
             case "mos":
@@ -251,12 +251,12 @@ class Design(_Part):
     @property
     def recordings(self) -> list[str]:
         """Every recording that is heard, as the design names it."""
-        shown = [
+        paths = [
             stimulus
             for item in self.items
             for stimulus in (item.prompt_audio, item.reference, item.high, item.low, *item.stimuli.values())
         ]
-        return list(dict.fromkeys(stimulus.audio for stimulus in shown if stimulus and stimulus.audio))
+        return list(dict.fromkeys(stimulus.audio for stimulus in paths if stimulus and stimulus.audio))
 
     def item(self, name: str) -> DesignItem:
         """One item by its id."""
@@ -282,9 +282,10 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
         return TypeAdapter(Design).validate_python(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        raise BadInput(f"this is no design of a listening test: {place + ': ' if place else ''}{said}") from None
+        location = ".".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        where = f"{location}: " if location else ""
+        raise BadInput(f"this is no design of a listening test: {where}{message}") from None
 
 
 def with_durations(design: Design, folder: Path) -> Design:

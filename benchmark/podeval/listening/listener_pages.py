@@ -44,8 +44,8 @@ class Page:
         Raises:
             BadInput: the page has no such letter.
         """
-        for own, name in zip(letters(len(self.stimuli)), self.stimuli, strict=True):
-            if own == letter:
+        for candidate, name in zip(letters(len(self.stimuli)), self.stimuli, strict=True):
+            if candidate == letter:
                 return name
         raise BadInput(f"page {self.id} has no recording {letter!r}; it has {', '.join(letters(len(self.stimuli)))}")
 
@@ -55,32 +55,32 @@ def letters(count: int) -> list[str]:
     return [(_LETTERS[n // 26 - 1] if n >= 26 else "") + _LETTERS[n % 26] for n in range(count)]
 
 
-def pages_of(design: Design, place: int, seed: int) -> list[Page]:
+def pages_of(design: Design, slot: int, seed: int) -> list[Page]:
     """The pages of the listener at a place of the balanced assignment.
 
     Which items and systems, and their order, follow from the place; sides of a pair and letters of a MUSHRA page are
     drawn with the seed.
     """
-    chance = random.Random(f"{design.digest}:{place}:{seed}")  # noqa: S311 - reproducible by its recorded seed
-    found: list[Page] = []
-    for number, hearing in chosen_items(place, len(design.items), design.each):
-        found += _pages(design, design.items[number], number, hearing, chance)
-    return found
+    chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
+    pages: list[Page] = []
+    for number, hearing in chosen_items(slot, len(design.items), design.each):
+        pages += _pages(design, design.items[number], number, hearing, chance)
+    return pages
 
 
 def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: random.Random) -> list[Page]:
     match design.kind:
         case "mushra":
             anchors = [name for name, anchor in ((HIGH, item.high), (LOW, item.low)) if anchor]
-            shown = [*design.systems, *anchors]
-            chance.shuffle(shown)
-            return [Page(item.id, item.id, tuple(shown))]
+            stimuli = [*design.systems, *anchors]
+            chance.shuffle(stimuli)
+            return [Page(item.id, item.id, tuple(stimuli))]
         case "questionnaire":
             order = williams(len(design.systems), hearing)
             return [Page(f"{item.id}/{i + 1}", item.id, (design.systems[code],)) for i, code in enumerate(order)]
         case "rubric" | "mos":
-            there = [system for system in design.systems if system in item.stimuli]
-            return [Page(item.id, item.id, (there[alternative(number, hearing, len(there))],))]
+            systems = [system for system in design.systems if system in item.stimuli]
+            return [Page(item.id, item.id, (systems[alternative(number, hearing, len(systems))],))]
         case _:
             pair = list(design.pairs[alternative(number, hearing, len(design.pairs))])
             chance.shuffle(pair)
@@ -89,9 +89,9 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
 
 def stimulus_of(design: Design, item: str, name: str) -> Stimulus:
     """What a listener hears for a system or an anchor."""
-    found = design.item(item)
-    anchors = {HIGH: found.high, LOW: found.low}
-    stimulus = anchors.get(name) or found.stimuli.get(name)
+    design_item = design.item(item)
+    anchors = {HIGH: design_item.high, LOW: design_item.low}
+    stimulus = anchors.get(name) or design_item.stimuli.get(name)
     if stimulus is None:
         raise BadInput(f"item {item} has no {name}")
     return stimulus
@@ -145,11 +145,11 @@ def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageA
         raise BadInput(f"the answer to page {page.id} is one object with an entry for each question")
     match design.kind:
         case "mushra":
-            own = letters(len(page.stimuli))
-            _exactly(page, answer, own)
+            allowed = letters(len(page.stimuli))
+            _exactly(page, answer, allowed)
             return [
                 PageAnswer(page.stimulus(letter), "naturalness", _number(page, letter, answer[letter], 0, 100))
-                for letter in own
+                for letter in allowed
             ]
         case "mos":
             _exactly(page, answer, design.scales)
@@ -186,34 +186,36 @@ def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageA
     criteria = [f"criterion_{n}" for n in range(1, len(design.item(page.item).criteria) + 1)]
     _exactly(page, answer, [*criteria, "rationale"])
     system = page.stimuli[0]
-    found = [PageAnswer(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
+    answers = [PageAnswer(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
     rationale = words(answer["rationale"])
     if not rationale:
         raise BadInput(f"page {page.id} needs the reason for your judgement in a few words")
-    return [*found, PageAnswer(system, "rationale", None, rationale)]
+    return [*answers, PageAnswer(system, "rationale", None, rationale)]
 
 
-def _questionnaire(asked: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
-    needed = [question.name for question in asked if not question.optional]
-    _exactly(page, answer, needed, [question.name for question in asked if question.optional])
-    found = []
-    for question in asked:
-        given = answer.get(question.name)
-        if given is None:
+def _questionnaire(
+    asked_questions: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]
+) -> list[PageAnswer]:
+    needed = [question.name for question in asked_questions if not question.optional]
+    _exactly(page, answer, needed, [question.name for question in asked_questions if question.optional])
+    answers = []
+    for question in asked_questions:
+        reply = answer.get(question.name)
+        if reply is None:
             continue
-        if not isinstance(given, Mapping):
-            given = {"reason": given} if isinstance(given, str) else {"mark": given}
+        if not isinstance(reply, Mapping):
+            reply = {"reason": reply} if isinstance(reply, str) else {"mark": reply}
         if question.optional:
-            if said := words(given.get("reason", "")):
-                found.append(PageAnswer(page.stimuli[0], question.name, None, said))
+            if why := words(reply.get("reason", "")):
+                answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
             continue
         most = len(question.labels) or 50
-        value = _number(page, question.name, given.get("mark"), 1, most, whole=True)
-        reason = words(given.get("reason", ""))
+        value = _number(page, question.name, reply.get("mark"), 1, most, whole=True)
+        reason = words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(f"page {page.id}: please say in a few words why you marked {question.name} {value:g}")
-        found.append(PageAnswer(page.stimuli[0], question.name, value, reason))
-    return found
+        answers.append(PageAnswer(page.stimuli[0], question.name, value, reason))
+    return answers
 
 
 def _exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any = ()) -> None:
@@ -232,15 +234,15 @@ def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bo
     return float(value)
 
 
-def attention_failures(design: Design, page: Page, given: list[PageAnswer]) -> list[str]:
+def attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
     """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
     if design.kind != "questionnaire" or design.questions:
         return []
     clip = stimulus_of(design, page.item, page.stimuli[0])
-    marks = {answer.question: answer.value for answer in given}
-    found = []
+    marks = {answer.question: answer.value for answer in answers}
+    failures = []
     if clip.speakers is not None and marks.get(SPEAKERS) != clip.speakers:
-        found.append(f"heard {marks.get(SPEAKERS):g} speakers where {clip.speakers} speak")
+        failures.append(f"heard {marks.get(SPEAKERS):g} speakers where {clip.speakers} speak")
     if clip.music is False and marks.get(MUSIC) != NEUTRAL:
-        found.append(f"marked music {marks.get(MUSIC):g} where there is none")
-    return found
+        failures.append(f"marked music {marks.get(MUSIC):g} where there is none")
+    return failures

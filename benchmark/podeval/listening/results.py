@@ -50,7 +50,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
     if design.kind == "questionnaire":
         answers, clips = session_results.answers(database, test)
         dropped = {rater: "; ".join(reasons) for rater, reasons in screen_answers(answers, clips).items()}
-        silent = {place for place, clip in clips.items() if clip.music is False}
+        silent = {stimulus for stimulus, clip in clips.items() if clip.music is False}
         rated = [question.name for question in design.questions] or RATED
         marks = [
             mark
@@ -61,11 +61,11 @@ def summarise(database: Database, test: str) -> ListeningResults:
         screened = _screened(design, marks)
         dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
     if design.screening.pam:
-        found = screen_pam(marks)
-        dropped |= found.dropped_raters
-        marks = list(found.kept)
-        if found.hurried:
-            remarks.append(f"{found.hurried} marks were given in less than 10 s and do not count")
+        screening = screen_pam(marks)
+        dropped |= screening.dropped_raters
+        marks = list(screening.kept)
+        if screening.hurried:
+            remarks.append(f"{screening.hurried} marks were given in less than 10 s and do not count")
     remarks += [f"left out: {rater}: {reason}" for rater, reason in dropped.items()]
     marks = [mark for mark in marks if mark.rater not in dropped]
     rows = [row for scale in dict.fromkeys(mark.scale for mark in marks) for row in _rows(design, marks, scale)]
@@ -81,21 +81,21 @@ def _screened(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
     """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
     if design.kind != "mushra":
         return []
-    asked = design.screening
+    method = design.screening
     with_low, with_high = (any(getattr(item, name) for item in design.items) for name in ("low", "high"))
     rules = MushraRules(
-        low_worst=asked.low_worst if with_low else None,
-        high_top=asked.high_top if with_high else None,
-        alike=asked.alike,
-        seconds=asked.seconds,
+        low_worst=method.low_worst if with_low else None,
+        high_top=method.high_top if with_high else None,
+        alike=method.alike,
+        seconds=method.seconds,
     )
     return screen(marks, rules)
 
 
 def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]:
-    own = [mark for mark in marks if mark.scale == scale]
+    of_scale = [mark for mark in marks if mark.scale == scale]
     if design.kind in ("preference", "text_preference"):
-        own = _by_system(own)
+        of_scale = _by_system(of_scale)
     ranked = [system for system in design.systems if system not in (HIGH, LOW)]
     together = design.kind == "mushra"
     return [
@@ -111,16 +111,16 @@ def _rows(design: Design, marks: list[Mark], scale: str) -> list[dict[str, Any]]
             "best": standing.best,
             "worst": standing.worst,
         }
-        for standing in standings(own, ranked if together else (), _BOUNDS[design.kind])
+        for standing in standings(of_scale, ranked if together else (), _BOUNDS[design.kind])
     ]
 
 
 def _by_system(marks: list[Mark]) -> list[Mark]:
     """Of each mark of a pair A | B (positive: B is better) one for B, and the same with the other sign for A."""
-    found = []
+    rows = []
     for mark in marks:
         item, _, pair = mark.page.rpartition(": ")
         first, _, second = pair.partition(" | ")
         for system, value in ((first, -mark.value), (second, mark.value)):
-            found.append(Mark(mark.rater, f"{item}: {pair}", system, value, mark.scale, mark.seconds))
-    return found
+            rows.append(Mark(mark.rater, f"{item}: {pair}", system, value, mark.scale, mark.seconds))
+    return rows

@@ -88,11 +88,11 @@ class Listening:
         """
 
         def work(session: Session) -> str:
-            known = session.get(ListeningTest, design.id)
-            if known is not None:
-                if known.digest != design.digest:
+            row = session.get(ListeningTest, design.id)
+            if row is not None:
+                if row.digest != design.digest:
                     raise BadInput(f"there is a test {design.id} with another design; give the new one another id")
-                return known.id
+                return row.id
             content = design.model_dump(mode="json")
             session.add(
                 ListeningTest(
@@ -131,8 +131,8 @@ class Listening:
 
         def work(session: Session) -> None:
             design_of(session, test)
-            known = session.get_one(ListeningTest, test)
-            known.closed_at = known.closed_at or self._clock()
+            row = session.get_one(ListeningTest, test)
+            row.closed_at = row.closed_at or self._clock()
 
         self.database.write(work)
 
@@ -157,29 +157,29 @@ class Listening:
             listener = pseudonym_of(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
-            known = session.scalar(select(ListeningSession).where(*mine))
-            if known is None:
+            row = session.scalar(select(ListeningSession).where(*mine))
+            if row is None:
                 if session.get_one(ListeningTest, test).closed_at is not None:
                     raise BadInput(
                         f"the test {test} is closed; thank you for coming",
                         code="listening-test-closed",
                         parameters={"test": test},
                     )
-                place, seed = free_place(session, design), secrets.randbits(48)
-                known = ListeningSession(
+                slot, seed = free_place(session, design), secrets.randbits(48)
+                row = ListeningSession(
                     id=secrets.token_urlsafe(24),
                     test=test,
                     listener=listener,
-                    place=place,
-                    pages=[page.document() for page in pages_of(design, place % design.listeners, seed)],
+                    place=slot,
+                    pages=[page.document() for page in pages_of(design, slot % design.listeners, seed)],
                     seed=seed,
                     origin=self._secret.mark("origin", origin) if origin else "",
                     started_at=now,
                     seen_at=now,
                 )
-                session.add(known)
+                session.add(row)
                 session.flush()
-            return progress_of(session, known)
+            return progress_of(session, row)
 
         return self.database.write(work)
 
@@ -193,8 +193,8 @@ class Listening:
             design_of(session, test)
             listener = known_pseudonym(session, self._secret, identity)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
-            known = session.scalar(select(ListeningSession).where(*mine)) if listener else None
-            return progress_of(session, known) if known else None
+            row = session.scalar(select(ListeningSession).where(*mine)) if listener else None
+            return progress_of(session, row) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
         """What a listener saved of a page; None where nothing is saved yet.
@@ -203,8 +203,8 @@ class Listening:
             BadInput: there is no such session or page.
         """
         with self.database.reading() as session:
-            known = session_of(session, session_id)
-            return answered(session, known, page_of(known, number), design_of(session, known.test).kind)
+            row = session_of(session, session_id)
+            return answered(session, row, page_of(row, number), design_of(session, row.test).kind)
 
     def progress(self, session_id: str) -> SessionProgress:
         """Where a session stands.
@@ -222,14 +222,14 @@ class Listening:
             BadInput: there is no such session or page.
         """
         with self.database.reading() as session:
-            known = session_of(session, session_id)
-            design, page, count = design_of(session, known.test), page_of(known, number), len(known.pages)
+            row = session_of(session, session_id)
+            design, page, count = design_of(session, row.test), page_of(row, number), len(row.pages)
         item = design.item(page.item)
-        shown: dict[str, Mapping[str, Any]] = {}
+        stimuli: dict[str, Mapping[str, Any]] = {}
         for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
             stimulus = stimulus_of(design, page.item, name)
             text = stimulus.text
-            shown[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
+            stimuli[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
         return Shown(
             number=number,
             of=count,
@@ -239,7 +239,7 @@ class Listening:
             prompt=item.prompt,
             reference="reference" if item.reference else None,
             prompt_audio="prompt" if item.prompt_audio else None,
-            stimuli=shown,
+            stimuli=stimuli,
             questions=tuple(
                 {"name": q.name, "text": q.text, "labels": list(q.labels), "reason": q.reason, "optional": q.optional}
                 for q in questions(design, item)
@@ -254,8 +254,8 @@ class Listening:
             BadInput: there is no such session, page or sound.
         """
         with self.database.reading() as session:
-            known = session_of(session, session_id)
-            design, page = design_of(session, known.test), page_of(known, number)
+            row = session_of(session, session_id)
+            design, page = design_of(session, row.test), page_of(row, number)
         item = design.item(page.item)
         stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
         stimulus = stimulus or stimulus_of(design, page.item, page.stimulus(letter))
@@ -269,7 +269,7 @@ class Listening:
         number: int,
         answer: Mapping[str, Any],
         *,
-        heard: Mapping[str, float] | None = None,
+        heard_shares: Mapping[str, float] | None = None,
         seconds: float | None = None,
     ) -> SessionProgress:
         """Record a listener's answer to one page; until the end a page can be answered anew, which replaces it.
@@ -278,7 +278,7 @@ class Listening:
             session_id: the session.
             number: of the page.
             answer: as `podeval.listening.listener_pages.checked` takes it.
-            heard: share of each letter's sound that was played, 0 to 1.
+            heard_shares: share of each letter's sound that was played, 0 to 1.
             seconds: spent on the page.
 
         Raises:
@@ -288,18 +288,18 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
-            known = session_of(session, session_id)
-            if known.finished_at is not None:
+            row = session_of(session, session_id)
+            if row.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")
-            design, page = design_of(session, known.test), page_of(known, number)
-            given = checked(design, page, answer)
-            shares = played(design, page, heard or {})
+            design, page = design_of(session, row.test), page_of(row, number)
+            answers = checked(design, page, answer)
+            shares = played(design, page, heard_shares or {})
             took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
             for table in (ListeningRating, ListeningAnswer):
-                session.execute(delete(table).where(table.session == known.id, table.page == page.id))
-            for part in given:
+                session.execute(delete(table).where(table.session == row.id, table.page == page.id))
+            for part in answers:
                 common = {
-                    "session": known.id,
+                    "session": row.id,
                     "page": page.id,
                     "item": page.item,
                     "stimulus": part.stimulus,
@@ -312,10 +312,10 @@ class Listening:
                 if part.words or part.value is None:
                     chosen = "" if part.value is None else f"{part.value:g}"
                     session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
-            flag_attention(session, known.id, page, attention_failures(design, page, given), now)
-            known.seen_at = now
+            flag_attention(session, row.id, page, attention_failures(design, page, answers), now)
+            row.seen_at = now
             session.flush()
-            return progress_of(session, known)
+            return progress_of(session, row)
 
         return self.database.write(work)
 
@@ -327,15 +327,15 @@ class Listening:
         """
 
         def work(session: Session) -> str:
-            known = session_of(session, session_id)
-            if known.completion_code is None:
-                stands = progress_of(session, known)
+            row = session_of(session, session_id)
+            if row.completion_code is None:
+                stands = progress_of(session, row)
                 missing = [str(n + 1) for n in range(stands.pages) if n not in stands.saved]
                 if missing:
                     raise BadInput(f"pages {', '.join(missing[:10])} of {stands.pages} are not answered yet")
-                known.completion_code = secrets.token_hex(5).upper()
-                known.finished_at = self._clock()
-            return known.completion_code
+                row.completion_code = secrets.token_hex(5).upper()
+                row.finished_at = self._clock()
+            return row.completion_code
 
         return self.database.write(work)
 
@@ -350,16 +350,16 @@ class Listening:
         standing = "counted" if counted else "excluded"
 
         def work(session: Session) -> None:
-            known = session_of(session, session_id)
-            known.standing, known.standing_reason, known.standing_by = standing, reason, by
+            row = session_of(session, session_id)
+            row.standing, row.standing_reason, row.standing_by = standing, reason, by
             # Not the session's id: whoever has that is the listener.
             operator_settings.note(
-                session, f"session {standing}", f"{known.test}: {known.listener}", reason, by, self._clock()
+                session, f"session {standing}", f"{row.test}: {row.listener}", reason, by, self._clock()
             )
             session.add(
                 Flag(
                     id=secrets.token_hex(16),
-                    session=known.id,
+                    session=row.id,
                     kind=standing,
                     detail=reason,
                     made_by=by,

@@ -53,10 +53,10 @@ def design_of(session: Session, test: str) -> Design:
     Raises:
         BadInput: there is no such test.
     """
-    known = session.get(ListeningTest, test)
-    if known is None:
+    row = session.get(ListeningTest, test)
+    if row is None:
         raise BadInput(f"there is no listening test {test!r}; `podeval listening list` shows them")
-    return read_design(known.design)
+    return read_design(row.design)
 
 
 def overview(database: Database, test: str) -> Overview:
@@ -103,17 +103,17 @@ def sessions(database: Database, test: str) -> list[Came]:
         )
         return [
             Came(
-                listener=known.listener,
-                session=known.id,
-                pages=len(known.pages),
+                listener=row.listener,
+                session=row.id,
+                pages=len(row.pages),
                 saved=saved,
-                started_at=known.started_at,
-                finished_at=known.finished_at,
-                code=known.completion_code,
-                counted=known.standing == "counted",
-                reason=known.standing_reason,
+                started_at=row.started_at,
+                finished_at=row.finished_at,
+                code=row.completion_code,
+                counted=row.standing == "counted",
+                reason=row.standing_reason,
             )
-            for known, saved in session.execute(query)
+            for row, saved in session.execute(query)
         ]
 
 
@@ -167,20 +167,20 @@ def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], d
             .order_by(ListeningSession.place, ListeningRating.number)
         ).all()
         reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
-        found = [
+        page_answers = [
             QuestionnaireAnswer(
                 who, r.item, r.stimulus, r.scale, int(r.value), reasons.get((r.session, r.page, r.scale), "")
             )
             for who, r in rows
         ]
         if in_words := [question.name for question in design.questions if not question.labels]:
-            found += _in_words(session, test, in_words)
+            page_answers += _in_words(session, test, in_words)
     clips = {
         (item.id, system): ClipFacts(stimulus.speakers, stimulus.music)
         for item in design.items
         for system, stimulus in item.stimuli.items()
     }
-    return found, clips
+    return page_answers, clips
 
 
 def attention(database: Database, test: str) -> list[tuple[str, str]]:

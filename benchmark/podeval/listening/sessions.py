@@ -40,15 +40,15 @@ class AnsweredPage:
     heard: Mapping[str, float]
 
 
-def answered(session: Session, known: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
+def answered(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
     """What was saved of a page; None where nothing was. Names of systems are not in it."""
-    about = {"session": known.id, "page": page.id}
+    about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
     if not ratings:
         return None
-    said = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
+    reasons = {a.question: a.reason for a in session.scalars(select(ListeningAnswer).filter_by(**about))}
     letter = dict(zip(page.stimuli, letters(len(page.stimuli)), strict=True))
-    heard = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
+    shares = {letter[r.stimulus]: r.heard for r in ratings if r.heard is not None}
     answer: dict[str, Any]
     match kind:
         case "mushra":
@@ -56,14 +56,14 @@ def answered(session: Session, known: ListeningSession, page: Page, kind: str) -
         case "questionnaire":
             marks = {r.scale: r.value for r in ratings}
             answer = {
-                name: ({"mark": marks[name]} if name in marks else {}) | {"reason": said.get(name, "")}
-                for name in dict.fromkeys((*marks, *said))
+                name: ({"mark": marks[name]} if name in marks else {}) | {"reason": reasons.get(name, "")}
+                for name in dict.fromkeys((*marks, *reasons))
             }
         case "rubric":
-            answer = {r.scale: r.value for r in ratings} | {"rationale": said.get("rationale", "")}
+            answer = {r.scale: r.value for r in ratings} | {"rationale": reasons.get("rationale", "")}
         case _:
             answer = {r.scale: r.value for r in ratings}
-    return AnsweredPage(answer, heard)
+    return AnsweredPage(answer, shares)
 
 
 def session_of(session: Session, session_id: str) -> ListeningSession:
@@ -72,28 +72,28 @@ def session_of(session: Session, session_id: str) -> ListeningSession:
     Raises:
         BadInput: there is none.
     """
-    known = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
-    if known is None:
+    row = session.get(ListeningSession, session_id) if len(session_id) <= 64 else None
+    if row is None:
         raise BadInput("there is no such listening session; begin again from the link you were given")
-    return known
+    return row
 
 
-def page_of(known: ListeningSession, number: int) -> Page:
+def page_of(row: ListeningSession, number: int) -> Page:
     """One page of a session, from 0.
 
     Raises:
         BadInput: there is none.
     """
-    if not 0 <= number < len(known.pages):
-        raise BadInput(f"there is no page {number + 1}; this session has {len(known.pages)}")
-    return Page.of(known.pages[number])
+    if not 0 <= number < len(row.pages):
+        raise BadInput(f"there is no page {number + 1}; this session has {len(row.pages)}")
+    return Page.of(row.pages[number])
 
 
-def progress_of(session: Session, known: ListeningSession) -> SessionProgress:
+def progress_of(session: Session, row: ListeningSession) -> SessionProgress:
     """Where a session stands."""
-    saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == known.id).distinct()))
-    numbers = tuple(number for number, page in enumerate(known.pages) if page["id"] in saved)
-    return SessionProgress(known.id, len(known.pages), numbers, known.completion_code)
+    saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == row.id).distinct()))
+    numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
+    return SessionProgress(row.id, len(row.pages), numbers, row.completion_code)
 
 
 def free_place(session: Session, design: Design) -> int:
@@ -103,51 +103,51 @@ def free_place(session: Session, design: Design) -> int:
             ListeningSession.test == design.id
         )
     ).all()
-    taken = {place for place, _, _ in places}
-    free = next(number for number in range(len(taken) + 1) if number not in taken)
+    used = {slot for slot, _, _ in places}
+    free = next(number for number in range(len(used) + 1) if number not in used)
     if free < design.listeners:
         return free
-    done = Counter(place % design.listeners for place, end, standing in places if end and standing == "counted")
-    wanted = min(range(design.listeners), key=lambda place: (done[place], place))
+    done = Counter(slot % design.listeners for slot, end, standing in places if end and standing == "counted")
+    least = min(range(design.listeners), key=lambda slot: (done[slot], slot))
     rounds = 1
-    while rounds * design.listeners + wanted in taken:
+    while rounds * design.listeners + least in used:
         rounds += 1
-    return rounds * design.listeners + wanted
+    return rounds * design.listeners + least
 
 
-def played(design: Design, page: Page, heard: Mapping[str, float]) -> dict[str, float]:
+def played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
     """Share heard of each stimulus, by system.
 
     Raises:
         BadInput: it is less than the test asks for, or no share.
     """
-    found: dict[str, float] = {}
+    by_stimulus: dict[str, float] = {}
     for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
-        share = heard.get(letter)
+        share = shares.get(letter)
         good = isinstance(share, int | float) and not isinstance(share, bool) and 0 <= share <= 1
         if share is not None and not good:
             raise BadInput(f"page {page.id}: the share heard of {letter} is a number from 0 to 1")
         if design.heard and (share is None or share < design.heard) and design.kind != "text_preference":
             raise BadInput(f"page {page.id}: please listen to {letter} to at least {design.heard:.0%} first")
         if share is not None:
-            found[name] = float(share)
-    return found
+            by_stimulus[name] = float(share)
+    return by_stimulus
 
 
-def flag_attention(session: Session, known: str, page: Page, missed: list[str], now: datetime) -> None:
+def flag_attention(session: Session, session_id: str, page: Page, missed: list[str], now: datetime) -> None:
     """Note what was missed on a page, in place of what was noted when it was answered before."""
     about = f"page {page.id}: "
-    earlier = (Flag.session == known, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
+    earlier = (Flag.session == session_id, Flag.rule == ATTENTION, Flag.detail.startswith(about, autoescape=True))
     session.execute(delete(Flag).where(*earlier))
-    for told in missed:
+    for failure in missed:
         session.add(
             Flag(
                 id=secrets.token_hex(16),
-                session=known,
+                session=session_id,
                 kind="signal",
                 rule=ATTENTION,
                 points=1.0,
-                detail=about + told,
+                detail=about + failure,
                 made_by="rules",
                 made_at=now,
             )

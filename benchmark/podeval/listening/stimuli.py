@@ -57,8 +57,8 @@ class StimulusAudio:
 
     def _stretch(self, source: Path) -> Stretch:
         path = self._folder / source
-        known = path.stat()
-        return Stretch(path, content=_content(path, known.st_mtime_ns, known.st_size))
+        status = path.stat()
+        return Stretch(path, content=_content(path, status.st_mtime_ns, status.st_size))
 
 
 def level_noise(folder: Path) -> Path:

@@ -66,35 +66,35 @@ def read_configuration(path: Path) -> Imported:
     if not isinstance(content, Mapping) or not isinstance(content.get("pages"), list):
         raise BadInput(f"{path} is no webMUSHRA configuration: it has no list of pages")
     notes: list[str] = []
-    found: dict[str, list[dict[str, Any]]] = {}
-    asked: list[list[dict[str, Any]]] = []
+    pages: dict[str, list[dict[str, Any]]] = {}
+    questionnaires: list[list[dict[str, Any]]] = []
     for page in _flat(content["pages"]):
         kind = _KINDS.get(str(page.get("type")))
         if kind is None:
             if page.get("type") not in ("generic", "finish", "volume"):
                 notes.append(f"page {page.get('id')} of type {page.get('type')} was left out")
             continue
-        found.setdefault(kind, []).append(_item(page, kind, notes))
+        pages.setdefault(kind, []).append(_item(page, kind, notes))
         if kind == "questionnaire":
-            asked.append(_questions(page, path, notes))
-    if not found:
+            questionnaires.append(_questions(page, path, notes))
+    if not pages:
         raise BadInput(f"{path} has no page of type {' or '.join(_KINDS)}")
-    if any(questions != asked[0] for questions in asked):
+    if any(questions != questionnaires[0] for questions in questionnaires):
         raise BadInput(f"the pages of {path} ask different questions; make a file of each")
     name = re.sub(r"[^a-z0-9_-]+", "-", str(content.get("testId") or path.stem).lower()).strip("-_") or "test"
     designs = []
-    for kind, items in found.items():
+    for kind, items in pages.items():
         systems = list(dict.fromkeys(system for item in items for system in item["stimuli"]))
         designs.append(
             read_design(
                 {
                     "kind": kind,
-                    "id": name if len(found) == 1 else f"{name}-{kind}",
+                    "id": name if len(pages) == 1 else f"{name}-{kind}",
                     "title": str(content.get("testname") or name).strip(),
                     "systems": systems,
                     "items": items,
                     "minutes": None,
-                    "questions": asked[0] if kind == "questionnaire" else (),
+                    "questions": questionnaires[0] if kind == "questionnaire" else (),
                 }
             )
         )
@@ -117,8 +117,8 @@ def read_results(path: Path) -> list[Mark]:
     pages: dict[str, dict[str, None]] = {}
     for row in rows:
         pages.setdefault(str(row["trial_id"]), {})[str(row["rating_stimulus"])] = None
-    named = {page: _by_stimulus(page, list(stimuli)) for page, stimuli in pages.items()}
-    return [_mark(path, number, row, *named[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
+    stimuli_of = {page: _by_stimulus(page, list(stimuli)) for page, stimuli in pages.items()}
+    return [_mark(path, number, row, *stimuli_of[str(row["trial_id"])]) for number, row in enumerate(rows, start=2)]
 
 
 def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -188,16 +188,16 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
     if not isinstance(stimuli, Mapping) or not stimuli:
         raise BadInput(f"page {name} has no stimuli")
     category, systems = _named(name, [str(key) for key in stimuli])
-    heard = {system: {"audio": str(audio)} for system, audio in zip(systems, stimuli.values(), strict=True)}
-    item: dict[str, Any] = {"id": category, "stimuli": heard}
+    recordings = {system: {"audio": str(audio)} for system, audio in zip(systems, stimuli.values(), strict=True)}
+    item: dict[str, Any] = {"id": category, "stimuli": recordings}
     if kind == "mushra":
         for key, anchor in (("high", HIGH), ("low", LOW)):
-            if anchor in heard:
-                item[key] = heard.pop(anchor)
+            if anchor in recordings:
+                item[key] = recordings.pop(anchor)
         if page.get("reference"):
             item["reference"] = {"audio": str(page["reference"])}
-        for wanted, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
-            if page.get(wanted):
+        for option, band in (("createAnchor35", "3.5"), ("createAnchor70", "7")):
+            if page.get(option):
                 notes.append(f"page {name}: the anchor low-passed at {band} kHz is not made; give it as low")
     return item
 

@@ -21,7 +21,7 @@ from typing import Any
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
 from podeval.operations.backup_database import counts, snapshot
-from podeval.operations.backup_files import Reader, Writer, new_backup
+from podeval.operations.backup_files import BackupReader, BackupWriter
 from podeval.runs.run_folder import SUPERSEDED
 from podeval.store.database import address
 from podeval.store.secret import kept_secret
@@ -54,12 +54,12 @@ class Backup:
 
 
 def back_up(
-    place: Path, database: str | Path, runs: Path | None, *, with_secret: bool = False, with_audio: bool = True
+    target: Path, database: str | Path, runs: Path | None, *, with_secret: bool = False, with_audio: bool = True
 ) -> Backup:
     """Make a backup; it is there, whole and synced, when this returns.
 
     Args:
-        place: a new folder, or a file whose name ends in `.tar`, `.tar.gz` or `.tgz`.
+        target: a new file, whose name ends in `.tar`, `.tar.gz` or `.tgz`.
         database: a file of SQLite or an address; may be in use.
         runs: the folder of runs, if there is one.
         with_secret: with the secret that pseudonyms are made with: whoever has it and the database can tell which
@@ -67,7 +67,7 @@ def back_up(
         with_audio: with recordings; without, runs are restored to be read and not measured again.
 
     Raises:
-        BadInput: there is no such database or folder, or something lies at the place.
+        BadInput: there is no such database or folder, or something lies at the place, or its name is none of a backup.
         StoreUnusable: the database is damaged or does not answer.
         DiskFull: there is no backup.
     """
@@ -76,7 +76,7 @@ def back_up(
     secret = kept_secret(address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with new_backup(place) as writer, tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
+    with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_beside(target)) as folder:
         copy = Path(folder) / DATABASE
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         kind = snapshot(database, copy)
@@ -93,34 +93,36 @@ def back_up(
         if with_audio:
             _add_sounds(writer, manifest, sounds_of(copy), runs.resolve() if runs else None)
         writer.finish(manifest)
-    return verify(place, thoroughly=False)
+    return verify(target, thoroughly=False)
 
 
-def verify(place: Path, *, thoroughly: bool = True) -> Backup:
+def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
     """What a backup holds, after every file was compared with the manifest and the database was checked.
 
     Args:
-        place: of the backup.
+        backup_path: of the backup.
         thoroughly: without it, only the manifest is read.
 
     Raises:
         BadInput: it is no backup, or not what was backed up; names the file.
         StoreUnusable: its database is damaged.
     """
-    with Reader(place) as reader:
-        found = described(reader)
+    with BackupReader(backup_path) as reader:
+        backup = describe(reader)
         if thoroughly:
             reader.check()
-            with tempfile.TemporaryDirectory(dir=_beside(place)) as folder:
+            with tempfile.TemporaryDirectory(dir=_beside(backup_path)) as folder:
                 copy = Path(folder) / DATABASE
                 reader.unpack(DATABASE, copy)
-                if counts(copy) != found.rows:
-                    raise BadInput(f"the database in {place} has other rows than its manifest says; take another one")
-    return found
+                if counts(copy) != backup.rows:
+                    raise BadInput(
+                        f"the database in {backup_path} has other rows than its manifest says; take another one"
+                    )
+    return backup
 
 
-def described(reader: Reader) -> Backup:
-    """What the manifest of a backup says.
+def describe(reader: BackupReader) -> Backup:
+    """Read what a backup holds from its manifest.
 
     Raises:
         BadInput: it lacks what every manifest has.
@@ -140,7 +142,7 @@ def described(reader: Reader) -> Backup:
             absent=list(manifest["absent"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"the manifest of {reader.place} is damaged ({error}); take another backup") from None
+        raise BadInput(f"the manifest of {reader.path} is damaged ({error}); take another backup") from None
 
 
 def sounds_of(copy: Path) -> set[str]:
@@ -151,8 +153,8 @@ def sounds_of(copy: Path) -> set[str]:
             turns = [json.loads(turns) for (turns,) in opened.execute("SELECT turns FROM items")]
         except sqlite3.OperationalError:
             return set()  # a database of before there was an arena
-    asked = {turn.get("audio") or "" for item in turns for turn in item}
-    return {path for path in paths | asked if path and "://" not in path}
+    prompts = {turn.get("audio") or "" for item in turns for turn in item}
+    return {path for path in paths | prompts if path and "://" not in path}
 
 
 def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
@@ -163,16 +165,16 @@ def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
             return 0
         return 1 if path.suffix == ".jsonl" else 3 if path.suffix[1:] in AUDIO_ENDINGS else 2
 
-    for wanted in range(4 if with_audio else 3):
+    for number in range(4 if with_audio else 3):
         # Looked up anew for each kind: what came meanwhile is in it before what refers to it is not.
         for folder, folders, names in os.walk(runs):
             folders[:] = sorted(name for name in folders if not name.startswith(".") or name == SUPERSEDED)
             for path in (Path(folder) / name for name in sorted(names) if not name.startswith(".")):
-                if kind(path) == wanted and path.is_file() and not _NO_RUN.search(path.name):
+                if kind(path) == number and path.is_file() and not _NO_RUN.search(path.name):
                     yield path
 
 
-def _add_sounds(writer: Writer, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
+def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
     """Recordings that lie elsewhere than with the runs, each once, under the name of its path's place in the list."""
     for number, path in enumerate(sorted(paths)):
         source = Path(path)
@@ -185,7 +187,7 @@ def _add_sounds(writer: Writer, manifest: dict[str, Any], paths: set[str], runs:
             manifest["absent"].append(path)
 
 
-def _add_file(writer: Writer, name: str, path: Path) -> bool:
+def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
     """Add a file as it is now, lines up to the last whole one; False where it is gone."""
     try:
         file = path.open("rb")
@@ -216,9 +218,9 @@ def _whole_lines(file: Any, size: int) -> int:
     return start
 
 
-def _beside(place: Path) -> str:
+def _beside(path: Path) -> str:
     """Where the copy of the database lies meanwhile: on the disk of the backup, which has room for it."""
-    parent = place.absolute().parent
+    parent = path.absolute().parent
     if not parent.is_dir():
         raise BadInput(f"there is no folder {parent}; make it first")
     return str(parent)

@@ -2,10 +2,13 @@
 
 A file of SQLite is copied page by page in one state of it (its online backup); of PostgreSQL, the rows of every table
 are read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
+
+Not `pg_dump`: its file goes back into PostgreSQL alone, and only a server of the same or a newer version could read it.
+Before anything is replaced, a restore has to open the copy: to check it, to bring its tables to this version, and to
+leave out what was taken down and who asked to be forgotten. For that it is a file of SQLite, whatever it came from.
 """
 
 import contextlib
-import shutil
 import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,11 +30,11 @@ _ROWS = 2_000
 """Rows that are in memory at once."""
 
 
-def snapshot(place: str | Path, file: Path) -> str:
+def snapshot(source_database: str | Path, file: Path) -> str:
     """Copy a database, in one state of it, to a new file; the kind of database it is.
 
     Args:
-        place: a file of SQLite or an address, in use or not.
+        source_database: a file of SQLite or an address, in use or not.
         file: is made.
 
     Raises:
@@ -39,7 +42,7 @@ def snapshot(place: str | Path, file: Path) -> str:
         StoreUnusable: it cannot be read, or is damaged.
         DiskFull: the copy has no room.
     """
-    url = address(place)
+    url = address(source_database)
     if url.get_backend_name() == "sqlite":
         source = Path(str(url.database))
         if not source.is_file():
@@ -47,7 +50,7 @@ def snapshot(place: str | Path, file: Path) -> str:
         _copy_file(source, file)
     else:
         with (
-            Database(place, migrate=False) as database,
+            Database(source_database, migrate=False) as database,
             Database(file) as copy,
             database.reading() as session,
             copy.engine.execution_options(writes=True).begin() as target,
@@ -91,30 +94,6 @@ def in_use(file: Path) -> bool:
     return False
 
 
-def salvage(file: Path) -> tuple[dict[str, int], list[Path]]:
-    """Make a file of SQLite with a damaged log usable without what cannot be read: its rows, and where all is kept.
-
-    Args:
-        file: not in use.
-
-    Raises:
-        BadInput: there is no such file.
-        StoreUnusable: the database itself is damaged, too.
-    """
-    if not file.is_file():
-        raise BadInput(f"there is no database {file}")
-    moment, kept = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}", []
-    for path in (file.with_name(file.name + ending) for ending in ("", "-wal", "-shm")):
-        if path.exists():
-            kept.append(path.with_name(f"{path.name}.damaged-{moment}"))
-            shutil.copy2(path, kept[-1])
-    try:
-        settle(file)
-    except sqlite3.DatabaseError as error:
-        raise StoreUnusable(f"{file} cannot be salvaged ({error}); restore a backup") from error
-    return counts(file), kept
-
-
 @dataclass(frozen=True)
 class PutBack:
     """What became of a database: rows by table, who had asked to be forgotten meanwhile, where the old one is kept."""
@@ -124,14 +103,14 @@ class PutBack:
     kept: Path | None
 
 
-def put_back(copy: Path, place: str | Path, *, force: bool) -> PutBack:
+def put_back(copy: Path, database: str | Path, *, force: bool) -> PutBack:
     """Make a database what a copy of `snapshot` holds, its tables brought to this version.
 
     Who asked to be forgotten since the copy was made, as far as the replaced database knows, stays forgotten.
 
     Args:
         copy: is changed, and gone afterwards where the database is a file.
-        place: a file of SQLite or an address; its kind need not be that of the copied one.
+        database: a file of SQLite or an address; its kind need not be that of the copied one.
         force: replace what is there; a file is kept beside under another name.
 
     Raises:
@@ -142,11 +121,11 @@ def put_back(copy: Path, place: str | Path, *, force: bool) -> PutBack:
         wrong = sound(opened)
     if wrong is not None:
         raise StoreUnusable(f"the database of the backup is damaged: {wrong}; take another backup")
-    url = address(place)
+    url = address(database)
     if url.get_backend_name() == "sqlite":
         return _into_file(copy, Path(str(url.database)), force)
     with Database(copy) as opened:
-        return _into_server(opened, place, force)
+        return _into_server(opened, database, force)
 
 
 def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
@@ -179,23 +158,23 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
     return PutBack(rows, forgotten, kept)
 
 
-def _into_server(copy: Database, place: str | Path, force: bool) -> PutBack:
-    with Database(place) as target:
-        with target.engine.begin() as there:
-            held = [table.name for table in _tables() if there.scalar(select(func.count()).select_from(table))]
-            erasures = [(row.pseudonym, row.erased_at) for row in there.execute(select(Erasure.__table__))]
+def _into_server(copy: Database, database: str | Path, force: bool) -> PutBack:
+    with Database(database) as target:
+        with target.engine.begin() as connection:
+            held = [table.name for table in tables() if connection.scalar(select(func.count()).select_from(table))]
+            erasures = [(row.pseudonym, row.erased_at) for row in connection.execute(select(Erasure.__table__))]
         if held and not force:
             raise BadInput(
                 f"{target.name} holds {', '.join(held[:3])} already; name another database, or replace all that is in "
                 "it with --force"
             )
         forgotten = _forget_again(copy, erasures)
-        with copy.engine.connect() as source, target.engine.begin() as there:
-            for table in reversed(_tables()):
-                there.execute(delete(table))
-            rows = _copy_rows(source, there)
-            for table in _tables():
-                _count_on(there, table)
+        with copy.engine.connect() as source, target.engine.begin() as connection:
+            for table in reversed(tables()):
+                connection.execute(delete(table))
+            rows = _copy_rows(source, connection)
+            for table in tables():
+                _count_on(connection, table)
         return PutBack(rows, forgotten, None)
 
 
@@ -217,31 +196,33 @@ def _copy_file(source: Path, file: Path) -> None:
 
 def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
     done = {}
-    for table in _tables():
+    for table in tables():
         done[table.name] = 0
         # What refers to a row of its own table comes after those that do not.
-        own = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
-        rows = source.execute(select(table).order_by(*own, *table.primary_key), execution_options={"yield_per": _ROWS})
+        refers_to_itself = [key.parent.is_not(None) for key in table.foreign_keys if key.column.table is table]
+        query = select(table).order_by(*refers_to_itself, *table.primary_key)
+        rows = source.execute(query, execution_options={"yield_per": _ROWS})
         for part in rows.mappings().partitions():
             target.execute(insert(table), [dict(row) for row in part])
             done[table.name] += len(part)
     return done
 
 
-def _count_on(there: Connection, table: Described) -> None:
+def _count_on(connection: Connection, table: Described) -> None:
     """The next number after the highest one that was put in."""
     column = table.autoincrement_column
     if column is None:
         return
-    sequence = there.scalar(
+    sequence = connection.scalar(
         text("SELECT pg_get_serial_sequence(:table, :column)"), {"table": table.name, "column": column.name}
     )
-    highest = there.scalar(select(func.max(column)))
+    highest = connection.scalar(select(func.max(column)))
     if sequence and highest is not None:
-        there.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
+        connection.execute(text("SELECT setval(:sequence, :highest)"), {"sequence": sequence, "highest": highest})
 
 
-def _tables() -> list[Described]:
+def tables() -> list[Described]:
+    """All tables, each after those that it refers to."""
     return TableBase.metadata.sorted_tables
 
 
@@ -256,8 +237,8 @@ def _erasures_of(file: Path) -> list[tuple[str, Any]]:
 
 def _forget_again(copy: Database, erasures: list[tuple[str, Any]]) -> int:
     def work(session: Any) -> int:
-        known = set(session.scalars(select(Erasure.pseudonym)))
-        new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in known]
+        erased = set(session.scalars(select(Erasure.pseudonym)))
+        new = [(pseudonym, moment) for pseudonym, moment in erasures if pseudonym not in erased]
         for pseudonym, moment in new:
             erase(session, pseudonym, now=moment)
         return len(new)

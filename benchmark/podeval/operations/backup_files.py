@@ -1,10 +1,9 @@
-"""Where a backup lies: a folder, or one file of tar. It is there under its name when it is whole, not before.
+"""A backup is one file of tar with a manifest. It is there under its name when it is whole, not before.
 
 The manifest is written last and names every file with its length and SHA-256; what is not in it is not in the backup.
 """
 
 import contextlib
-import gzip
 import hashlib
 import io
 import json
@@ -15,61 +14,182 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from types import TracebackType
-from typing import IO, Any, Protocol
+from typing import IO, Any, cast
 
 from podeval.errors import BadInput
 from podeval.store.files import DiskFull, sync_folder, writing
 
 MANIFEST = "manifest.json"
-ARCHIVES = (".tar", ".tar.gz", ".tgz")
-"""Endings of a name that make a backup one file."""
+ENDINGS = (".tar", ".tar.gz", ".tgz")
+"""How the name of a backup may end."""
 
 _BLOCK = 1 << 20
+_COMPRESSION = 3
 _LARGEST_MANIFEST = 1 << 30
 
 
-class Writer(Protocol):
-    """Takes the files of a backup one by one; a context manager that leaves nothing behind where it fails."""
+class BackupWriter:
+    """Takes the files of a backup one by one; a context manager that leaves nothing behind where it fails.
 
-    files: dict[str, dict[str, Any]]
+    Args:
+        path: of the backup.
+
+    Raises:
+        BadInput: something is there already, or the name does not end as the name of a backup does.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.name.endswith(ENDINGS):
+            raise BadInput(f"{path} does not end in {' or '.join(ENDINGS)}; a backup is one file, name it so")
+        if path.exists():
+            raise BadInput(f"{path} is there already; give every backup a name of its own")
+        self.files: dict[str, dict[str, Any]] = {}
+        self._path = path
+        self._partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+
+    def __enter__(self) -> "BackupWriter":
+        with _backing_up(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.fdopen(os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+            if self._path.name.endswith(".tar"):
+                self._tar = tarfile.open(mode="w", fileobj=self._file, format=tarfile.PAX_FORMAT)
+            else:
+                self._tar = tarfile.open(
+                    mode="w:gz", fileobj=self._file, format=tarfile.PAX_FORMAT, compresslevel=_COMPRESSION
+                )
+        return self
 
     def add(self, name: str, source: IO[bytes], size: int) -> None:
         """Keep so many bytes of an open file under a name."""
+        entry, counted = tarfile.TarInfo(name), _Counted(source, size)
+        entry.size, entry.mode = size, 0o600
+        with _backing_up(self._path):
+            self._tar.addfile(entry, counted)
+        self.files[name] = counted.entry(size)
 
     def finish(self, manifest: dict[str, Any]) -> None:
         """Write the manifest; now the backup is there."""
-
-    def __enter__(self) -> "Writer": ...
+        content = {"schema": 1, **manifest, "files": dict(sorted(self.files.items()))}
+        text = (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
+        self.add(MANIFEST, io.BytesIO(text), len(text))
+        with _backing_up(self._path):
+            self._tar.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._partial.replace(self._path)
+            sync_folder(self._path.parent)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    ) -> None:
+        # Closing what failed writes its last bytes once more, which fails as well.
+        with contextlib.suppress(OSError, ValueError):
+            self._file.close()
+        self._partial.unlink(missing_ok=True)
 
 
-def is_archive(place: Path) -> bool:
-    """Whether a place is one file, by its name."""
-    return place.name.endswith(ARCHIVES)
+class BackupReader:
+    """A backup that is there; a context manager.
 
-
-def new_backup(place: Path) -> Writer:
-    """A backup to be written.
+    Args:
+        path: of the backup.
 
     Raises:
-        BadInput: something is there already, or the place cannot be written to.
+        BadInput: it is none, or not whole; says which.
     """
-    if place.exists() and (place.is_file() or any(place.iterdir())):
-        raise BadInput(f"{place} is there already; give every backup a name of its own")
-    return _Archive(place) if is_archive(place) else _Folder(place)
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.is_dir():
+            raise BadInput(
+                f"{path} is a folder, and a backup is one file; one that an earlier podeval made as a folder becomes "
+                f"a file by: (cd {path} && tar -cf ../{path.name}.tar *)"
+            )
+        if not path.is_file():
+            raise BadInput(f"there is no backup {path}; name a file that `podeval backup` made")
+        try:
+            self._tar = tarfile.open(path, "r:*")  # noqa: SIM115 - closed with the reader
+            self._members = {member.name: member for member in self._tar.getmembers() if member.isreg()}
+        except (tarfile.TarError, OSError, EOFError) as error:
+            raise BadInput(f"{path} cannot be read as a backup ({error}); take another one") from None
+        if MANIFEST not in self._members:
+            raise BadInput(f"{path} has no {MANIFEST}, so it is no backup or only a part of one; take another one")
+        self.manifest = self._read_manifest()
+
+    def check(self) -> None:
+        """Compare every file with the manifest.
+
+        Raises:
+            BadInput: a file is missing, changed, or too many; names it.
+        """
+        entries = self.manifest["files"]
+        if missing := sorted(entries.keys() - self._members.keys()):
+            raise BadInput(f"{self.path} lacks {_list_some(missing)}; take another backup")
+        if more := sorted(self._members.keys() - entries.keys() - {MANIFEST}):
+            raise BadInput(
+                f"{self.path} holds {_list_some(more)}, which its manifest does not name; take another backup"
+            )
+        for name in self._in_order():
+            try:
+                with self._open(name) as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+            except (OSError, tarfile.TarError, EOFError) as error:
+                raise BadInput(f"{self.path}: {name} cannot be read ({error}); take another backup") from None
+            if digest != entries[name]["sha256"]:
+                raise BadInput(f"{self.path}: {name} is not what was backed up; take another backup")
+
+    def unpack(self, name: str, target: Path) -> None:
+        """Write one of its files, synced."""
+        with _restoring(target), self._open(name) as source:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with target.open("xb") as file:
+                shutil.copyfileobj(source, file, _BLOCK)
+                file.flush()
+                os.fsync(file.fileno())
+
+    def unpack_all(self, folder: Path) -> None:
+        """Write all files that the manifest names below a folder, synced."""
+        for name in self._in_order():
+            self.unpack(name, folder / name)
+
+    def __enter__(self) -> "BackupReader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._tar.close()
+
+    def _in_order(self) -> list[str]:
+        """Names of the files as they follow each other: what is compressed is not read twice."""
+        return [name for name in self._members if name != MANIFEST]
+
+    def _open(self, name: str) -> io.BufferedReader:
+        return cast("io.BufferedReader", self._tar.extractfile(self._members[name]))
+
+    def _read_manifest(self) -> dict[str, Any]:
+        try:
+            with self._open(MANIFEST) as file:
+                manifest: dict[str, Any] = json.loads(file.read(_LARGEST_MANIFEST))
+            if manifest["schema"] != 1:
+                raise BadInput(
+                    f"{self.path} was made by a newer podeval (schema {manifest['schema']}); upgrade podeval"
+                )
+            files = manifest["files"]
+            if not all(_stays_inside(name) and isinstance(entry["sha256"], str) for name, entry in files.items()):
+                raise ValueError("a name leads out of it")
+        except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
+            raise BadInput(f"the manifest of {self.path} is damaged ({error}); take another backup") from None
+        return manifest
 
 
 @contextlib.contextmanager
-def _noted(place: Path) -> Iterator[None]:
-    """A full disk told as what it means here."""
+def _backing_up(path: Path) -> Iterator[None]:
+    """Say of a full disk what it means for a backup."""
     try:
-        with writing(place):
+        with writing(path):
             yield
     except DiskFull as error:
-        raise DiskFull(f"the disk is full: there is no backup {place}; free some space and make it again") from error
+        raise DiskFull(f"the disk is full: there is no backup {path}; free some space and make it again") from error
 
 
 class _Counted(io.RawIOBase):
@@ -82,8 +202,8 @@ class _Counted(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1) -> bytes:
-        wanted = self._left if size is None or size < 0 else min(size, self._left)
-        block = self._source.read(wanted)
+        most = self._left if size is None or size < 0 else min(size, self._left)
+        block = self._source.read(most)
         self._left -= len(block)
         self._digest.update(block)
         return block
@@ -94,176 +214,9 @@ class _Counted(io.RawIOBase):
         return {"bytes": size, "sha256": self._digest.hexdigest()}
 
 
-class _Folder:
-    def __init__(self, place: Path) -> None:
-        self.files: dict[str, dict[str, Any]] = {}
-        self._place = place
-        self._partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
-
-    def __enter__(self) -> "_Folder":
-        with _noted(self._place):
-            self._partial.mkdir(parents=True, mode=0o700)
-        return self
-
-    def add(self, name: str, source: IO[bytes], size: int) -> None:
-        target, counted = self._partial / name, _Counted(source, size)
-        with _noted(self._place):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                shutil.copyfileobj(counted, file, _BLOCK)
-                file.flush()
-                os.fsync(file.fileno())
-        self.files[name] = counted.entry(size)
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        text = _text(manifest, self.files)
-        self.add(MANIFEST, io.BytesIO(text), len(text))
-        with _noted(self._place):
-            for folder in {self._partial, *(path for path in self._partial.rglob("*") if path.is_dir())}:
-                sync_folder(folder)
-            self._partial.rename(self._place)
-            sync_folder(self._place.parent)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
-
-
-class _Archive:
-    def __init__(self, place: Path) -> None:
-        self.files: dict[str, dict[str, Any]] = {}
-        self._place = place
-        self._partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
-
-    def __enter__(self) -> "_Archive":
-        with _noted(self._place):
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.fdopen(os.open(self._partial, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "wb")
-            packed = not self._place.name.endswith(".tar")
-            self._packer = gzip.GzipFile("", "wb", 3, self._file) if packed else None
-            self._tar = tarfile.open(mode="w", fileobj=self._packer or self._file, format=tarfile.PAX_FORMAT)
-        return self
-
-    def add(self, name: str, source: IO[bytes], size: int) -> None:
-        entry, counted = tarfile.TarInfo(name), _Counted(source, size)
-        entry.size, entry.mode = size, 0o600
-        with _noted(self._place):
-            self._tar.addfile(entry, counted)
-        self.files[name] = counted.entry(size)
-
-    def finish(self, manifest: dict[str, Any]) -> None:
-        text = _text(manifest, self.files)
-        self.add(MANIFEST, io.BytesIO(text), len(text))
-        with _noted(self._place):
-            self._tar.close()
-            if self._packer is not None:
-                self._packer.close()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-            self._partial.replace(self._place)
-            sync_folder(self._place.parent)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        # Closing what failed writes its last bytes once more, which fails as well.
-        with contextlib.suppress(OSError, ValueError):
-            self._file.close()
-        self._partial.unlink(missing_ok=True)
-
-
-class Reader:
-    """A backup that is there; a context manager.
-
-    Raises:
-        BadInput: it is none, or not whole; says which.
-    """
-
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self._tar: tarfile.TarFile | None = None
-        if place.is_dir():
-            self.names = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
-        elif place.is_file():
-            try:
-                self._tar = tarfile.open(place, "r:*")  # noqa: SIM115 - closed with the reader
-                self._members = {member.name: member for member in self._tar.getmembers() if member.isreg()}
-            except (tarfile.TarError, OSError, EOFError) as error:
-                raise BadInput(f"{place} cannot be read as a backup ({error}); take another one") from None
-            self.names = set(self._members)
-        else:
-            raise BadInput(f"there is no backup {place}; name a folder or file that `podeval backup` made")
-        if MANIFEST not in self.names:
-            raise BadInput(f"{place} has no {MANIFEST}, so it is no backup or only a part of one; take another one")
-        self.manifest = self._manifest()
-
-    @contextlib.contextmanager
-    def open(self, name: str) -> Iterator[IO[bytes]]:
-        """One of its files."""
-        if self._tar is None:
-            with (self.place / name).open("rb") as file:
-                yield file
-        else:
-            found = self._tar.extractfile(self._members[name])
-            assert found is not None
-            with found:
-                yield found
-
-    def check(self) -> None:
-        """Compare every file with the manifest.
-
-        Raises:
-            BadInput: a file is missing, changed, or too many; names it.
-        """
-        listed = self.manifest["files"]
-        if missing := sorted(listed.keys() - self.names):
-            raise BadInput(f"{self.place} lacks {_some(missing)}; take another backup")
-        if more := sorted(self.names - listed.keys() - {MANIFEST}):
-            raise BadInput(f"{self.place} holds {_some(more)}, which its manifest does not name; take another backup")
-        for name, entry in listed.items():
-            try:
-                with self.open(name) as file:
-                    found = _digest(file)
-            except (OSError, tarfile.TarError, EOFError) as error:
-                raise BadInput(f"{self.place}: {name} cannot be read ({error}); take another backup") from None
-            if found != entry["sha256"]:
-                raise BadInput(f"{self.place}: {name} is not what was backed up; take another backup")
-
-    def unpack(self, name: str, target: Path) -> None:
-        """Write one of its files, synced."""
-        with _restoring(target), self.open(name) as source:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with target.open("xb") as file:
-                shutil.copyfileobj(source, file, _BLOCK)
-                file.flush()
-                os.fsync(file.fileno())
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._tar is not None:
-            self._tar.close()
-
-    def _manifest(self) -> dict[str, Any]:
-        try:
-            with self.open(MANIFEST) as file:
-                found = json.loads(file.read(_LARGEST_MANIFEST))
-            if found["schema"] != 1:
-                raise BadInput(f"{self.place} was made by a newer podeval (schema {found['schema']}); upgrade podeval")
-            files = found["files"]
-            if not all(_plain(name) and isinstance(entry["sha256"], str) for name, entry in files.items()):
-                raise ValueError("a name leads out of it")
-        except (ValueError, KeyError, TypeError, AttributeError, OSError, tarfile.TarError, EOFError) as error:
-            raise BadInput(f"the manifest of {self.place} is damaged ({error}); take another backup") from None
-        plain: dict[str, Any] = found
-        return plain
-
-
 @contextlib.contextmanager
 def _restoring(target: Path) -> Iterator[None]:
+    """Say of a full disk what it means for a restore."""
     try:
         with writing(target):
             yield
@@ -274,22 +227,10 @@ def _restoring(target: Path) -> Iterator[None]:
         ) from error
 
 
-def _plain(name: str) -> bool:
+def _stays_inside(name: str) -> bool:
     parts = PurePosixPath(name).parts
     return bool(parts) and not name.startswith("/") and ".." not in parts and "\x00" not in name
 
 
-def _text(manifest: dict[str, Any], files: dict[str, dict[str, Any]]) -> bytes:
-    content = {"schema": 1, **manifest, "files": dict(sorted(files.items()))}
-    return (json.dumps(content, ensure_ascii=False, indent=1) + "\n").encode()
-
-
-def _digest(file: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(_BLOCK):
-        digest.update(block)
-    return digest.hexdigest()
-
-
-def _some(names: list[str]) -> str:
+def _list_some(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -66,19 +66,19 @@ def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
         .join(second, b.system == second.id)
         .where(Vote.id.in_(flags))
     )
-    found = {row[0].id: row for row in session.execute(query)}
-    voters = {vote.voter for vote, *_ in found.values()}
+    rows = {row[0].id: row for row in session.execute(query)}
+    voters = {vote.voter for vote, *_ in rows.values()}
     counting = (
         select(Vote.voter, func.count()).where(Vote.voter.in_(voters), Vote.standing == "counted").group_by(Vote.voter)
     )
     others = {voter: count for voter, count in session.execute(counting)}
-    shown = []
+    result = []
     for id, signals in flags.items():
-        if id not in found:
+        if id not in rows:
             continue
-        vote, dimension, title_a, title_b = found[id]
+        vote, dimension, title_a, title_b = rows[id]
         counted = vote.standing == "counted"
-        shown.append(
+        result.append(
             FlaggedVote(
                 id=id,
                 voter=vote.voter,
@@ -95,14 +95,14 @@ def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
                 others=others.get(vote.voter, 0) - counted,
             )
         )
-    return shown
+    return result
 
 
 def flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
     """The listening sessions with the newest flags, the newest first."""
     flags = _flags(session, Flag.session, newest)
     rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
-    found = {row.id: row for row in rows}
+    by_id = {row.id: row for row in rows}
     return [
         FlaggedSession(
             test=row.test,
@@ -115,7 +115,7 @@ def flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
             signals=signals,
         )
         for id, signals in flags.items()
-        if (row := found.get(id)) is not None
+        if (row := by_id.get(id)) is not None
     ]
 
 
@@ -123,8 +123,8 @@ def _flags(session: Session, about: InstrumentedAttribute[str | None], newest: i
     """What rules saw, by the vote or session it is about; those with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
-    found: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}
-    signals = select(about, Flag).where(about.in_(found), Flag.kind == "signal").order_by(Flag.number)
+    by_subject: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}
+    signals = select(about, Flag).where(about.in_(by_subject), Flag.kind == "signal").order_by(Flag.number)
     for id, flag in session.execute(signals):
-        found[str(id)].append(Signal(flag.rule, flag.points, flag.detail))
-    return {id: tuple(seen) for id, seen in found.items()}
+        by_subject[str(id)].append(Signal(flag.rule, flag.points, flag.detail))
+    return {id: tuple(seen) for id, seen in by_subject.items()}

@@ -23,10 +23,10 @@ from podeval.operations.backup import (
     SECRET,
     SOUNDS,
     Backup,
-    described,
+    describe,
 )
 from podeval.operations.backup_database import put_back
-from podeval.operations.backup_files import Reader
+from podeval.operations.backup_files import BackupReader
 from podeval.runs.run_folder import REPLACED
 from podeval.store.database import Database, address
 from podeval.store.files import write_whole
@@ -55,7 +55,7 @@ class Restored:
 
 
 def restore(
-    place: Path,
+    path: Path,
     database: str | Path,
     runs: Path,
     *,
@@ -65,7 +65,7 @@ def restore(
     """Put a backup back.
 
     Args:
-        place: of the backup.
+        path: of the backup.
         database: a file of SQLite or an address, not in use; it need not be of the kind that was backed up.
         runs: the folder of runs; made where it is not there.
         force: replace what is there. Files are kept under other names, the rows of a server are not.
@@ -76,19 +76,18 @@ def restore(
         StoreUnusable: the database is in use, or cannot be opened.
         DiskFull: nothing was changed.
     """
-    with Reader(place) as reader:
-        found = described(reader)
+    with BackupReader(path) as reader:
+        backup = describe(reader)
         reader.check()
-        if not force and runs.is_dir() and (there := _in_the_way(reader, runs)):
+        if not force and runs.is_dir() and (blocking := _in_the_way(reader, runs)):
             raise BadInput(
-                f"{runs} holds {', '.join(there[:3])} already; name another folder with --runs, or replace them with "
-                "--force (they are kept under another name)"
+                f"{runs} holds {', '.join(blocking[:3])} already; name another folder with --runs, or replace them "
+                "with --force (they are kept under another name)"
             )
         runs.mkdir(parents=True, exist_ok=True)
         unpacked = runs / f".restoring-{secrets.token_hex(4)}"
         try:
-            for name in sorted(reader.manifest["files"]):
-                reader.unpack(name, unpacked / name)
+            reader.unpack_all(unpacked)
             settle(unpacked / DATABASE, unpacked / RUNS)
             (unpacked / RUNS / ".lock").unlink(missing_ok=True)
             _point_to_sounds(unpacked / DATABASE, reader.manifest, runs)
@@ -96,13 +95,13 @@ def restore(
             kept = [done.kept] if done.kept else []
             if (old := _move_in(unpacked, runs)) is not None:
                 kept.append(old)
-            secret = _put_secret(unpacked / SECRET, database, runs, kept) if found.secret else None
+            secret = _put_secret(unpacked / SECRET, database, runs, kept) if backup.secret else None
         finally:
             shutil.rmtree(unpacked, ignore_errors=True)
-    return Restored(found, done.rows, done.forgotten, secret, kept)
+    return Restored(backup, done.rows, done.forgotten, secret, kept)
 
 
-def _in_the_way(reader: Reader, runs: Path) -> list[str]:
+def _in_the_way(reader: BackupReader, runs: Path) -> list[str]:
     names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
     return sorted(name for name in names if (runs / name).exists())
 

@@ -36,7 +36,7 @@ class Removal:
     """What one run loses: the recordings of its items, by item."""
 
     run: RunFolder
-    made: str
+    made_at: str
     files: dict[str, list[Path]]
     bytes: int
 
@@ -46,7 +46,7 @@ class Retention:
     """What is there and what has to go, in bytes; `short`: what is over the budget all the same, and `why`."""
 
     budget: int
-    there: int
+    bytes: int
     removals: list[Removal] = field(default_factory=list)
     kept: dict[str, str] = field(default_factory=dict)
     """Runs that keep recordings although the budget is passed, with the reason."""
@@ -59,7 +59,7 @@ class Retention:
     @property
     def short(self) -> int:
         """Over the budget when all that can go is gone."""
-        return max(0, self.there - self.freed - self.budget)
+        return max(0, self.bytes - self.freed - self.budget)
 
 
 def budget() -> int | None:
@@ -68,16 +68,16 @@ def budget() -> int | None:
     Raises:
         BadInput: it is no number.
     """
-    given = os.environ.get(VARIABLE)
-    if not given:
+    value = os.environ.get(VARIABLE)
+    if not value:
         return None
     try:
-        size = float(given)
+        size = float(value)
         if not size >= 0:
             raise ValueError
         return int(size * 2**30)
     except (ValueError, OverflowError):
-        raise BadInput(f"{VARIABLE} must be a number of gigabytes, such as 200, not {given!r}") from None
+        raise BadInput(f"{VARIABLE} must be a number of gigabytes, such as 200, not {value!r}") from None
 
 
 def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
@@ -89,36 +89,36 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
         needed: recordings that stay whatever the limit is.
     """
     stay = {path.resolve() for path in needed}
-    there = [(folder, *_made(folder)) for folder in (*_set_aside(runs), *run_folders(runs))]
-    sizes = {folder.path: _bytes(_recordings(folder)) for folder, *_ in there}
-    found = Retention(limit, sum(sizes.values()))
-    over = found.there - limit
-    for folder, finished, made in sorted(there, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
+    folders = [(folder, *_made(folder)) for folder in (*_set_aside(runs), *run_folders(runs))]
+    sizes = {folder.path: _bytes(_recordings(folder)) for folder, *_ in folders}
+    plan = Retention(limit, sum(sizes.values()))
+    over = plan.bytes - limit
+    for folder, finished, moment in sorted(folders, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
         if over <= 0:
             break
         name = folder.path.relative_to(runs).as_posix()
         if not finished:
-            found.kept[name] = "it is not finished"
+            plan.kept[name] = "it is not finished"
             continue
         files = {item: [path for path in paths if path.resolve() not in stay] for item, paths in _by_item(folder)}
         files = {item: paths for item, paths in files.items() if paths}
         size = _bytes(path for paths in files.values() for path in paths)
         if size < sizes[folder.path]:
-            found.kept[name] = "battles or listening tests play some of it"
+            plan.kept[name] = "battles or listening tests play some of it"
         if size:
-            found.removals.append(Removal(folder, made, files, size))
+            plan.removals.append(Removal(folder, moment, files, size))
             over -= size
-    return found
+    return plan
 
 
-def remove(found: Retention, runs: Path, *, now: datetime | None = None) -> int:
+def remove(plan: Retention, runs: Path, *, now: datetime | None = None) -> int:
     """Remove what `look` found; the bytes that are free now. A run that somebody writes to is left for the next time.
 
     Raises:
         DiskFull: the outputs cannot be marked; what was not marked is there.
     """
     moment, freed = now or datetime.now(UTC), 0
-    for removal in found.removals:
+    for removal in plan.removals:
         try:
             with only_one(removal.run.path):
                 for item, paths in removal.files.items():
@@ -137,8 +137,8 @@ def needed_by(database: Database, runs: Path, now: datetime | None = None) -> se
     with database.reading() as session:
         paths = set(_of_battles(session, moment))
         designs = list(session.scalars(select(ListeningTest.design).where(ListeningTest.closed_at.is_(None))))
-    named = {text for design in designs for text in _texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS}
-    return {Path(path) for path in paths if "://" not in path} | {runs / text for text in named if "://" not in text}
+    texts = {text for design in designs for text in _texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS}
+    return {Path(path) for path in paths if "://" not in path} | {runs / text for text in texts if "://" not in text}
 
 
 def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
@@ -146,20 +146,20 @@ def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
     limit = budget()
     if limit is None:
         return
-    found = look(runs, limit, needed_by(database, runs))
-    if found.removals:
-        freed = remove(found, runs)
-        log(f"{freed / 2**30:.3g} GB of recordings of {len(found.removals)} runs were removed: {told_short(found)}")
-    elif found.short:
-        log(told_short(found))
+    plan = look(runs, limit, needed_by(database, runs))
+    if plan.removals:
+        freed = remove(plan, runs)
+        log(f"{freed / 2**30:.3g} GB of recordings of {len(plan.removals)} runs were removed: {told_short(plan)}")
+    elif plan.short:
+        log(told_short(plan))
 
 
-def told_short(found: Retention) -> str:
+def told_short(plan: Retention) -> str:
     """How the budget stands after the removals."""
-    if not found.short:
-        return f"the budget of {found.budget / 2**30:.3g} GB is kept"
+    if not plan.short:
+        return f"the budget of {plan.budget / 2**30:.3g} GB is kept"
     return (
-        f"the recordings are {found.short / 2**30:.3g} GB over the budget of {found.budget / 2**30:.3g} GB, and what "
+        f"the recordings are {plan.short / 2**30:.3g} GB over the budget of {plan.budget / 2**30:.3g} GB, and what "
         f"is left of them is still needed; raise {VARIABLE}, or retire systems of the arena"
     )
 
@@ -183,7 +183,7 @@ def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> i
 
 def _of_battles(session: Session, now: datetime) -> Iterable[str]:
     recent = select(Battle.output_a, Battle.output_b).where(Battle.expires_at > now - PLAYED_AFTER)
-    shown = {output for pair in session.execute(recent) for output in pair}
+    outputs = {output for pair in session.execute(recent) for output in pair}
     active = (
         select(Played.id, Played.audio, Played.item)
         .join(ArenaSystem, Played.system == ArenaSystem.id)
@@ -192,8 +192,8 @@ def _of_battles(session: Session, now: datetime) -> Iterable[str]:
     )
     may_be_shown = Played.active & ArenaSystem.active & ArenaItem.active
     items = set()
-    for start in range(0, max(1, len(shown)), 500):
-        some = sorted(shown)[start : start + 500]
+    for start in range(0, max(1, len(outputs)), 500):
+        some = sorted(outputs)[start : start + 500]
         for _, audio, item in session.execute(active.where(or_(may_be_shown, Played.id.in_(some)))):
             items.add(item)
             yield audio
@@ -212,8 +212,8 @@ def _texts(value: Any) -> Iterable[str]:
 
 
 def _set_aside(runs: Path) -> list[RunFolder]:
-    found = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
-    places = [path.parent.relative_to(runs / SUPERSEDED).parts for path in found]
+    runs_aside = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
+    places = [path.parent.relative_to(runs / SUPERSEDED).parts for path in runs_aside]
     return [RunFolder(runs / SUPERSEDED / benchmark, *rest) for benchmark, *rest in places]
 
 

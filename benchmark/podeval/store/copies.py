@@ -63,11 +63,11 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
     """
     try:
         file = (folder or user_folder()) / FILE
-        listed = {(copy.kind, copy.place, copy.about) for copy in _copies_in(file)}
+        keys = {(copy.kind, copy.place, copy.about) for copy in _copies_in(file)}
         runs = tuple(sorted(about))
-        for place in places:
-            copy = Copy(kind, str(place.absolute()), socket.gethostname(), _now(), runs)
-            if (copy.kind, copy.place, copy.about) not in listed:
+        for path in places:
+            copy = Copy(kind, str(path.absolute()), socket.gethostname(), _now(), runs)
+            if (copy.kind, copy.place, copy.about) not in keys:
                 append_line(file, asdict(copy))
     except Exception as error:
         _LOG.warning("a takedown will not know of the copy in %s: %s", ", ".join(map(str, places)), error)
@@ -97,10 +97,10 @@ def lines_of_list(folder: Path | None) -> list[object]:
 
 def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
     """Add the lines of another list that are not in the one of a folder; what goes wrong is logged."""
-    there = lines_of_list(folder)
+    old_lines = lines_of_list(folder)
     try:
         for line in lines:
-            if folder is not None and line not in there:
+            if folder is not None and line not in old_lines:
                 append_line(folder / FILE, line)
     except PodevalError as error:
         _LOG.warning("some copies will not be known to a takedown: %s", error)

@@ -35,7 +35,6 @@ from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput, StoreUnusable
 from podeval.store.migrate import check, upgrade
-from podeval.store.write_ahead_log import lost_frames
 
 if TYPE_CHECKING:
     from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -74,7 +73,7 @@ class Database:
     """An open database, its tables as this version of podeval has them; used by any number of threads.
 
     Args:
-        place: a file of SQLite, or an address: `sqlite:///…`, `postgresql://user@host/name`.
+        location: a file of SQLite, or an address: `sqlite:///…`, `postgresql://user@host/name`.
         migrate: bring its tables to this version first.
 
     Raises:
@@ -82,8 +81,8 @@ class Database:
         StoreUnusable: it cannot be opened, or its tables are of another version.
     """
 
-    def __init__(self, place: str | Path, *, migrate: bool = True) -> None:
-        self.url = address(place)
+    def __init__(self, location: str | Path, *, migrate: bool = True) -> None:
+        self.url = address(location)
         self._turns = threading.Lock()
         self.engine = _sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _postgresql(self.url)
         # Views of one pool, made once: to make one takes as long as a statement.
@@ -188,16 +187,16 @@ class Database:
         self.close()
 
 
-def address(place: str | Path) -> URL:
+def address(location: str | Path) -> URL:
     """The address of a database: of a file by its path, of a server as given; `postgres://` is understood.
 
     Raises:
         BadInput: it is none, or of a kind that is not supported.
     """
-    if isinstance(place, Path) or "://" not in place:
-        return URL.create("sqlite", database=str(Path(place).expanduser().absolute()))
+    if isinstance(location, Path) or "://" not in location:
+        return URL.create("sqlite", database=str(Path(location).expanduser().absolute()))
     try:
-        url = make_url(place)
+        url = make_url(location)
     except ArgumentError:
         raise BadInput("this is not the address of a database; write a file's path or postgresql://…") from None
     match url.drivername:
@@ -217,11 +216,6 @@ def _sqlite(url: URL) -> Engine:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make {file.parent}: {error.strerror}; choose a folder that you can write to") from error
-    if lost := lost_frames(file):
-        raise StoreUnusable(
-            f"the log {file.name}-wal beside {file} is damaged: {lost} pages of committed changes cannot be read; "
-            f"restore a backup, or go on with the rest: podeval restore --salvage --database {file}"
-        )
     # isolation_level None: the driver begins nothing by itself, `_begin` does.
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, **_POOL)
     event.listen(engine, "connect", _safe_sqlite)
@@ -232,19 +226,19 @@ def _sqlite(url: URL) -> Engine:
 def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
     """Every connection keeps what it commits, and says so when asked."""
     cursor = connection.cursor()
-    wanted: dict[str, str | int] = {
+    settings: dict[str, str | int] = {
         "journal_mode": "wal",
         "synchronous": 2,
         "foreign_keys": 1,
         "busy_timeout": round(1000 * BUSY_SECONDS),
     }
-    for pragma, value in wanted.items():
+    for pragma, value in settings.items():
         _set(cursor, pragma, value)
-        found = cursor.execute(f"PRAGMA {pragma}").fetchone()[0]
-        if found != value:
+        setting = cursor.execute(f"PRAGMA {pragma}").fetchone()[0]
+        if setting != value:
             connection.close()
             raise StoreUnusable(
-                f"SQLite has {pragma} {found}, not {value}, so votes could be lost; "
+                f"SQLite has {pragma} {setting}, not {value}, so votes could be lost; "
                 "put the database on a local disk, or use PostgreSQL (DATABASE_URL)"
             )
     cursor.close()
@@ -327,12 +321,12 @@ def refuse_shared_mount(file: Path, mounts: str | None = None) -> None:
         fields = line.split(" ")
         if len(fields) < 3:
             continue
-        _, written, found, *_ = fields
+        _, written, mount_kind, *_ = fields
         # Blanks in a name are written as `\040`, so that they come back only after the line was split by its own.
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), written)
         inside = real == point or real.startswith(point.rstrip("/") + "/")
         if inside and len(point) >= len(longest):
-            longest, kind = point, found
+            longest, kind = point, mount_kind
     if kind.startswith(_SHARED_MOUNTS) and kind not in _LOCAL_FUSE:
         raise BadInput(
             f"{file} lies on a {kind} mount ({longest}), where SQLite can lose what it wrote; "
@@ -350,18 +344,18 @@ def _translated(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     """A sentence for what the operator can mend; anything else as it is."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
-    said = _said(error)
-    if "disk" in said and "full" in said:
+    message = _said(error)
+    if "disk" in message and "full" in message:
         return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
-    if "malformed" in said or "not a database" in said or "corrupt" in said:
+    if "malformed" in message or "not a database" in message or "corrupt" in message:
         return StoreUnusable(
-            f"the database {name} is damaged ({said}); stop the site, restore the last backup with `podeval restore`, "
-            "then read back the public log"
+            f"the database {name} is damaged ({message}); stop the site, restore the last backup with "
+            "`podeval restore`, then read back the public log"
         )
     if getattr(error.orig, "sqlstate", None) == _NO_TABLE:
         return StoreUnusable(f"the tables of the database {name} are gone; restore a backup with `podeval restore`")
     if isinstance(error, OperationalError | InterfaceError) or error.connection_invalidated:
-        return StoreUnusable(f"the database {name} does not answer ({said}); nothing was recorded, try again")
+        return StoreUnusable(f"the database {name} does not answer ({message}); nothing was recorded, try again")
     return error
 
 
@@ -374,8 +368,8 @@ def sound(database: Database) -> str | None:
     if not database.is_sqlite:
         return None
     with database.reading() as session:
-        found: list[Any] = [row[0] for row in session.execute(text("PRAGMA integrity_check"))]
+        problems: list[Any] = [row[0] for row in session.execute(text("PRAGMA integrity_check"))]
         broken = session.execute(text("PRAGMA foreign_key_check")).all()
-    if found != ["ok"]:
-        return str(found[0])
+    if problems != ["ok"]:
+        return str(problems[0])
     return f"{len(broken)} rows refer to rows that are not there" if broken else None

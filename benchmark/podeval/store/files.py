@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import fcntl
 import io
 import json
 import os
@@ -10,6 +9,8 @@ import secrets
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from podeval.errors import BadInput, PodevalError
 
@@ -131,15 +132,18 @@ def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Raises:
         BadInput: another process holds it.
     """
+    # Another thread may let go of it. A lock that would outlive its process, where a mount has no others, is refused.
+    lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / ".lock").open("a+")
-    with file:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
+            lock.acquire(blocking=wait)
+        except Timeout:
             raise BadInput(f"another podeval run is writing to {folder}; wait for it or take another folder") from None
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _end_of_last_line(file: io.FileIO) -> int:

@@ -56,12 +56,12 @@ def configuration(connection: Connection | None = None) -> "Config":
     return config
 
 
-def _refuse_newer(found: str | None, name: str) -> None:
+def _refuse_newer(revision: str | None, name: str) -> None:
     from alembic.script import ScriptDirectory
 
-    known = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
-    if found is not None and found not in known:
-        raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {found}); upgrade podeval")
+    revisions = {script.revision for script in ScriptDirectory.from_config(configuration()).walk_revisions()}
+    if revision is not None and revision not in revisions:
+        raise StoreUnusable(f"the tables of {name} were made by a newer podeval (version {revision}); upgrade podeval")
 
 
 def _newest() -> str:

@@ -10,11 +10,15 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, Integer, String, Text, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from podeval.errors import BadInput
 from podeval.store.tables import TableBase
 
 VOTES, SUBMISSIONS = "votes", "submissions"
 FREEZABLE = (VOTES, SUBMISSIONS)
 """What an operator can freeze."""
+
+LONGEST_REASON = 1_000
+"""Characters of the reason of a decision."""
 
 TAKEN_DOWN = "submission taken down"
 """The action after which the same is not taken in again."""
@@ -60,6 +64,20 @@ _ALL_FROZEN = select(OperatorSetting.name, OperatorSetting.value).where(
 )
 
 
+def validate_reason(reason: str) -> str:
+    """Return the reason of a decision on one line.
+
+    Raises:
+        BadInput: there is none, or it is too long.
+    """
+    reason = " ".join(reason.split())
+    if not reason:
+        raise BadInput("say why; the reason is kept beside the decision")
+    if len(reason) > LONGEST_REASON:
+        raise BadInput(f"the reason is {len(reason)} characters long; {LONGEST_REASON} are enough")
+    return reason
+
+
 def note(session: Session, action: str, subject: str, reason: str, by: str, now: datetime) -> None:
     """Add a decision to the trail; the session has to be a writing one."""
     session.add(
@@ -82,8 +100,8 @@ def trail(session: Session, *, newest: int = 100, subject: str | None = None) ->
 
 def frozen(session: Session) -> dict[str, str]:
     """What is frozen, with the operator's sentence on why."""
-    found = session.execute(_ALL_FROZEN)
-    return {name.removeprefix(_FROZEN): str(value) for name, value in found if value}
+    rows = session.execute(_ALL_FROZEN)
+    return {name.removeprefix(_FROZEN): str(value) for name, value in rows if value}
 
 
 def freeze(session: Session, what: str, sentence: str, by: str, now: datetime) -> None:
@@ -103,8 +121,8 @@ def set_closed_dimensions(session: Session, dimensions: frozenset[str], by: str,
 
 def votes_goal(session: Session) -> int | None:
     """How many counted votes the operator wants on each dimension; None where nothing is set."""
-    found = _value(session, VOTES_GOAL)
-    return int(found) if found else None
+    votes = _value(session, VOTES_GOAL)
+    return int(votes) if votes else None
 
 
 def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) -> None:
@@ -114,8 +132,8 @@ def set_votes_goal(session: Session, votes: int | None, by: str, now: datetime) 
 
 def secret_check(session: Session) -> str | None:
     """The check value of the service's secret; None where none was kept yet."""
-    found = _value(session, _CHECK_VALUE)
-    return str(found) if found else None
+    value = _value(session, _CHECK_VALUE)
+    return str(value) if value else None
 
 
 def set_secret_check(session: Session, check: str, by: str, now: datetime) -> None:
@@ -129,8 +147,8 @@ def set_probe(session: Session, now: datetime) -> None:
 
 
 def _value(session: Session, name: str) -> Any:
-    found = session.get(OperatorSetting, name)
-    return found.value if found else None
+    row = session.get(OperatorSetting, name)
+    return row.value if row else None
 
 
 def keep_setting(session: Session, name: str, value: Any, by: str, now: datetime) -> None:

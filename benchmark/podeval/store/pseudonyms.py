@@ -41,20 +41,20 @@ def pseudonym_of(session: Session, secret: Secret, identity: str, *, now: dateti
         now: the time.
     """
     digest = _digest(secret, identity)
-    known = session.get(Pseudonym, digest)
-    if known is not None:
-        return known.pseudonym
+    row = session.get(Pseudonym, digest)
+    if row is not None:
+        return row.pseudonym
     key = secrets.token_bytes(32)
-    made = base64.b32encode(hmac.new(key, digest.encode(), hashlib.sha256).digest()[:15]).decode().lower()
-    session.add(Pseudonym(identity=digest, key=key, pseudonym=f"p{made}", made_at=now or datetime.now(UTC)))
+    pseudonym = base64.b32encode(hmac.new(key, digest.encode(), hashlib.sha256).digest()[:15]).decode().lower()
+    session.add(Pseudonym(identity=digest, key=key, pseudonym=f"p{pseudonym}", made_at=now or datetime.now(UTC)))
     session.flush()
-    return f"p{made}"
+    return f"p{pseudonym}"
 
 
 def known_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
     """The pseudonym of a person who was here before."""
-    known = session.get(Pseudonym, _digest(secret, identity))
-    return known.pseudonym if known else None
+    row = session.get(Pseudonym, _digest(secret, identity))
+    return row.pseudonym if row else None
 
 
 def remember_name(session: Session, secret: Secret, identity: str, name: str, *, now: datetime | None = None) -> None:
@@ -71,13 +71,13 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     pseudonym = known_pseudonym(session, secret, identity)
     if not issuer or not name or pseudonym is None:
         return
-    digest, named = _name_digest(secret, issuer, name), _NAMED + pseudonym
+    digest, setting = _name_digest(secret, issuer, name), _NAMED + pseudonym
     row = session.get(Pseudonym, digest)
-    if row is not None and row.pseudonym == named:
+    if row is not None and row.pseudonym == setting:
         return
     # A name that somebody gave up may be another person's now.
-    session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == named) | (Pseudonym.identity == digest)))
-    session.add(Pseudonym(identity=digest, key=b"", pseudonym=named, made_at=now or datetime.now(UTC)))
+    session.execute(delete(Pseudonym).where((Pseudonym.pseudonym == setting) | (Pseudonym.identity == digest)))
+    session.add(Pseudonym(identity=digest, key=b"", pseudonym=setting, made_at=now or datetime.now(UTC)))
     session.flush()
 
 
@@ -94,17 +94,17 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     that were published before hold the votes without comments and without a way to the person; whoever reads them
     leaves out what is erased.
     """
-    known = session.get(Erasure, pseudonym)
+    erasure = session.get(Erasure, pseudonym)
     votes = _gone(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))
     sessions = _gone(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
     session.execute(delete(Pseudonym).where(Pseudonym.pseudonym.in_((pseudonym, _NAMED + pseudonym))))
-    if known is None:
-        known = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
-        session.add(known)
+    if erasure is None:
+        erasure = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
+        session.add(erasure)
     session.flush()
-    return known
+    return erasure
 
 
 def _digest(secret: Secret, identity: str) -> str:

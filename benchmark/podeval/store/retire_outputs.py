@@ -43,14 +43,14 @@ def retire_changed(database: Database, places: Collection[Path], reason: str, no
         reason: noted with each.
         now: the time.
     """
-    folders = tuple(f"{place.resolve()}/" for place in places)
+    folders = tuple(f"{folder.resolve()}/" for folder in places)
     if not folders:
         return 0
     with database.reading(one_state=False) as session:
-        heard = session.execute(
+        outputs = session.execute(
             select(ArenaOutput.id, ArenaOutput.audio, ArenaOutput.sha256).where(ArenaOutput.audio != "")
         ).all()
-    gone = [row.id for row in heard if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
+    gone = [row.id for row in outputs if str(Path(row.audio).resolve()).startswith(folders) and not _is_there(row)]
     return database.write(lambda session: retire(session, gone, reason, now)) if gone else 0
 
 

@@ -62,9 +62,9 @@ class Secret:
         with database.reading() as session:
             if lost := why_lost(session, database, kept):
                 raise SecretLost(lost)
-            known = operator_settings.secret_check(session)
+            check = operator_settings.secret_check(session)
         secret = cls(kept or _new(database))
-        if known != secret.mark(_CHECK):
+        if check != secret.mark(_CHECK):
             database.write(lambda session: secret._settle(session, database))
         return secret
 
@@ -169,12 +169,12 @@ def kept_secret(url: "URL") -> bytes | None:
     Raises:
         BadInput: it is too short, or cannot be read.
     """
-    if given := os.environ.get(VARIABLE):
-        if len(given) < SHORTEST:
-            raise BadInput(f"{VARIABLE} has {len(given)} characters and can be guessed; use {SHORTEST} or more")
-        return given.encode()
-    if named := os.environ.get(FILE_VARIABLE):
-        return _read(Path(named))
+    if value := os.environ.get(VARIABLE):
+        if len(value) < SHORTEST:
+            raise BadInput(f"{VARIABLE} has {len(value)} characters and can be guessed; use {SHORTEST} or more")
+        return value.encode()
+    if path := os.environ.get(FILE_VARIABLE):
+        return _read(Path(path))
     beside = _beside(url)
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
 
@@ -204,15 +204,15 @@ def why_lost(session: Session, database: "Database", kept: bytes | None) -> str:
     """
     if not (people := _people(session)):
         return ""
-    known = operator_settings.secret_check(session)
-    if kept is not None and known in (None, Secret(kept).mark(_CHECK)):
+    check = operator_settings.secret_check(session)
+    if kept is not None and check in (None, Secret(kept).mark(_CHECK)):
         return ""
-    place = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
+    location = f"the file {_beside(database.url)}" if database.is_sqlite else f"{VARIABLE} or {FILE_VARIABLE}"
     how = "not there" if kept is None else "not the one that is there"
     return (
         f"the secret by which {database.name} knows {people} people is {how}: "
-        f"each would be a new voter, whose votes count again. Put it back as {place}, from where you keep it or from a "
-        "backup made --with-secret; or, where it is gone for good, say that all of them may be new: "
+        f"each would be a new voter, whose votes count again. Put it back as {location}, from where you keep it or "
+        "from a backup made --with-secret; or, where it is gone for good, say that all of them may be new: "
         "podeval admin new-secret --reason WHY"
     )
 
@@ -236,10 +236,10 @@ def _made(file: Path) -> bytes:
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with writing(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as made:
-            made.write(secrets.token_bytes(32))
-            made.flush()
-            os.fsync(made.fileno())
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(secrets.token_bytes(32))
+            stream.flush()
+            os.fsync(stream.fileno())
         try:
             os.link(draft, file)
         except FileExistsError:

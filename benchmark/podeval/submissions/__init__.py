@@ -9,6 +9,7 @@ __all__ = [
     "hub_record",
     "job_budget",
     "job_items",
+    "moderation",
     "procrastinate_worker",
     "public_view",
     "pull_requests",

@@ -1,0 +1,135 @@
+"""Opaque names of a battle's sounds: signed, so that nobody can make one or tell from it which system is heard."""
+
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+
+from cachetools import TTLCache, cachedmethod
+from sqlalchemy import Row, Select, bindparam, select
+from sqlalchemy.orm import aliased
+
+from podeval.arena import refusal
+from podeval.arena.refusal import ArenaRefused
+from podeval.store.database import Database
+from podeval.store.secret import Secret
+from podeval.store.tables import PLAYED_AFTER, ArenaItem, ArenaOutput, Battle
+
+CACHED_SECONDS, CACHED = 30.0, 10_000
+"""How long something that was looked up is not looked up again, and of how many things."""
+
+# The statement is made once: making one takes longer than asking it.
+_A, _B = aliased(ArenaOutput), aliased(ArenaOutput)
+_SOUNDS_OF_BATTLE: Select[Any] = (
+    select(Battle.item, Battle.excerpt, Battle.expires_at)
+    .add_columns(_A.audio.label("audio_a"), _A.sha256.label("sha256_a"), _A.seconds.label("seconds_a"))
+    .add_columns(Battle.output_a, Battle.output_b)
+    .add_columns(_B.audio.label("audio_b"), _B.sha256.label("sha256_b"), _B.seconds.label("seconds_b"))
+    .join(_A, Battle.output_a == _A.id)
+    .join(_B, Battle.output_b == _B.id)
+    .where(Battle.id == bindparam("battle"))
+)
+
+
+@dataclass(frozen=True)
+class Audio:
+    """Where the sound behind an opaque name is; `end` is None for what is played to its end."""
+
+    path: str
+    start: float
+    end: float | None
+    sha256: str = ""
+    output: str = ""
+    """Its id; empty for what was asked."""
+    compared: "tuple[Audio, Audio] | None" = None
+    """Of a side: its own excerpt and the other side's, whose loudness is compared."""
+
+    @property
+    def seconds(self) -> float | None:
+        """How long a listener hears it, with the silence that hides its exact length; None for what hides nothing."""
+        return None if self.compared is None or self.end is None else whole_seconds(self.end - self.start)
+
+
+class AudioTokens:
+    """Makes the opaque names of sounds and finds the sounds behind them; may be used by any number of threads.
+
+    Args:
+        database: with the battles.
+        secret: what names are signed with.
+        clock: the time in UTC.
+    """
+
+    def __init__(self, database: Database, secret: Secret, clock: Callable[[], datetime]) -> None:
+        self._database = database
+        self._secret = secret
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._rows: TTLCache[Any, Row[Any]] = TTLCache(CACHED, CACHED_SECONDS)
+        """Rows of `_SOUNDS_OF_BATTLE` by battle."""
+
+    def name_side(self, battle: str, side: str, extent: str) -> str:
+        """Make the name of a side's sound.
+
+        Args:
+            battle: id.
+            side: `a` or `b`.
+            extent: `excerpt` or `whole`.
+        """
+        return self._secret.sign("audio", battle, side, extent)
+
+    def name_turn(self, battle: str, number: int) -> str:
+        """Make the name of the sound of a turn of what was asked."""
+        return self._secret.sign("audio", battle, str(number), "turn")
+
+    def find(self, name: str) -> Audio:
+        """Find the sound behind a name.
+
+        Raises:
+            ArenaRefused: the name is not of this arena, or its battle is long over.
+        """
+        parts = self._secret.verified("audio", name)
+        if parts is None or len(parts) != 3:
+            raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
+        battle, side, extent = parts
+        row = self._read_row(battle)
+        if self._clock() > row.expires_at + PLAYED_AFTER:
+            raise ArenaRefused(refusal.EXPIRED, "this battle is over and its audio is not played any more")
+        return self._find_turn(row.item, int(side)) if extent == "turn" else _find_side(row, side, extent)
+
+    def forget(self) -> None:
+        """Look everything up anew: something was changed."""
+        with self._lock:
+            self._rows.clear()
+
+    @cachedmethod(attrgetter("_rows"), lock=attrgetter("_lock"))
+    def _read_row(self, battle: str) -> Row[Any]:
+        with self._database.reading(one_state=False) as session:
+            row = session.execute(_SOUNDS_OF_BATTLE, {"battle": battle}).one_or_none()
+        if row is None:
+            raise ArenaRefused(refusal.UNKNOWN, "this battle is not known any more; take a new one")
+        return row
+
+    def _find_turn(self, item: str, number: int) -> Audio:
+        with self._database.reading() as session:
+            return Audio(str(session.get_one(ArenaItem, item).turns[number]["audio"]), 0.0, None)
+
+
+def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
+    if not (row.audio_a and row.audio_b):
+        raise ArenaRefused(refusal.UNKNOWN, "a recording of this battle was taken down; take a new one")
+    (start_a, end_a), (start_b, end_b) = row.excerpt["a"], row.excerpt["b"]
+    first = Audio(row.audio_a, float(start_a), float(end_a), row.sha256_a, row.output_a)
+    second = Audio(row.audio_b, float(start_b), float(end_b), row.sha256_b, row.output_b)
+    this_side, other = (first, second) if side == "a" else (second, first)
+    seconds = row.seconds_a if side == "a" else row.seconds_b
+    start, end = (this_side.start, this_side.end) if extent == "excerpt" else (0.0, seconds)
+    return Audio(this_side.path, start, end, this_side.sha256, this_side.output, compared=(this_side, other))
+
+
+def whole_seconds(length: float) -> float:
+    """A length rounded up to whole seconds, at least one: the exact length of a recording is as good as its name."""
+    # A hair above a whole second is one of rounding.
+    return float(max(1, math.ceil(round(length, 3))))

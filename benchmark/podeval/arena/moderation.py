@@ -1,0 +1,156 @@
+"""What an operator decides about the arena: which votes count, what is compared, and how many votes are wanted.
+
+Nothing is deleted; ratings follow at once. Each decision has a reason and a name, and is noted on the trail in the
+transaction that carries it out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from podeval.arena import review
+from podeval.arena.service import Arena
+from podeval.errors import BadInput
+from podeval.store import operator_settings
+from podeval.store.operator_settings import validate_reason
+from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle, Vote
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """What the arena compares: systems with whether new battles may show them, dimensions with whether they are open.
+
+    Attributes:
+        systems: id, title, whether in the pool, and on how many items it can be heard.
+        dimensions: by name, whether open, and its votes that count.
+        goal: counted votes wanted on each dimension; None where none is set.
+    """
+
+    systems: list[tuple[str, str, bool, int]]
+    dimensions: dict[str, tuple[bool, int]]
+    goal: int | None
+
+
+class ArenaModeration:
+    """An operator's decisions about an arena; may be used by any number of threads.
+
+    Args:
+        arena: whose votes, dimensions and pool.
+        clock: the time in UTC.
+    """
+
+    def __init__(self, arena: Arena, clock: Clock = lambda: datetime.now(UTC)) -> None:
+        self._arena = arena
+        self._database = arena.database
+        self._clock = clock
+
+    def count_vote(self, vote: str, counted: bool, reason: str, by: str) -> None:
+        """Leave a vote out of the public rating, or let it count again.
+
+        Raises:
+            BadInput: there is no such vote, or no reason or name is given.
+        """
+        (self._arena.restore if counted else self._arena.exclude)(vote, validate_reason(reason), by)
+
+    def count_voter(self, voter: str, counted: bool, reason: str, by: str) -> int:
+        """Leave all votes of a voter out of the public rating, or let all count again; how many changed.
+
+        Raises:
+            BadInput: nobody of that pseudonym voted, or no reason or name is given.
+        """
+        now, standing, reason = self._clock(), "counted" if counted else "excluded", validate_reason(reason)
+
+        def work(session: Session) -> list[str]:
+            votes = list(session.scalars(select(Vote).where(Vote.voter == voter)))
+            if not votes:
+                raise BadInput(f"there is no vote of {voter}")
+            changing = [vote for vote in votes if vote.standing != standing]
+            for vote in changing:
+                review.decide(session, vote, standing, reason, by, now)
+            operator_settings.note(session, f"voter {standing}", voter, reason, by, now)
+            return [vote.id for vote in changing]
+
+        changed = self._database.write(work)
+        self._arena.decided(changed)
+        return len(changed)
+
+    def open_dimension(self, dimension: str, opened: bool, reason: str, by: str) -> None:
+        """Make new battles on a dimension again, or none any more; its votes count either way.
+
+        Raises:
+            BadInput: nothing is judged on it, or no reason is given.
+        """
+        reason, now = validate_reason(reason), self._clock()
+
+        def work(session: Session) -> None:
+            if session.scalar(select(ArenaItem.id).where(ArenaItem.dimension == dimension).limit(1)) is None:
+                raise BadInput(f"nothing is judged on {dimension!r}; `podeval arena status` counts what is")
+            others = operator_settings.closed_dimensions(session) - {dimension}
+            operator_settings.set_closed_dimensions(session, others if opened else others | {dimension}, by, now)
+            operator_settings.note(session, f"dimension {'opened' if opened else 'closed'}", dimension, reason, by, now)
+
+        self._database.write(work)
+        self._arena.changed()
+
+    def pool_system(self, system: str, active: bool, reason: str, by: str) -> None:
+        """Let new battles show a system, or no more; its votes count either way.
+
+        Raises:
+            BadInput: the arena does not know it, or no reason is given.
+        """
+        reason, now = validate_reason(reason), self._clock()
+
+        def work(session: Session) -> None:
+            row = session.get(ArenaSystem, system)
+            if row is None:
+                raise BadInput(f"the arena knows no system {system}")
+            row.active = active
+            operator_settings.note(
+                session, f"system {'into' if active else 'out of'} the pool", system, reason, by, now
+            )
+
+        self._database.write(work)
+        self._arena.changed()
+
+    def set_goal(self, votes: int | None, reason: str, by: str) -> None:
+        """Set how many counted votes are wanted on each dimension; shown beside how many there are.
+
+        Raises:
+            BadInput: it is no number of votes, or no reason is given.
+        """
+        reason, now = validate_reason(reason), self._clock()
+        if votes is not None and not 1 <= votes <= 10_000_000:
+            raise BadInput(f"{votes} is no number of votes to wish for")
+
+        def work(session: Session) -> None:
+            operator_settings.set_votes_goal(session, votes, by, now)
+            operator_settings.note(session, "votes goal", str(votes or "none"), reason, by, now)
+
+        self._database.write(work)
+
+    def pool(self) -> Pool:
+        """What the arena compares."""
+        with self._database.reading() as session:
+            playable = select(func.count()).where(
+                ArenaOutput.system == ArenaSystem.id, ArenaOutput.active, ArenaOutput.audio != ""
+            )
+            systems = session.execute(select(ArenaSystem, playable.scalar_subquery()).order_by(ArenaSystem.title)).all()
+            closed = operator_settings.closed_dimensions(session)
+            counts = (
+                select(Battle.dimension, func.count())
+                .join(Vote, Vote.battle == Battle.id)
+                .where(Battle.purpose == "rating", Vote.standing == "counted", Vote.outcome != "skip")
+                .group_by(Battle.dimension)
+            )
+            votes = {dimension: count for dimension, count in session.execute(counts)}
+            names = session.scalars(select(ArenaItem.dimension).distinct().order_by(ArenaItem.dimension))
+            return Pool(
+                [(system.id, system.title, system.active, items) for system, items in systems],
+                {name: (name not in closed, votes.get(name, 0)) for name in names},
+                operator_settings.votes_goal(session),
+            )

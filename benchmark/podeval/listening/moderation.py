@@ -1,0 +1,27 @@
+"""What an operator decides about listening tests: whose sessions count."""
+
+from podeval.errors import BadInput
+from podeval.listening import session_results
+from podeval.listening.service import Listening
+from podeval.store.operator_settings import validate_reason
+
+
+def count_session(listening: Listening, test: str, listener: str, counted: bool, reason: str, by: str) -> None:
+    """Leave a listener out of a test's results, or take them back; noted on the trail.
+
+    Args:
+        listening: whose sessions.
+        test: id of the test.
+        listener: pseudonym.
+        counted: whether the session counts from now on.
+        reason: why.
+        by: who decides.
+
+    Raises:
+        BadInput: there is no such test or listener, or no reason is given.
+    """
+    rows = session_results.sessions(listening.database, test)
+    session = next((row.session for row in rows if row.listener == listener), None)
+    if session is None:
+        raise BadInput(f"nobody of the name {listener} came to the test {test}")
+    listening.set_standing(session, counted=counted, reason=validate_reason(reason), by=by)
