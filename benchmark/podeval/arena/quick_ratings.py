@@ -1,7 +1,7 @@
 """A quick point estimate of how strong each system is, for choosing pairs and for judging voters, not for the board.
 
 Bradley-Terry by evalica, ties and both-bad as half a win. Every system also has two drawn battles against an invisible
-one, so that who never lost stays within sight of the others. The board's ratings, with intervals: `human.ratings`.
+one, so that who never lost stays within sight of the others. The board's ratings, with intervals: `arena.ratings`.
 """
 
 import math

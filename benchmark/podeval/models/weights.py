@@ -101,11 +101,15 @@ def lock() -> dict[str, Weights]:
 
 
 def root() -> Path:
-    """Where weights are installed: `PODEVAL_MODELS`, else the virtual environment, else the user's data folder."""
+    """Where weights are installed: `PODEVAL_MODELS`, else the virtual environment, else the user's data folder.
+
+    An environment that this user may not change serves where somebody who may has installed weights in it.
+    """
     if chosen := os.environ.get("PODEVAL_MODELS"):
         return Path(chosen)
-    if sys.prefix != sys.base_prefix and os.access(sys.prefix, os.W_OK):
-        return Path(sys.prefix) / "share" / "podeval" / "models"
+    shared = Path(sys.prefix) / "share" / "podeval" / "models"
+    if sys.prefix != sys.base_prefix and (os.access(sys.prefix, os.W_OK) or shared.is_dir()):
+        return shared
     return Path(platformdirs.user_data_dir("podeval")) / "models"
 
 

@@ -1,4 +1,4 @@
-"""How the migrations run: on the connection that `store.migrating` hands over, inside its transaction."""
+"""How the migrations run: on the connection that `store.migrate` hands over, inside its transaction."""
 
 from alembic import context
 
