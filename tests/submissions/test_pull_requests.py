@@ -29,7 +29,7 @@ def queue(store: Path) -> Iterator[Queue]:
 @pytest.fixture
 def repo(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnopqrstuv")
-    monkeypatch.setattr("podeval.hub.retry.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     return hub_client.repos.publish("models", "x/singer", {"README.md": b"---\nlicense: mit\n---\n# Singer\n"})
 
 

@@ -104,7 +104,7 @@ def test_a_worker_starts_while_the_hub_is_down(
         stray.minutes, stray.attempts, stray.per_minute, stray.reserved = 60, 1, 0.1, 6.0
         stray.job, stray.asked_at = "job7", datetime(2026, 11, 22, tzinfo=UTC)
         database.write(lambda session: session.add(stray))
-    monkeypatch.setattr("podeval.hub.retry.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     hub_client.trouble = lambda method, path: 503
     options = ("--executor", "hf-jobs", "--image", IMAGE, "--namespace", "lab", "--budget", "20")
     out = said("worker", "--once", "--database", store, "--work", tmp_path / "work", *options)
