@@ -42,8 +42,8 @@ def jobs(hub_client: Any) -> Any:
 def on_the_hub(queue: Queue, budget: float = 10.0, **choices: Any) -> OnTheHub:
     from huggingface_hub import HfApi
 
-    result = HfJobs(IMAGE, "a10g-large", "podeval", minutes=60, api=HfApi(token=SECRET))
-    return OnTheHub(result, Ledger(queue.database, budget), pause=0.05, **choices)
+    found = HfJobs(IMAGE, "a10g-large", "podeval", minutes=60, api=HfApi(token=SECRET))
+    return OnTheHub(found, Ledger(queue.database, budget), pause=0.05, **choices)
 
 
 def tone(seconds: float = 0.5) -> bytes:
@@ -57,9 +57,9 @@ def tone(seconds: float = 0.5) -> bytes:
 
 
 def asked(job: Any) -> list[str]:
-    document = json.loads(job.read("/asked")["job.json"])
-    assert document["model_folder"] == "/model"
-    assert document["items_file"] == "/asked/items.jsonl"
+    found = json.loads(job.read("/asked")["job.json"])
+    assert found["model_folder"] == "/model"
+    assert found["items_file"] == "/asked/items.jsonl"
     return [json.loads(line)["id"] for line in job.read("/asked")["items.jsonl"].splitlines()]
 
 
@@ -189,10 +189,10 @@ def test_the_budget_is_of_all_jobs_and_survives_a_restart(
     assert tiny.worker(queue, tmp_path, hub=on_the_hub(queue, 2.0)).once() == first.id
     assert on_the_hub(queue).ledger.committed() == pytest.approx(1.0), "40 minutes at 0.025"
     assert tiny.worker(queue, tmp_path, hub=on_the_hub(queue, 2.0)).once() == second.id
-    current = queue.get(second.id)
-    assert current.state == "queued"
-    assert "could cost 1.50 USD on a10g-large for 60 minutes, and 1.00 of 2.00 are spent or set aside" in current.reason
-    assert current.failures == 0, "it is no fault of the submission"
+    found = queue.get(second.id)
+    assert found.state == "queued"
+    assert "could cost 1.50 USD on a10g-large for 60 minutes, and 1.00 of 2.00 are spent or set aside" in found.reason
+    assert found.failures == 0, "it is no fault of the submission"
     assert len(jobs.specs) == 1
     queue.cancel(second.id, "two")
     queue.retry(second.id, "two")
@@ -225,7 +225,7 @@ def test_a_job_that_the_hub_forgot_is_charged_and_started_anew(
     row = tiny.enqueue(queue, "singer")
     hub = on_the_hub(queue)
     lost = hub.ledger.reserve(row.id, "ten/demo", hub.jobs, 0.025)
-    hub.ledger.keep_job(lost, "job_of_yesterday")
+    hub.ledger.started(lost, "job_of_yesterday")
     worker = tiny.worker(queue, tmp_path, hub=hub)
     worker.once()
     assert queue.get(row.id).state == "queued"
@@ -294,8 +294,8 @@ def test_a_model_that_cannot_be_used_and_a_fault_of_ours_are_told_apart(
         "failed",
         "the model cannot be run: the model has no tokenizer",
     )
-    message = {"error": "out of memory", "cause": "ours"}
-    jobs.plays = lambda job: [hand_over(job, item, **(message if item == "item_0" else {})) for item in asked(job)]
+    told = {"error": "out of memory", "cause": "ours"}
+    jobs.plays = lambda job: [hand_over(job, item, **(told if item == "item_0" else {})) for item in asked(job)]
     row = tiny.enqueue(queue, "two")
     tiny.worker(queue, tmp_path, hub=on_the_hub(queue)).once()
     assert queue.get(row.id).state == "queued"
@@ -316,19 +316,19 @@ def test_its_log_is_handed_on_without_secrets(tiny: ModuleType, queue: Queue, jo
 
     jobs.plays = talks
     row = tiny.enqueue(queue, "singer")
-    lines: list[str] = []
-    tiny.worker(queue, tmp_path, hub=on_the_hub(queue, log=lines.append)).once()
+    heard: list[str] = []
+    tiny.worker(queue, tmp_path, hub=on_the_hub(queue, log=heard.append)).once()
     log = tmp_path / "work" / row.id / "logs/ten-demo-1.log"
     wait_for(lambda: log.exists() and "red" in log.read_text())
-    assert "hf_zyx" not in log.read_text() + "".join(lines)
-    assert "\x1b" not in log.read_text() + "".join(lines)
-    assert any("at most 1.50 USD" in line for line in lines)
+    assert "hf_zyx" not in log.read_text() + "".join(heard)
+    assert "\x1b" not in log.read_text() + "".join(heard)
+    assert any("at most 1.50 USD" in line for line in heard)
 
 
 def test_an_outage_of_the_hub_loses_nothing(
     tiny: ModuleType, queue: Queue, jobs: Any, hub_client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     jobs.lose_answers = 1
     hub_client.repos.faults += [503, 429]
     row = tiny.enqueue(queue, "singer")
@@ -337,8 +337,8 @@ def test_an_outage_of_the_hub_loses_nothing(
     assert len(jobs.specs) == 1
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 20.0) -> None:
+def wait_for(there: Callable[[], Any], seconds: float = 20.0) -> None:
     until = time.monotonic() + seconds
-    while not condition():
+    while not there():
         assert time.monotonic() < until, "it did not come"
         time.sleep(0.05)

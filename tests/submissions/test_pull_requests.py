@@ -29,7 +29,7 @@ def queue(store: Path) -> Iterator[Queue]:
 @pytest.fixture
 def repo(hub_client: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnopqrstuv")
-    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     return hub_client.repos.publish("models", "x/singer", {"README.md": b"---\nlicense: mit\n---\n# Singer\n"})
 
 
@@ -85,11 +85,8 @@ def test_a_card_that_cannot_be_read_ends_no_worker(tiny: ModuleType, queue: Queu
     row = enqueue(tiny, queue, model_index=True)
     proposals = Proposals(queue, tmp_path / "board")
     tiny.worker(queue, tmp_path, proposals=proposals).once()
-    (message,) = proposals.of(row.id)
-    assert (message.state, message.reason) == (
-        "refused",
-        "the card of x/singer cannot be read (KeyError); mend its head",
-    )
+    (told,) = proposals.of(row.id)
+    assert (told.state, told.reason) == ("refused", "the card of x/singer cannot be read (KeyError); mend its head")
 
 
 def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(
@@ -107,7 +104,7 @@ def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(
     hub_client.repos.faults.clear()
     now[0] += timedelta(minutes=11)
     with pytest.MonkeyPatch.context() as killed:  # between the pull request and the note of it
-        killed.setattr(Proposals, "_record", lambda *given, **named: None)
+        killed.setattr(Proposals, "_done", lambda *given, **named: None)
         proposals.settle_all()
     assert len(repo.proposals) == 1
     proposals.settle_all()
@@ -121,10 +118,10 @@ def test_a_hub_that_is_down_or_a_worker_that_is_killed_doubles_nothing(
 
 def test_an_operator_does_it_afterwards(tiny: ModuleType, queue: Queue, repo: Any, tmp_path: Path) -> None:
     row = enqueue(tiny, queue)
-    path = ["--database", str(tmp_path / "store.db"), "--board", str(tmp_path / "board")]
+    place = ["--database", str(tmp_path / "store.db"), "--board", str(tmp_path / "board")]
 
     def publish(*options: str) -> str:
-        done = CliRunner().invoke(app, ["submissions", "publish", row.id, *path, *options], catch_exceptions=False)
+        done = CliRunner().invoke(app, ["submissions", "publish", row.id, *place, *options], catch_exceptions=False)
         return done.output
 
     with pytest.raises(BadInput, match="is queued; only published results are proposed"):
@@ -144,6 +141,6 @@ def test_asking_for_it_makes_no_other_submission(tiny: ModuleType, queue: Queue)
 
     plain = Submission.model_validate(tiny.document("singer")).model_dump(mode="json")
     assert forms_of(Submission.model_validate(plain)) == ()
-    requests = Submission.model_validate({**plain, "source": {**plain["source"], "publish": {"eval_results": True}}})
-    assert forms_of(requests) == ("eval_results",)
-    assert digest(plain, "embedded") == digest(requests.model_dump(mode="json"), "embedded")
+    asked = Submission.model_validate({**plain, "source": {**plain["source"], "publish": {"eval_results": True}}})
+    assert forms_of(asked) == ("eval_results",)
+    assert digest(plain, "embedded") == digest(asked.model_dump(mode="json"), "embedded")

@@ -68,9 +68,9 @@ def test_a_worker_runs_jobs_by_its_options_and_by_the_environment(
         "lab/podeval-asked",
         "lab/podeval-results",
     }
-    message = said("submissions", "jobs", "--database", store)
-    assert "job0  COMPLETED  h200, 0.08 USD" in message
-    assert "spent or set aside by all jobs: 0.08 USD" in message
+    told = said("submissions", "jobs", "--database", store)
+    assert "job0  COMPLETED  h200, 0.08 USD" in told
+    assert "spent or set aside by all jobs: 0.08 USD" in told
     assert "job job0 on h200: COMPLETED, 0.08 USD" in said("submissions", "show", row.id, "--database", store)
 
 
@@ -104,12 +104,12 @@ def test_a_worker_starts_while_the_hub_is_down(
         stray.minutes, stray.attempts, stray.per_minute, stray.reserved = 60, 1, 0.1, 6.0
         stray.job, stray.asked_at = "job7", datetime(2026, 11, 22, tzinfo=UTC)
         database.write(lambda session: session.add(stray))
-    monkeypatch.setattr("tenacity.nap.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
     hub_client.trouble = lambda method, path: 503
     options = ("--executor", "hf-jobs", "--image", IMAGE, "--namespace", "lab", "--budget", "20")
     out = said("worker", "--once", "--database", store, "--work", tmp_path / "work", *options)
     assert "what a job costs on a10g-large is asked before it starts (the Hub does not answer" in out
-    assert "whether jobs have to be stopped or results deleted cannot be told now: the Hub does not answer" in out
+    assert "whether jobs have to be stopped cannot be told now: the Hub does not answer" in out
     assert "nothing to do" in out
 
 

@@ -141,7 +141,7 @@ def test_a_full_bucket_costs_the_acknowledgement_and_sending_again_counts_once(
     ballot = small.ballot(battle, id="meanwhile-00001")
     small_disk.fill()
     # A limit on files, where no disk can be mounted, is met by the database first.
-    with pytest.raises(DiskFull if small_disk.mounted else StoreUnusable, match="the disk is full|disk I/O error"):
+    with pytest.raises(DiskFull if small_disk.mounted else StoreUnusable, match=r"the disk is full|disk I/O error"):
         small.arena.vote("alice", ballot)
     small_disk.free()
     assert small.arena.vote("alice", ballot).vote == "meanwhile-00001"
