@@ -90,6 +90,7 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
         BadInput: the link is none.
     """
     target = EpisodeLink.parse(link)
+    # Apple's lookup, by the show's newest episodes and by the episode.
     feed = guid = ""
     answered = is_listed = False
     for number in (target.show, target.episode):
@@ -112,6 +113,7 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
             break
     if answered and not is_listed:
         yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
+    # The show's own feed, then yt-dlp.
     if feed:
         try:
             yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
