@@ -171,10 +171,10 @@ class LfsBench(Builder):
             path = folder / f"{part}_speaker.jsonl"
             for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
                 if line.strip():
-                    yield _row(part, number, _parsed(path, number, line))
+                    yield _make_row(part, number, _parse_line(path, number, line))
 
 
-def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
+def _parse_line(path: Path, number: int, line: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -184,7 +184,7 @@ def _parsed(path: Path, number: int, line: str) -> Mapping[str, Any]:
     return row
 
 
-def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
+def _make_row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
     """A row as this dataset has it, from one as published."""
     content = raw.get("content")
     turns = [
@@ -195,7 +195,7 @@ def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
     language = LANGUAGES.get(str(raw.get("language")), str(raw.get("language")))
     speakers = len({turn["speaker"] for turn in turns})
     stated = raw.get("num_speakers")
-    length = _length(" ".join(turn["text"] for turn in turns), language)
+    length = _count_length(" ".join(turn["text"] for turn in turns), language)
     return {
         "id": f"{part}-{number:04d}",
         "part": part,
@@ -209,11 +209,11 @@ def _row(part: str, number: int, raw: Mapping[str, Any]) -> Row:
         "theme": raw.get("theme") or "",
         "origin": raw.get("source") or "",
         "turns": turns,
-        "repairs": _repairs(part, raw, speakers, stated),
+        "repairs": _list_repairs(part, raw, speakers, stated),
     }
 
 
-def _repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any) -> list[str]:
+def _list_repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any) -> list[str]:
     repairs = []
     if missing := [key for key in ("num_speakers", "theme", "source") if raw.get(key) is None]:
         repairs.append(f"the row lacks {', '.join(missing)}")
@@ -224,7 +224,7 @@ def _repairs(part: str, raw: Mapping[str, Any], speakers: int, stated: Any) -> l
     return repairs
 
 
-def _length(text: str, language: str) -> int:
+def _count_length(text: str, language: str) -> int:
     """Words of English, characters of Chinese; punctuation is not counted."""
     if language == "zh":
         return sum(character.isalnum() for character in text)

@@ -172,19 +172,19 @@ class MTalkBench(Builder):
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
         """The rows of a config: by type, scenario, dialogue and turn, whatever the order of the source."""
-        turns = _turns(folder)
+        turns = _read_turns(folder)
         if config == DIALOGUES:
-            yield from (_dialogue(dialogue, its) for dialogue, its in group_by_dialogue(turns).items())
+            yield from (_make_dialogue(dialogue, its) for dialogue, its in group_by_dialogue(turns).items())
             return
         table = read_parquet(folder, f"data/{split}-*.parquet", _COLUMNS)
         for turn in turns:
             (raw,) = table.slice(turn.row, 1).to_pylist()
-            yield _turn(turn, raw)
+            yield _make_turn(turn, raw)
 
     @classmethod
     def notes(cls, source: str, folder: Path) -> Sequence[str]:
         """How many dialogues have a prompt that the taxonomy does not know."""
-        dialogues = group_by_dialogue(_turns(folder))
+        dialogues = group_by_dialogue(_read_turns(folder))
         unknown = [dialogue for dialogue, turns in dialogues.items() if turns[0].capability is None]
         if not unknown:
             return ()
@@ -195,14 +195,14 @@ class MTalkBench(Builder):
         )
 
 
-def _turns(folder: Path) -> list[SourceTurn]:
+def _read_turns(folder: Path) -> list[SourceTurn]:
     raw = read_parquet(folder, "data/test-*.parquet", _COLUMNS, _PLACES).to_pylist()
     if others := sorted({str(row["source"]) for row in raw} - {"question"}):
         raise BadInput(f"the column source must say question, not {', '.join(others[:5])}: answers are no part of this")
     return sort_turns(raw, TAXONOMY)
 
 
-def _turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
+def _make_turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
     transcript = raw["transcription"]
     words, tags = transcript, list[str]()
     if isinstance(transcript, str) and turn.type != "semantic":
@@ -222,7 +222,7 @@ def _turn(turn: SourceTurn, raw: Mapping[str, Any]) -> Row:
     }
 
 
-def _dialogue(dialogue: str, turns: Sequence[SourceTurn]) -> Row:
+def _make_dialogue(dialogue: str, turns: Sequence[SourceTurn]) -> Row:
     return {
         "id": dialogue,
         "type": turns[0].type,

@@ -141,12 +141,12 @@ class PodBench(Builder):
     @classmethod
     def rows(cls, config: str, split: str, source: str, folder: Path) -> Iterator[Row]:
         """The rows in the order of the files."""
-        for path in _files(folder, split):
-            for raw in _raw(path):
-                yield _row(raw)
+        for path in _find_split_files(folder, split):
+            for raw in _read_raw(path):
+                yield _make_row(raw)
 
 
-def _files(folder: Path, split: str) -> list[Path]:
+def _find_split_files(folder: Path, split: str) -> list[Path]:
     """The files of a split, in the first format that is there; the files' names say the split, or there is one only."""
     for pattern in _FORMATS:
         if paths := find_files(folder, pattern):
@@ -154,7 +154,7 @@ def _files(folder: Path, split: str) -> list[Path]:
     raise BadInput(f"{folder} holds no {', '.join(_FORMATS)} file with PodBench's rows")
 
 
-def _raw(path: Path) -> Iterator[Any]:
+def _read_raw(path: Path) -> Iterator[Any]:
     """The rows of a file as they are."""
     if path.suffix == ".parquet":
         import pyarrow as pa
@@ -181,7 +181,7 @@ def _raw(path: Path) -> Iterator[Any]:
     yield from rows
 
 
-def _row(raw: Any) -> Row:
+def _make_row(raw: Any) -> Row:
     """A row as this dataset has it, from one as published."""
     if not isinstance(raw, Mapping):
         raise BadInput(f"a row of PodBench is a {type(raw).__name__}, not an object: {str(raw)[:60]}")

@@ -264,32 +264,32 @@ class RealPod(Builder):
             yield from make_episode_rows(folder, {item.id: item for item in BENCHMARK.items(TOPICS)})
             return
         if config == READERS:
-            for voice in _objects(_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
-                yield _voice(voice, folder)
+            for voice in _require_objects(_read_json(folder / _FILES[READERS]), "voices", folder / _FILES[READERS]):
+                yield _make_voice(voice, folder)
             return
         if config == SPEECHES:
-            topics = {item.get("id"): item for item in _items(folder / _FILES[TOPICS])}
-            for script in _lines(folder / _FILES[SPEECHES]):
-                yield _speech(script, topics)
+            topics = {item.get("id"): item for item in _read_items(folder / _FILES[TOPICS])}
+            for script in _read_lines(folder / _FILES[SPEECHES]):
+                yield _make_speech(script, topics)
             return
-        items = _items(folder / _FILES[config])
+        items = _read_items(folder / _FILES[config])
         for number, item in enumerate(items):
             progress.report(config, number, len(items))
-            yield _script(item) if config == DEMO else _topic(item)
+            yield _make_script(item) if config == DEMO else _make_topic(item)
 
 
-def _items(path: Path) -> list[Mapping[str, Any]]:
-    return _objects(_json(path), "items", path)
+def _read_items(path: Path) -> list[Mapping[str, Any]]:
+    return _require_objects(_read_json(path), "items", path)
 
 
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise BadInput(f"{path} cannot be read ({type(error).__name__}: {error}); get the file again") from None
 
 
-def _objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
+def _require_objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
     if not isinstance(content, Mapping) or name not in content:
         raise BadInput(f"{path} holds no {name}; get the file again")
     if not isinstance(content[name], list) or not all(isinstance(one, Mapping) for one in content[name]):
@@ -298,7 +298,7 @@ def _objects(content: Any, name: str, path: Path) -> list[Mapping[str, Any]]:
     return objects
 
 
-def _lines(path: Path) -> list[Mapping[str, Any]]:
+def _read_lines(path: Path) -> list[Mapping[str, Any]]:
     """The objects of a file of JSON lines."""
     try:
         objects = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
@@ -309,21 +309,21 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
     return objects
 
 
-def _common(item: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_common(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: item.get(name) for name in ("id", "topic", "category", "language", "voices")}
 
 
-def _topic_id(item: Mapping[str, Any]) -> int | None:
+def _read_topic_id(item: Mapping[str, Any]) -> int | None:
     number = str(item.get("id")).rpartition("_")[2]
     return int(number) if number.isdecimal() else None
 
 
-def _topic(item: Mapping[str, Any]) -> Row:
+def _make_topic(item: Mapping[str, Any]) -> Row:
     """A topic, with what its link says; what cannot be told is left to the rules."""
     episode = item.get("episode")
     episode = episode if isinstance(episode, Mapping) else {}
-    row = _common(item) | {
-        "topic_id": _topic_id(item),
+    row = _copy_common(item) | {
+        "topic_id": _read_topic_id(item),
         "episode_title": episode.get("title"),
         "episode_link": episode.get("link"),
     }
@@ -334,31 +334,31 @@ def _topic(item: Mapping[str, Any]) -> Row:
     return row | {"show": link.show, "episode": link.episode, "country": link.country}
 
 
-def _script(item: Mapping[str, Any]) -> Row:
-    return _common(item) | {"turns": _parts(item.get("script"), "speaker", "text")}
+def _make_script(item: Mapping[str, Any]) -> Row:
+    return _copy_common(item) | {"turns": _read_parts(item.get("script"), "speaker", "text")}
 
 
-def _speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
+def _make_speech(script: Mapping[str, Any], topics: Mapping[Any, Mapping[str, Any]]) -> Row:
     """A script with what is known of its topic; what does not fit is left to the rules."""
-    turns = _parts(script.get("turns"), "speaker", "text", "spontaneous")
+    turns = _read_parts(script.get("turns"), "speaker", "text", "spontaneous")
     whole = all(isinstance(value, str) for turn in turns for value in turn.values())
-    return _common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
-        "topic_id": _topic_id(script),
-        "speakers": _parts(script.get("speakers"), "name", "role", "voice"),
+    return _copy_common({**topics.get(script.get("id"), {}), "id": script.get("id")}) | {
+        "topic_id": _read_topic_id(script),
+        "speakers": _read_parts(script.get("speakers"), "name", "role", "voice"),
         "turns": turns,
         "words": count_words(turns, "text") if whole else None,
         "spontaneous_words": count_words(turns, "spontaneous") if whole else None,
     }
 
 
-def _voice(voice: Mapping[str, Any], folder: Path) -> Row:
+def _make_voice(voice: Mapping[str, Any], folder: Path) -> Row:
     """A voice with its recording, which is None where it is not there."""
     path = folder / str(voice.get("file"))
     audio = {"bytes": path.read_bytes(), "path": path.name} if path.is_file() else None
     return {name: voice.get(name) for name in ("id", "gender", "seconds", "words", "utterances")} | {"audio": audio}
 
 
-def _parts(values: Any, *names: str) -> list[dict[str, Any]]:
+def _read_parts(values: Any, *names: str) -> list[dict[str, Any]]:
     """The objects of a list, with these values."""
     objects = (one for one in (values if isinstance(values, list) else []) if isinstance(one, Mapping))
     return [{name: one.get(name) for name in names} for one in objects]

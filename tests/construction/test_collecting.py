@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from podeval.construction import collecting
+from podeval.analysis import Recording
 from podeval.construction.collecting import cut_passages
 from podeval.construction.programs import Program
 from podeval.errors import BadInput
@@ -95,7 +95,7 @@ def test_real_recordings_end_up_as_cases(
     assert found["broken"]["reason"]
 
     # Nothing is heard twice.
-    monkeypatch.setattr(collecting, "_transcribe", None)
+    monkeypatch.setattr(Recording, "open", None)
     podeval(*arguments)
     done = podeval("lfs_bench", "proofread", "--into", into, code=1)
     assert "proofread: 0 kept, 1 waiting" in done.output

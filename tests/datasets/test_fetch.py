@@ -9,11 +9,13 @@ import io
 import ipaddress
 import json
 import socket
+import ssl
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -422,17 +424,61 @@ def test_a_name_for_a_private_address_is_not_gone_to(
 def test_a_name_that_changes_its_meaning_is_gone_to_where_it_was_checked(
     feeds: Feeds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web_module, "_is_public", only_one_is_public)
+    monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
     asked = resolving(monkeypatch, "127.0.0.1", "127.0.0.2")
     url = f"http://cdn.test:{feeds.server_port}/talk.mp3"
     assert Web(tries=1).save(url, tmp_path / "a", 1 << 20).read_bytes() == mp3(2)
     assert asked == ["cdn.test"]
 
 
+def self_signed(name: str, folder: Path) -> tuple[Path, Path]:
+    """A certificate for a name, and its key."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return folder / "certificate.pem", folder / "key.pem"
+
+
+def test_a_certificate_is_checked_for_the_name_and_not_for_the_address(
+    feeds: Feeds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = self_signed("cdn.test", tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    feeds.socket = context.wrap_socket(feeds.socket, server_side=True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
+    resolving(monkeypatch, "127.0.0.1")
+    web = Web(tries=1)
+    assert web.save(f"https://cdn.test:{feeds.server_port}/talk.mp3", tmp_path / "a", 1 << 20).read_bytes() == mp3(2)
+    assert feeds.asked[-1][1]["Host"] == f"cdn.test:{feeds.server_port}"
+    with pytest.raises(BadInput, match=r"not valid for 'other\.test'"):
+        web.save(f"https://other.test:{feeds.server_port}/talk.mp3", tmp_path / "b", 1 << 20)
+
+
 def test_a_redirect_into_a_private_network_is_not_followed(
     feeds: Feeds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(web_module, "_is_public", only_one_is_public)
+    monkeypatch.setattr(web_module, "is_public_address", only_one_is_public)
     feeds.pages["/talk.mp3"] = Page(status=302, location=f"http://127.0.0.2:{feeds.server_port}/secret")
     with pytest.raises(AddressRefused, match="private network"):
         Web(tries=1).save(f"{feeds.url}/talk.mp3", tmp_path / "a", 1000)

@@ -174,12 +174,12 @@ def answer(data: bytes) -> None:
 
 def feed(data: bytes) -> None:
     """A podcast's feed, and Apple's answer to a lookup."""
-    from podeval.datasets.feeds import BadFeed, _read_items, _read_results
+    from podeval.datasets.feeds import BadFeed, parse_feed, parse_results
 
     with contextlib.suppress(BadFeed):
-        list(_read_items(data))
+        list(parse_feed(data))
     with contextlib.suppress(BadFeed):
-        _read_results(data, "x")
+        parse_results(data, "x")
 
 
 def left_behind(data: bytes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from podeval.datasets.http import _is_public
+from podeval.datasets.http import is_public_address
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ from podeval.datasets.http import _is_public
     ],
 )
 def test_no_way_of_writing_a_private_address_makes_it_public(address: str) -> None:
-    assert not _is_public(address)
+    assert not is_public_address(address)
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "2a00:1450:4001::200e", "::ffff:8.8.8.8"])
 def test_public_addresses_are_gone_to(address: str) -> None:
-    assert _is_public(address)
+    assert is_public_address(address)

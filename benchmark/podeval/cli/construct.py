@@ -108,7 +108,7 @@ def do_step(into: Path, work: Work) -> None:
 
     workshop = Workshop(into)
     try:
-        with workshop.alone(), listening(into.name):
+        with workshop.hold(), listening(into.name):
             report = work(workshop)
     except BrokenRules as broken:
         print(f"podeval: {broken}", file=sys.stderr)

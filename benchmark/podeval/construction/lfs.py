@@ -65,18 +65,20 @@ def write(
         plan = plans[0]
     workshop.write(PLAN, [validate_plan(plan)])
     report = StepReport()
+    # Order what is missing.
     orders, written = workshop.read(ORDERS, CaseOrder), workshop.read(WRITTEN, Case)
-    gone = {left.id for left in workshop.left_out()}
+    gone = {left.id for left in workshop.read_left_out()}
     new, waiting = place_orders(plan, orders, gone, judging, topics=topics)
     report.waiting += waiting
     workshop.write(ORDERS, [*orders, *new])
+    # Have written what was ordered and is not written yet.
     written_ids = {case.id for case in written}
     unwritten = [order for order in (*orders, *new) if order.id not in written_ids]
     result = write_cases(unwritten, judging)
     by_id = {case.id: case for case in (*written, *result.kept)}
     workshop.write(WRITTEN, [by_id[order.id] for order in (*orders, *new) if order.id in by_id])
     report.say(f"ordered: {len(new)} cases, {len(orders)} before, {len(gone & {o.id for o in orders})} of them gone")
-    report.sifted("written", result)
+    report.add_result("written", result)
     return report
 
 
@@ -117,16 +119,16 @@ def refine(
         raise BadInput(f"{workshop.folder} holds no cases; `write` or `take` some first")
     report = StepReport()
     digested = digest_cases(cases, judging)
-    report.sifted("digested", digested)
+    report.add_result("digested", digested)
     workshop.write("digested.jsonl", digested.kept)
     unique = deduplicate(digested.kept, encode, threshold)
-    report.sifted(ALIKE, unique)
+    report.add_result(ALIKE, unique)
     workshop.write_sifted(ALIKE, "unique.jsonl", unique)
     rated = rate(unique.kept, judging, least)
-    report.sifted(DULL, rated)
+    report.add_result(DULL, rated)
     workshop.write_sifted(DULL, "rated.jsonl", rated)
     screened = screen(rated.kept, judging)
-    report.sifted(UNSAFE, screened)
+    report.add_result(UNSAFE, screened)
     workshop.write_sifted(UNSAFE, "screened.jsonl", screened)
     table = workshop.folder / TABLE
     undecided = lay_out(table, [make_review_row(row) for row in screened.kept])
@@ -144,7 +146,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     rows = workshop.read("screened.jsonl", ScreenedCase, made_by="podeval data construct lfs_bench refine")
     review = apply_review(rows, workshop.folder / TABLE, accept_all=accept_all)
     report = StepReport()
-    report.sifted(REVIEW, review)
+    report.add_result(REVIEW, review)
     workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
     if not review.kept:
         raise BadInput(f"no case is kept yet; write yes under keep in {workshop.folder / TABLE}")
@@ -188,7 +190,7 @@ def collect(workshop: Workshop, folder: Path, settings: collecting.CollectionSet
     results = collecting.collect(files, record, before, settings)
     table = workshop.folder / TRANSCRIPTS
     left = collecting.list_left_out(results)
-    others = [one for one in workshop.left_out() if one.step != collecting.STEP]
+    others = [one for one in workshop.read_left_out() if one.step != collecting.STEP]
     workshop.write("left_out.jsonl", [*others, *left])
     undecided = lay_out(table, collecting.make_review_rows(results))
     report.say(f"collected: {len(results) - len(left)} recordings kept, {len(left)} dropped, of {len(files)}")
@@ -210,11 +212,11 @@ def proofread(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         raise BadInput(f"{record} is not there; `podeval data construct lfs_bench collect` makes it")
     result = collecting.proofread(rows, workshop.folder / TRANSCRIPTS, accept_all=accept_all)
     report = StepReport()
-    report.sifted("proofread", result)
+    report.add_result("proofread", result)
     ids = {case.id for case in result.kept} | {entry.id for entry in collecting.make_review_rows(rows)}
     others = [case for case in workshop.read(TAKEN, Case) if case.id not in ids]
     workshop.write(TAKEN, [*others, *result.kept])
-    left = [one for one in workshop.left_out() if one.step != "proofreading"]
+    left = [one for one in workshop.read_left_out() if one.step != "proofreading"]
     workshop.write("left_out.jsonl", [*left, *result.left_out])
     return report
 

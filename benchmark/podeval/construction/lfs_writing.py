@@ -148,6 +148,7 @@ def place_orders(
     Returns:
         The orders, and what waits because nobody suggested topics for it.
     """
+    # How many speakers each missing case of a scenario and language has.
     lacking = count_missing(plan, before, gone)
     used: dict[tuple[str, str], list[str]] = {}
     for order in before:
@@ -155,6 +156,7 @@ def place_orders(
     needs: dict[tuple[str, str], list[int]] = {}
     for (scenario, language, speakers), count in lacking.items():
         needs.setdefault((scenario, language), []).extend([speakers] * count)
+    # A topic for each: one's own first, then suggested ones.
     chosen: dict[tuple[str, str], list[str]] = {}
     for kind in needs:
         used_topics = used.get(kind, [])

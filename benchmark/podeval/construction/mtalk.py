@@ -125,7 +125,7 @@ def write_script(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             kept = _apply_resolutions(
                 rows, workshop.folder / f"tags-{kind}.csv", accept_all, {d.number: d for d in dialogues}
             )
-            report.sifted(f"tags of {TYPES[kind]} dialogues", kept)
+            report.add_result(f"tags of {TYPES[kind]} dialogues", kept)
             workshop.write_sifted(f"tags-{kind}", f"resolved-{kind}.jsonl", kept)
             to_record += [row for row in kept.kept if row.id not in {d.id for d in dialogues}]
     workshop.write(SCRIPT, to_record)
@@ -176,12 +176,14 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
     state = compute_state(takes, checks)
     by_turn = {take.turn: take for take in takes}
     report = StepReport(waiting=[*missing, *state.waiting])
+    # Which recordings may be used.
     fit = set(state.accepted)
     for number, due in state.due.items():
         if accept_all:
             fit |= {one.turn for one in due}
         else:
             report.waiting += [WaitingRow(one.turn, f"due in round {number}") for one in due]
+    # Mix the turns of every dialogue that is whole.
     sounds, voices = read_sounds(workshop.folder / SOUNDS), read_voices(workshop.folder / VOICES)
     rows, done = list[dict[str, Any]](), list[Mixed]()
     for dialogue in dialogues:
@@ -202,6 +204,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             done.append(mixed)
     if not rows:
         raise BadInput("no dialogue is whole yet: every turn recorded and accepted, every tag with its sound")
+    # Write the source, what was mixed, and the statistics.
     into = workshop.folder / FINISHED
     with write_source("mtalk_bench", into, ["turns", "dialogues"]) as folder:
         _write_parquet(rows, folder / "data" / "test-00000-of-00001.parquet")

@@ -60,7 +60,7 @@ def write(workshop: Workshop, plan: DialoguePlan, judging: Asked) -> StepReport:
     """
     plan = validate_plan(plan)
     report, before = StepReport(), workshop.read(ORDERS, DialogueOrder)
-    gone = {left.id for left in workshop.left_out()}
+    gone = {left.id for left in workshop.read_left_out()}
     new, report.waiting = place_orders(plan, before, gone, judging)
     orders = [*before, *new]
     workshop.write(ORDERS, orders)
@@ -83,9 +83,9 @@ def annotate(workshop: Workshop, judging: Asked) -> StepReport:
     report = StepReport()
     raw = workshop.read(RAW, Raw, made_by="podeval data construct mtalk_bench write")
     kept = keep_dependent(raw, judging)
-    report.sifted("last turns that need the others", kept)
+    report.add_result("last turns that need the others", kept)
     labelled = label_dialogues(workshop.write_sifted(INDEPENDENT, DEPENDENT, kept), judging)
-    report.sifted("labelled", labelled)
+    report.add_result("labelled", labelled)
     workshop.write(LABELLED, labelled.kept)
     return report
 
@@ -99,9 +99,9 @@ def infer(workshop: Workshop, judging: Asked, encode: Encode) -> StepReport:
     report = StepReport()
     labelled = workshop.read(LABELLED, Labelled, made_by="podeval data construct mtalk_bench label")
     inferred = infer_foremost(labelled, judging)
-    report.sifted("inferred", inferred)
+    report.add_result("inferred", inferred)
     unlike = deduplicate(inferred.kept, encode)
-    report.sifted(ALIKE, unlike)
+    report.add_result(ALIKE, unlike)
     candidates = workshop.write_sifted(ALIKE, CANDIDATES, unlike)
     agreed = sum(row.agreed for row in candidates)
     report.say(f"capability as ordered: {agreed} of {len(candidates)}; people resolve the others")
@@ -144,7 +144,7 @@ def select(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
             chosen.kept.append(
                 Dialogue(id=f"sem-{number}", type="sem", number=number, turns=tuple(turns), arena_prompt=prompt)
             )
-    report.sifted(REVIEW, chosen)
+    report.add_result(REVIEW, chosen)
     workshop.write_sifted(REVIEW, DIALOGUES, chosen)
     written = len(workshop.read(RAW, Raw))
     share = len(chosen.kept) / written if written else 0.0

@@ -99,7 +99,7 @@ def write(workshop: Workshop, judging: Asked, *, seed: int = 0) -> StepReport:
     workshop.write("requests.jsonl", requests)
     report.say(f"written: {len(requests)} requests for {len(clusters)} clusters")
     filtered = filter_requests(requests, documents, judging)
-    report.sifted(FILTER, filtered)
+    report.add_result(FILTER, filtered)
     workshop.write_sifted(FILTER, "filtered.jsonl", filtered)
     table = workshop.folder / TABLE
     undecided = lay_out(table, [_make_review_row(row, documents) for row in filtered.kept])
@@ -126,12 +126,13 @@ def finish(
     rows = workshop.read("filtered.jsonl", Requested, made_by="podeval data construct podbench write")
     review = _apply_review(rows, documents, workshop.folder / TABLE, accept_all)
     report = StepReport()
-    report.sifted(REVIEW, review)
+    report.add_result(REVIEW, review)
     workshop.write_sifted(REVIEW, "reviewed.jsonl", review)
     if not review.kept:
         raise BadInput(f"no request is kept yet; write yes under keep in {workshop.folder / TABLE}")
     counted = f"input_tokens are those of {tokenizer}" if tokens else "input_tokens are words of podeval's tokeniser"
     requests = [make_source_row(row, documents, tokens or count_words, counted) for row in review.kept]
+    # Write the source, which its builder checks, then the statistics.
     into = workshop.folder / FINISHED
     with write_source("podbench", into, ["instructions"]) as folder:
         write_whole(folder / "test.jsonl", "".join(f"{json.dumps(r, ensure_ascii=False)}\n" for r in requests).encode())

@@ -39,7 +39,7 @@ class Program:
         places = ("{input}", "{output}", *(("{reference}",) if self.reference else ()))
         if missing := [slot for slot in places if slot not in self.command]:
             raise BadInput(f"the {self.job} {self.command!r} has no {' and '.join(missing)}; write where the files go")
-        self._words()
+        self._split_command()
 
     def run(self, samples: NDArray[np.float32], rate: int, reference: Path | None = None) -> NDArray[np.float32]:
         """Run the program on samples and return its output at the same rate; shape (frames,) or (frames, channels).
@@ -56,7 +56,7 @@ class Program:
             input_path, output_path = Path(folder) / "input.wav", Path(folder) / "output.wav"
             soundfile.write(input_path, samples, rate, subtype="FLOAT")
             files = {"{input}": str(input_path), "{output}": str(output_path), "{reference}": str(reference or "")}
-            words = [_fill(word, files) for word in self._words()]
+            words = [_fill(word, files) for word in self._split_command()]
             try:
                 done = subprocess.run(words, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
             except (OSError, subprocess.TimeoutExpired) as error:
@@ -71,7 +71,7 @@ class Program:
             again = decoded.samples if samples.ndim > 1 else decoded.samples.mean(axis=1, dtype=np.float32)
             return resample(again, decoded.rate, rate)
 
-    def _words(self) -> list[str]:
+    def _split_command(self) -> list[str]:
         try:
             words = shlex.split(self.command)
         except ValueError as error:

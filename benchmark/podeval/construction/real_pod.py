@@ -197,6 +197,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         workshop.folder / EPISODE_TABLE, [_make_candidate_row(c) for c in candidates], "choice of episodes"
     )
     refused = {left.id for left in read.left_out}
+    # One episode a topic.
     items = list[dict[str, object]]()
     for topic in topics:
         its = [candidate for candidate in candidates if candidate.topic_id == topic.id]
@@ -211,6 +212,7 @@ def finish(workshop: Workshop, *, accept_all: bool = False) -> StepReport:
         items.append(_make_item(topic, chosen[0], len(items) + 1))
     if not items:
         raise BadInput(f"no episode is chosen yet; write yes under keep in {workshop.folder / EPISODE_TABLE}")
+    # Write the source, which its builder checks.
     into = workshop.folder / FINISHED
     with write_source("real_pod", into, ["topics"]) as folder:
         licence = (

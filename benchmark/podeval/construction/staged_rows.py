@@ -75,7 +75,7 @@ class Workshop:
         return self.folder / "records"
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def hold(self) -> Iterator[None]:
         """Hold the folder for this process.
 
         Raises:
@@ -103,12 +103,12 @@ class Workshop:
 
     def write_sifted(self, step: str, name: str, sifted: Sifted[R]) -> list[R]:
         """Write what a step kept and what it left out; what the step left out before is forgotten."""
-        others = [left for left in self.left_out() if left.step != step]
+        others = [left for left in self.read_left_out() if left.step != step]
         self.write(LEFT_OUT, [*others, *sifted.left_out])
         self.write(name, sifted.kept)
         return sifted.kept
 
-    def left_out(self) -> list[LeftOut]:
+    def read_left_out(self) -> list[LeftOut]:
         """Read every row that a step took out."""
         return self.read(LEFT_OUT, LeftOut)
 
@@ -178,7 +178,7 @@ class StepReport:
         """Add a sentence."""
         self.sentences.append(sentence)
 
-    def sifted(self, step: str, result: Sifted[R]) -> None:
+    def add_result(self, step: str, result: Sifted[R]) -> None:
         """Add what came of a step."""
         self.waiting += result.waiting
         gone = f", {len(result.left_out)} left out" if result.left_out else ""

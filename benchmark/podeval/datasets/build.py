@@ -60,8 +60,10 @@ def build(
     origin = source or record.sources[0].name
     earlier_revision = str(read_lock(out)["source"]["revision"]) if (out / LOCK).is_file() else ""
     into = cache / name / origin.replace("/", "_")
+    # Bring the source here.
     fetched = fetch(record, origin, catalogue.folder_of(name), into, progress, earlier_revision)
     chosen = _choose_configs(record, fetched.source, configs)
+    # Write everything beside the goal, and put it in place at the end.
     partial = out.with_name(f".{out.name}.building")
     shutil.rmtree(partial, ignore_errors=True)
     try:

@@ -90,6 +90,7 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
         BadInput: the link is none.
     """
     target = EpisodeLink.parse(link)
+    # Apple's lookup, by the show's newest episodes and by the episode.
     feed = guid = ""
     answered = is_listed = False
     for number in (target.show, target.episode):
@@ -112,6 +113,7 @@ def find_enclosures(link: str, title: str, read: Read, itunes: str = ITUNES) -> 
             break
     if answered and not is_listed:
         yield Gone(f"Apple lists no episode {target.episode} of show {target.show} in its store of {target.country}")
+    # The show's own feed, then yt-dlp.
     if feed:
         try:
             yield _find_in_feed(read(feed, _FEED_BYTES), guid, title)
@@ -152,7 +154,7 @@ def search_episodes(
         BadInput: the answer cannot be had or read.
     """
     query = {"term": term, "media": "podcast", "entity": "podcastEpisode", "country": country, "limit": most}
-    results = _read_results(
+    results = parse_results(
         read(f"{itunes.rstrip('/')}/search?{urlencode(query)}", _LOOKUP_BYTES), f"a search for {term!r}"
     )
     episodes = []
@@ -178,10 +180,15 @@ def search_episodes(
 def _look_up(itunes: str, number: int, country: str, read: Read) -> list[Mapping[str, Any]]:
     """Ask Apple about a show or an episode; the answer lists the show itself, and episodes."""
     query = urlencode({"id": number, "entity": "podcastEpisode", "country": country, "limit": NEWEST})
-    return _read_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
+    return parse_results(read(f"{itunes.rstrip('/')}/lookup?{query}", _LOOKUP_BYTES), str(number))
 
 
-def _read_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
+def parse_results(answer: bytes, what: str) -> list[Mapping[str, Any]]:
+    """Parse the results of a lookup or search; `what` was looked for.
+
+    Raises:
+        BadFeed: the answer is no JSON with results.
+    """
     try:
         results = json.loads(answer)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -197,7 +204,7 @@ def _read_looked_up(episode: Mapping[str, Any]) -> Enclosure:
 def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput:
     """Find the episode among the items of a feed."""
     try:
-        items = list(_read_items(content))
+        items = list(parse_feed(content))
     except BadFeed as trouble:
         return trouble
     by_guid = [item for item in items if guid and item.guid == guid]
@@ -212,7 +219,7 @@ def _find_in_feed(content: bytes, guid: str, title: str) -> Enclosure | BadInput
     return matches[0]
 
 
-def _read_items(content: bytes) -> Iterator[Enclosure]:
+def parse_feed(content: bytes) -> Iterator[Enclosure]:
     """Read the items of an RSS feed.
 
     Raises:

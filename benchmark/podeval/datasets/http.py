@@ -226,7 +226,7 @@ def _look_up(host: str, port: int, request: httpx.Request) -> list[str]:
         addresses = [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except OSError as error:
         raise httpx.ConnectError(str(error), request=request) from None
-    if private := [address for address in addresses if not _is_public(address)]:
+    if private := [address for address in addresses if not is_public_address(address)]:
         raise AddressRefused(f"{host} is {private[0]}, in a private network, so it is not gone to")
     return addresses
 
@@ -240,7 +240,7 @@ def _refuse_private_literal(url: str, host: str) -> None:
     # Signs that stand for digits and dots: a resolver reads ① as 1, and 0x7f.1 as 127.0.0.1.
     host = unicodedata.normalize("NFKC", host)
     try:
-        private = not _is_public(_to_dotted(host))
+        private = not is_public_address(_to_dotted(host))
     except ValueError:
         private = host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
     if private:
@@ -255,11 +255,16 @@ def _to_dotted(host: str) -> str:
         return host
 
 
-def _is_public(address: str) -> bool:
+def is_public_address(address: str) -> bool:
+    """Tell whether an address, in figures, is one of the public internet.
+
+    Raises:
+        ValueError: it is no address in figures.
+    """
     literal = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(literal, ipaddress.IPv6Address):
         if literal.ipv4_mapped:
-            return _is_public(str(literal.ipv4_mapped))
+            return is_public_address(str(literal.ipv4_mapped))
         # All that is given out lies here. Ways from there to an address of IPv4 (6to4, Teredo) are in the list, and
         # translators (64:ff9b::/96) outside, as they may lead into a private network.
         if literal not in _GLOBAL_UNICAST:

@@ -53,6 +53,7 @@ def items_of(benchmark: Benchmark, split: str, folder: str | Path | None = None)
     if lock["dataset"] != benchmark.name or lock["sample"] != part.sample:
         what = f"the {SAMPLE} of {lock['dataset']}" if lock["sample"] else str(lock["dataset"])
         raise BadInput(f"{build_folder} holds {what}, not the split {split} of {benchmark.name}; name another folder")
+    # The rows, with the user's turns where the dataset has them in a config of their own.
     rows = list(_read_rows(kind, build_folder, lock, str(part.config)))
     turns: dict[str, list[Row]] = {}
     if "turns" in lock["configs"] and part.config == "dialogues":
