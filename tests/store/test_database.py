@@ -38,7 +38,7 @@ def test_migrations_can_be_taken_back_and_made_again(database_place: str) -> Non
             command.downgrade(configuration(connection), "base")
         with pytest.raises(StoreUnusable, match="podeval arena init"):
             Database(database_place, migrate=False)
-        upgrade(database)
+        upgrade(database.engine, database.name)
         with database.writing() as session:
             session.add(system("x"))
 

@@ -17,7 +17,7 @@ class ArenaSettings:
     """
 
     pairing: str = "closest"
-    """The rule of `human.pairing`."""
+    """The rule of `arena.pairing`."""
     excerpt_seconds: float = 60.0
     """Longest excerpt of one side."""
     vote_within: float = 3600.0

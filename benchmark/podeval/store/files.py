@@ -98,7 +98,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The whole JSON lines of a file; a half-written last line is not one.
+    """Read the whole JSON lines of a file; a half-written last line is not one.
 
     Raises:
         BadInput: a line before it is not JSON; says which.
@@ -108,10 +108,10 @@ def read_lines(path: Path) -> list[Any]:
     except FileNotFoundError:
         return []
     lines = content[: content.rfind(b"\n") + 1].split(b"\n")
-    return [_parsed(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    return [_parse_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parsed(line: bytes, path: Path, number: int) -> Any:
+def _parse_line(line: bytes, path: Path, number: int) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
