@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from podeval.errors import BadInput, PodevalError
 
 
@@ -132,6 +130,8 @@ def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Raises:
         BadInput: another process holds it.
     """
+    from filelock import FileLock, Timeout
+
     # Another thread may let go of it. A lock that would outlive its process, where a mount has no others, is refused.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with writing(folder):
