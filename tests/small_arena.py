@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from podeval.arena import Acknowledgement, Arena, ArenaSettings, Ballot, BattleView
-from podeval.arena.import_votes import output_id
+from podeval.arena.import_votes import make_output_id
 from podeval.store.database import Database
 from podeval.store.secret import Secret
 from podeval.store.tables import ArenaItem, ArenaOutput, ArenaSystem, Battle
@@ -70,7 +70,7 @@ class SmallArena:
             for system in (f"s{number}" for number in range(systems)):
                 for item in (f"i{number}" for number in range(items)):
                     session.merge(ArenaOutput(
-                        id=output_id(system, item), system=system, item=item, audio=f"/{system}/{item}.wav",
+                        id=make_output_id(system, item), system=system, item=item, audio=f"/{system}/{item}.wav",
                         sha256="0" * 64, seconds=seconds, loudness=-23.0, turns=[], active=True,
                         added_at=self.clock.now,
                     ))  # fmt: skip

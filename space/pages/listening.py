@@ -37,7 +37,7 @@ class Invitation(BaseModel):
 
 
 class PageSent(BaseModel):
-    """A page as a listener answered it; `podeval.listening.listener_pages.checked` says what is in it."""
+    """A page as a listener answered it; `podeval.listening.listener_pages.validate_answer` says what is in it."""
 
     model_config = ConfigDict(extra="forbid")
     answer: dict[str, Any]

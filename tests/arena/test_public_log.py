@@ -104,7 +104,7 @@ def test_what_a_dead_sender_planned_is_sent_once(small_arena: Make, hub_client: 
     for number in range(3):
         small.vote(f"voter{number}")
     first = mirror(small)
-    small.database.write(first._planned)
+    small.database.write(first._plan)  # private: a sender that is killed right after it
     small.vote("late")
     assert mirror(small).push().records == 4
     with small.database.writing() as session:
@@ -219,7 +219,7 @@ def test_what_was_erased_before_it_was_sent_is_never_sent(small_arena: Make, hub
     small = small_arena()
     alice = small.arena.voter("hf:alice")
     small.vote(alice)
-    small.database.write(mirror(small)._planned)
+    small.database.write(mirror(small)._plan)  # private: the erasure comes between planning and sending
     small.arena.erase("hf:alice")
     mirror(small).push()
     assert {record["record"] for record in log(hub_client)} == {"erasure"}
@@ -231,16 +231,16 @@ def test_who_is_forgotten_between_two_senders_of_one_file_stops_neither(small_ar
     small.vote(small.arena.voter("hf:alice"))
     small.vote("bob")
     slow = mirror(small)
-    real = slow._sent
+    real = slow._send  # private: another sender comes in between, just before a file is sent
 
     def sent_late(path: str, records: list[Any]) -> str:
-        slow._sent = real
+        slow._send = real
         mirror(small).push()
         small.arena.erase("hf:alice")
         with small.database.reading() as session:
             return real(path, slow._records_of(session, path))
 
-    slow._sent = sent_late
+    slow._send = sent_late
     slow.push()
     assert {line["record"] for line in log(hub_client)} == {"vote", "erasure"}
     assert len(each_once(hub_client)) == 3

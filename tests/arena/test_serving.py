@@ -99,7 +99,7 @@ def test_battles_of_one_voter_at_the_same_moment_differ(small_arena: Make) -> No
 @ON_SQLITE
 def test_battles_are_counted_while_others_are_chosen(small_arena: Make) -> None:
     small = small_arena(systems=3, items=2, gold_share=0.0)
-    matchmaker, done = small.arena._matchmaker, threading.Event()
+    matchmaker, done = small.arena._matchmaker, threading.Event()  # private: two threads race in its counts
     before = sys.getswitchinterval()
 
     def count() -> None:

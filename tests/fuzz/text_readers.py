@@ -191,15 +191,15 @@ def comment(text: str) -> None:
     """What voters and listeners write."""
     import pandas as pd
 
-    from podeval.arena.comments import cleaned, off_topic, repeated_comments, thin_comments
+    from podeval.arena.comments import clean_comment, find_off_topic, find_repeated_comments, find_thin_comments
     from podeval.listening.listener_pages import words as kept
 
-    short, _ = cleaned(text)
+    short, _ = clean_comment(text)
     kept(text)
     votes = pd.DataFrame({"voter": ["a", "b"], "comment": [short, short], "dimension": [text[:2_000], "semantic"]})
-    repeated_comments(votes, 2, 5)
-    thin_comments(votes, 2, 5)
-    off_topic(votes)
+    find_repeated_comments(votes, 2, 5)
+    find_thin_comments(votes, 2, 5)
+    find_off_topic(votes)
 
 
 def listening_test(text: str) -> None:

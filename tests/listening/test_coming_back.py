@@ -6,9 +6,9 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.listening import Listening, session_results
-from podeval.listening.designs import placed
-from podeval.listening.listener_pages import checked
-from podeval.listening.sessions import page_of, session_of
+from podeval.listening.designs import resolve_recordings
+from podeval.listening.listener_pages import validate_answer
+from podeval.listening.sessions import get_page, get_session
 
 from .conftest import EVERY_KIND, answer, design
 
@@ -31,8 +31,8 @@ def test_a_saved_answer_comes_back_as_it_can_be_sent_again_and_names_no_system(l
     assert not any(name in repr(again) for name in (*test.systems, "'HQ'", "'LQ'"))
     assert set(again.heard.values()) == {0.75}
     with listening.database.reading() as session:
-        page = page_of(session_of(session, begun.session), 0)
-    first, second = (checked(test, page, given) for given in (answer(kind, shown, 4), again.answer))
+        page = get_page(get_session(session, begun.session), 0)
+    first, second = (validate_answer(test, page, given) for given in (answer(kind, shown, 4), again.answer))
     assert {(g.question, g.value, g.words) for g in second} == {(g.question, g.value, g.words) for g in first}
 
 
@@ -58,6 +58,6 @@ def test_the_operator_sees_who_came_how_far_with_which_code(listening: Listening
 def test_consent_is_no_part_of_what_is_asked_and_paths_hold_from_everywhere(tmp_path: Any) -> None:
     plain = design()
     assert design(consent="You may stop at any time.").digest == plain.digest
-    found = placed(plain, tmp_path)
+    found = resolve_recordings(plain, tmp_path)
     assert found.items[0].stimuli["s0"].audio == str(tmp_path / "x.wav")
-    assert placed(found, tmp_path / "elsewhere") == found
+    assert resolve_recordings(found, tmp_path / "elsewhere") == found

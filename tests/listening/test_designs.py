@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from podeval.errors import BadInput
-from podeval.listening.assignment import chosen_items, williams
+from podeval.listening.assignment import choose_items, williams
 from podeval.listening.designs import Design, read_design
-from podeval.listening.listener_pages import attention_failures, checked, pages_of, words
+from podeval.listening.listener_pages import find_attention_failures, make_pages, validate_answer, words
 
 CLIP = {"audio": "x.wav", "seconds": 18}
 
@@ -56,9 +56,9 @@ def test_every_row_of_the_square_is_an_order_and_each_thing_follows_each_other_e
 @pytest.mark.parametrize(("items", "each"), [(17, 17), (17, 5), (6, 4), (3, 2), (4, 1)])
 def test_items_are_heard_equally_often_whatever_a_listener_gets(items: int, each: int) -> None:
     for listeners in (1, items, 3 * items + 1):
-        heard = Counter(item for place in range(listeners) for item, _ in chosen_items(place, items, each))
+        heard = Counter(item for place in range(listeners) for item, _ in choose_items(place, items, each))
         assert max(heard.values()) - min(heard.get(i, 0) for i in range(items)) <= 1
-        assert all(len({i for i, _ in chosen_items(p, items, each)}) == each for p in range(listeners))
+        assert all(len({i for i, _ in choose_items(p, items, each)}) == each for p in range(listeners))
 
 
 @pytest.mark.parametrize("kind", ["mos", "rubric", "preference", "text_preference"])
@@ -67,7 +67,7 @@ def test_every_item_is_heard_in_every_system_equally_often(kind: str, each: int)
     design = read_design(single(kind, items_each=each, minutes=120))
     met: Counter[tuple[str, frozenset[str]]] = Counter()
     for place in range(3 * 6 // each * 2):
-        pages = pages_of(design, place, seed=1)
+        pages = make_pages(design, place, seed=1)
         assert len(pages) == each
         met.update((page.item, frozenset(page.stimuli)) for page in pages)
     assert len(met) == 6 * 3
@@ -76,16 +76,16 @@ def test_every_item_is_heard_in_every_system_equally_often(kind: str, each: int)
 
 def test_a_questionnaire_has_all_systems_of_an_item_in_balanced_order() -> None:
     design = read_design(single("questionnaire", systems=4, items_each=1, minutes=60))
-    first = [tuple(page.stimuli[0] for page in pages_of(design, place, 0)) for place in range(0, 24, 6)]
+    first = [tuple(page.stimuli[0] for page in make_pages(design, place, 0)) for place in range(0, 24, 6)]
     assert all(sorted(order) == list(design.systems) for order in first)
     assert len({order[0] for order in first}) == 4
 
 
 def test_sides_and_letters_differ_between_listeners_and_are_the_same_when_asked_again() -> None:
     design = read_design(mushra())
-    assert pages_of(design, 0, 7) == pages_of(design, 0, 7)
-    assert {page.stimuli for page in pages_of(design, 0, 7)} != {page.stimuli for page in pages_of(design, 0, 8)}
-    shown = pages_of(design, 0, 7)[0].stimuli
+    assert make_pages(design, 0, 7) == make_pages(design, 0, 7)
+    assert {page.stimuli for page in make_pages(design, 0, 7)} != {page.stimuli for page in make_pages(design, 0, 8)}
+    shown = make_pages(design, 0, 7)[0].stimuli
     assert sorted(shown) == ["HQ", "LQ", "s0", "s1", "s2"]
 
 
@@ -131,13 +131,13 @@ def test_the_example_in_the_documentation_is_a_design(tmp_path: Path) -> None:
 
 def first_page(content: dict[str, Any]) -> tuple[Design, Any]:
     design = read_design(content)
-    return design, pages_of(design, 0, 0)[0]
+    return design, make_pages(design, 0, 0)[0]
 
 
 def test_a_mushra_page_wants_every_letter_between_0_and_100() -> None:
     design, page = first_page(mushra())
     full = dict.fromkeys("ABCDE", 50)
-    assert {given.stimulus for given in checked(design, page, full)} == {"s0", "s1", "s2", "HQ", "LQ"}
+    assert {given.stimulus for given in validate_answer(design, page, full)} == {"s0", "s1", "s2", "HQ", "LQ"}
     for wrong, sentence in (
         ({"A": 50}, "still asks for B, C, D, E"),
         (full | {"F": 1}, "does not ask for F"),
@@ -148,7 +148,7 @@ def test_a_mushra_page_wants_every_letter_between_0_and_100() -> None:
         ([1, 2], "one object"),
     ):
         with pytest.raises(BadInput, match=sentence):
-            checked(design, page, wrong)
+            validate_answer(design, page, wrong)
 
 
 def questionnaire_answer(**changes: Any) -> dict[str, Any]:
@@ -160,33 +160,33 @@ def questionnaire_answer(**changes: Any) -> dict[str, Any]:
 
 def test_a_questionnaire_wants_a_reason_for_every_mark_and_notes_missed_checks() -> None:
     design, page = first_page(single("questionnaire", items_each=1, minutes=60))
-    given = checked(design, page, questionnaire_answer(comment="nice\x00 \n one"))
+    given = validate_answer(design, page, questionnaire_answer(comment="nice\x00 \n one"))
     assert len(given) == 9
     assert given[-1].words == "nice one"
-    assert attention_failures(design, page, given) == []
-    missed = checked(design, page, questionnaire_answer(speakers=3, music={"mark": 5, "reason": "lovely"}))
-    assert len(attention_failures(design, page, missed)) == 2
+    assert find_attention_failures(design, page, given) == []
+    missed = validate_answer(design, page, questionnaire_answer(speakers=3, music={"mark": 5, "reason": "lovely"}))
+    assert len(find_attention_failures(design, page, missed)) == 2
     with pytest.raises(BadInput, match="say in a few words why"):
-        checked(design, page, questionnaire_answer(quality={"mark": 4, "reason": " \n"}))
+        validate_answer(design, page, questionnaire_answer(quality={"mark": 4, "reason": " \n"}))
     with pytest.raises(BadInput, match="whole number from 1 to 5"):
-        checked(design, page, questionnaire_answer(quality={"mark": 6, "reason": "x"}))
+        validate_answer(design, page, questionnaire_answer(quality={"mark": 6, "reason": "x"}))
 
 
 def test_a_rubric_wants_every_criterion_and_a_rationale() -> None:
     design, page = first_page(single("rubric"))
-    given = checked(design, page, {"criterion_1": 1, "criterion_2": 0, "rationale": "because"})
+    given = validate_answer(design, page, {"criterion_1": 1, "criterion_2": 0, "rationale": "because"})
     assert [(g.question, g.value) for g in given] == [("criterion_1", 1), ("criterion_2", 0), ("rationale", None)]
     with pytest.raises(BadInput, match="reason for your judgement"):
-        checked(design, page, {"criterion_1": 1, "criterion_2": 0, "rationale": "\x07"})
+        validate_answer(design, page, {"criterion_1": 1, "criterion_2": 0, "rationale": "\x07"})
 
 
 def test_a_preference_is_kept_with_both_sides() -> None:
     design, page = first_page(single("preference"))
-    given = checked(design, page, {"preference": -2})[0]
+    given = validate_answer(design, page, {"preference": -2})[0]
     assert (given.stimulus, given.words, given.value) == (*page.stimuli, -2)
     decided, page = first_page(single("text_preference", ties=False))
     with pytest.raises(BadInput, match="no difference cannot"):
-        checked(decided, page, {"preference": 0})
+        validate_answer(decided, page, {"preference": 0})
 
 
 def test_words_are_kept_short_and_without_control_characters() -> None:

@@ -9,7 +9,7 @@ from podeval.errors import BadInput
 from podeval.listening import webmushra
 from podeval.listening.box_plots import box_plots
 from podeval.listening.designs import read_design
-from podeval.listening.listener_pages import checked, pages_of
+from podeval.listening.listener_pages import make_pages, validate_answer
 from podeval.stats.mushra_scores import Mark
 from podeval.stats.screening import screen
 
@@ -147,15 +147,15 @@ def test_a_questionnaire_keeps_its_own_questions(tmp_path: Path) -> None:
         ("q4", "Anything else?", (), False, True),
     ]
     assert found.notes == ("'How many voices?' is answered in words, which listeners may leave out here",)
-    page = pages_of(design, 0, 0)[0]
+    page = make_pages(design, 0, 0)[0]
     answer = {"q1": "two", "q2": {"mark": 3, "reason": "no noise"}, "q3": 2}
-    given = checked(design, page, answer)
+    given = validate_answer(design, page, answer)
     assert [(each.question, each.value, each.words) for each in given] == [
         ("q1", None, "two"), ("q2", 3.0, "no noise"), ("q3", 2.0, ""),
     ]  # fmt: skip
     for wrong, told in (({"q2": {"mark": 4}}, "from 1 to 3"), ({"q2": {"mark": 1}}, "say in a few words why")):
         with pytest.raises(BadInput, match=told):
-            checked(design, page, answer | wrong)
+            validate_answer(design, page, answer | wrong)
     other = webmushra.read_configuration(configuration(tmp_path, QUESTIONNAIRE + OWN.replace("Poor", "Bad")))
     assert other.designs[0].digest != design.digest
 

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from podeval.store.database import Database
-from podeval.store.pseudonyms import erase, pseudonym_named, pseudonym_of, remember_name
+from podeval.store.pseudonyms import erase, find_pseudonym_by_name, make_pseudonym, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Pseudonym
 
@@ -22,14 +22,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
 
 def here(database: Database, identity: str, name: str) -> str:
     with database.writing() as session:
-        made = pseudonym_of(session, SECRET, identity)
+        made = make_pseudonym(session, SECRET, identity)
         remember_name(session, SECRET, identity, name)
     return made
 
 
 def named(database: Database, name: str, issuer: str = "hf") -> str | None:
     with database.reading() as session:
-        return pseudonym_named(session, SECRET, issuer, name)
+        return find_pseudonym_by_name(session, SECRET, issuer, name)
 
 
 def test_a_name_leads_to_whom_it_belongs_now_and_only_at_its_provider(database: Database) -> None:

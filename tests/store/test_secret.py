@@ -12,8 +12,8 @@ from podeval.errors import BadInput
 from podeval.listening import Listening
 from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.pseudonyms import pseudonym_of
-from podeval.store.secret import Secret, SecretLost, kept_secret, renew
+from podeval.store.pseudonyms import make_pseudonym
+from podeval.store.secret import Secret, SecretLost, read_secret, renew
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
 
 
 def same(database: Database, key: bytes) -> bool:
-    return kept_secret(database.url) == key and Secret.of(database).digest("a") == Secret(key).digest("a")
+    return read_secret(database.url) == key and Secret.of(database).digest("a") == Secret(key).digest("a")
 
 
 def test_the_environment_goes_before_a_named_file_and_that_before_the_one_beside(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert kept_secret(database.url) is None
+    assert read_secret(database.url) is None
     Secret.of(database)
     beside = tmp_path / "podeval.db.secret"
     assert same(database, beside.read_bytes())
@@ -53,7 +53,7 @@ def test_a_secret_that_the_service_refuses_is_not_backed_up(
     database: Database, monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    for ask in (lambda: Secret.of(database), lambda: kept_secret(database.url)):
+    for ask in (lambda: Secret.of(database), lambda: read_secret(database.url)):
         with pytest.raises(BadInput, match=says):
             ask()
 
@@ -79,7 +79,7 @@ def test_of_two_that_make_it_at_once_one_wins(database: Database, tmp_path: Path
 
 def known_people(database: Database, secret: Secret, *identities: str) -> list[str]:
     """Pseudonyms of people, made by a secret."""
-    return [database.write(lambda session, who=who: pseudonym_of(session, secret, who)) for who in identities]
+    return [database.write(lambda session, who=who: make_pseudonym(session, secret, who)) for who in identities]
 
 
 def test_with_another_secret_than_the_people_are_known_by_nothing_begins(database: Database, tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_what_is_not_finished_or_set_aside_is_treated_as_what_it_is(runs: Path) 
     assert found.removals[0].run.path == aside, "what the board does not show goes first"
     assert found.kept == {"real_pod/tiny/unmeasured": "it is not finished"}
     assert found.short > 0
-    assert "still needed" in retention.told_short(found)
+    assert "still needed" in retention.describe_shortage(found)
 
 
 def test_what_battles_and_open_listening_tests_play_stays(database: Database, runs: Path) -> None:
@@ -113,7 +113,7 @@ def test_what_battles_and_open_listening_tests_play_stays(database: Database, ru
                     id=name, name=name, kind="mushra", design=design, digest=name, created_at=NOW, closed_at=closed
                 )
             )
-    found = retention.look(runs, 0, retention.needed_by(database, runs, NOW))
+    found = retention.look(runs, 0, retention.find_needed(database, runs, NOW))
     retention.remove(found, runs, now=NOW)
     assert sorted(path.stem for path in old.glob("*.flac")) == ["i0", "i3"]
     assert sorted(path.stem for path in middle.glob("*.flac")) == ["i0"]
@@ -134,7 +134,7 @@ def test_a_battle_that_is_open_keeps_what_was_retired_meanwhile(small_arena: Mak
     for hours, stays in ((0.5, True), (12.9, True), (13.1, False)):
         small.clock.now = datetime(2026, 11, 22, 12, tzinfo=UTC)
         small.clock.on(3600 * hours)
-        assert (set(files) <= retention.needed_by(small.database, runs, small.clock.now)) is stays
+        assert (set(files) <= retention.find_needed(small.database, runs, small.clock.now)) is stays
 
 
 def test_audio_that_was_removed_is_neither_made_again_nor_measured_and_says_so(runs: Path) -> None:

@@ -1,4 +1,4 @@
-"""The arena: two outputs, one listener, one vote; and what all votes imply.
+"""The arena: listeners compare two outputs blindly, and their votes make ratings.
 
 `Arena` serves battles and records votes, `ArenaSettings` is what an operator can set, `ArenaRefused` says why something
 was not taken.

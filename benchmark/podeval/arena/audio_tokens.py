@@ -1,4 +1,4 @@
-"""Opaque names of a battle's sounds: signed, so that nobody can make one or tell from it which system is heard."""
+"""Make and resolve the signed names of a battle's sounds, which tell nobody which system is heard."""
 
 import math
 import threading
@@ -90,7 +90,7 @@ class AudioTokens:
         Raises:
             ArenaRefused: the name is not of this arena, or its battle is long over.
         """
-        parts = self._secret.verified("audio", name)
+        parts = self._secret.verify("audio", name)
         if parts is None or len(parts) != 3:
             raise ArenaRefused(refusal.FORGED, "this is not the name of audio in this arena")
         battle, side, extent = parts
@@ -130,6 +130,6 @@ def _find_side(row: Row[Any], side: str, extent: str) -> Audio:
 
 
 def whole_seconds(length: float) -> float:
-    """A length rounded up to whole seconds, at least one: the exact length of a recording is as good as its name."""
+    """Round a length up to whole seconds, at least one: the exact length of a recording is as good as its name."""
     # A hair above a whole second is one of rounding.
     return float(max(1, math.ceil(round(length, 3))))

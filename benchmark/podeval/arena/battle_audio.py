@@ -1,4 +1,4 @@
-"""The sound behind an opaque name of a battle: a copy that tells nothing, both sides at one loudness if so set."""
+"""Play the sounds of a battle as copies that tell nothing of their origin, at one loudness where that is set."""
 
 import logging
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class BattleAudio:
         self._playback = playback
 
     def file(self, name: str) -> Path:
-        """The file behind a name, FLAC.
+        """Return the file behind a name, FLAC.
 
         Raises:
             Refused: the name is not of this arena, its battle is long over, or the recording is not there any more.
@@ -38,7 +38,7 @@ class BattleAudio:
         return self._of(name, self._playback.copy)
 
     def peaks(self, name: str) -> list[float]:
-        """Magnitudes of that file, 0 to 1; raises as `file` does."""
+        """Return the magnitudes of that file, 0 to 1; raises as `file` does."""
         return self._of(name, self._playback.peaks)
 
     def _of(self, name: str, fact: Callable[[Stretch, float, float | None], Found]) -> Found:

@@ -1,11 +1,11 @@
-"""What voters write: made safe to store, compared with what others wrote, and with what was asked."""
+"""Clean voters' comments, and find those that are copied, thin or off topic."""
 
 import re
 import unicodedata
 
 import pandas as pd
 
-from podeval.arena.rule_sentences import worded
+from podeval.arena.rule_sentences import format_details
 
 LONGEST = 2_000
 """Characters of a comment that are kept."""
@@ -37,8 +37,8 @@ _ASKED = {
 """By the first word of a dimension: what its comments are about, and what they are not."""
 
 
-def cleaned(text: str, longest: int = LONGEST) -> tuple[str, bool]:
-    """A comment without control characters, and whether it was cut at its longest.
+def clean_comment(text: str, longest: int = LONGEST) -> tuple[str, bool]:
+    """Return a comment without control characters, and whether it was cut at its longest.
 
     Markup stays as the characters that were typed; whoever shows a comment shows it as text.
     """
@@ -49,19 +49,19 @@ def cleaned(text: str, longest: int = LONGEST) -> tuple[str, bool]:
     return kept[:longest], len(kept) > longest
 
 
-def repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
-    """Votes whose comment is copied: by one voter again and again, or by voters from each other.
+def find_repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
+    """Find the votes whose comment is copied: by one voter again and again, or by voters from each other.
 
     Args:
         votes: with the columns `voter` and `comment`.
         times: fewest votes with one comment.
-        letters: a shorter comment ("A is better") is common and no copy, see `thin_comments`; a Chinese character
+        letters: a shorter comment ("A is better") is common and no copy, see `find_thin_comments`; a Chinese character
             counts as three letters, and what voters share must be three times as long.
 
     Returns:
         What was seen, by the index of the vote.
     """
-    texts, size = _said(votes)
+    texts, size = _normalise_comments(votes)
     texts, size = texts[size >= letters], size[size >= letters]
     voter = votes.loc[texts.index, "voter"]
     by_voter = texts.groupby([voter, texts]).transform("size")
@@ -69,13 +69,13 @@ def repeated_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Seri
     by_one = by_voter >= times
     by_many = (others >= times) & (size >= 3 * letters) & ~by_one
     return pd.concat([
-        worded("the same comment in {} votes", by_voter[by_one]),
-        worded("the same comment by {} voters", others[by_many]),
+        format_details("the same comment in {} votes", by_voter[by_one]),
+        format_details("the same comment by {} voters", others[by_many]),
     ])  # fmt: skip
 
 
-def thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
-    """Votes with a short comment that is most of what its voter ever says.
+def find_thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[str]":
+    """Find the votes with a short comment that is most of what its voter ever says.
 
     Args:
         votes: with the columns `voter` and `comment`.
@@ -85,23 +85,23 @@ def thin_comments(votes: pd.DataFrame, times: int, letters: int) -> "pd.Series[s
     Returns:
         What was seen, by the index of the vote.
     """
-    texts, size = _said(votes)
+    texts, size = _normalise_comments(votes)
     voter = votes.loc[texts.index, "voter"]
     by_voter = texts.groupby([voter, texts]).transform("size")
     of_voter = texts.groupby(voter).transform("size")
     thin = (size < letters) & (by_voter >= times) & (by_voter > 0.5 * of_voter)
-    return worded("“{}” in {} votes", texts[thin], by_voter[thin])
+    return format_details("“{}” in {} votes", texts[thin], by_voter[thin])
 
 
-def _said(votes: pd.DataFrame) -> "tuple[pd.Series[str], pd.Series[int]]":
-    """Comments without case and punctuation, and how long each is; votes without a comment are left out."""
+def _normalise_comments(votes: pd.DataFrame) -> "tuple[pd.Series[str], pd.Series[int]]":
+    """Return comments without case and punctuation, and how long each is; votes without a comment are left out."""
     texts = votes["comment"].fillna("").astype(str).str.casefold().str.replace(_NOT_SAID, " ", regex=True).str.strip()
     texts = texts[texts != ""]
     return texts, (texts.str.len() + 2 * texts.str.count(_WIDE)).astype(int)
 
 
-def off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
-    """Votes whose comment judges something that the battle was not about, and nothing that it was.
+def find_off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
+    """Find the votes whose comment judges something that the battle was not about, and nothing that it was.
 
     Args:
         votes: with the columns `dimension` and `comment`.
@@ -115,7 +115,7 @@ def off_topic(votes: pd.DataFrame) -> "pd.Series[str]":
         comments = votes.loc[first == dimension, "comment"].fillna("").str.casefold()
         wrong = comments.str.extract(_words(not_asked), expand=False)
         strays = wrong[wrong.notna() & ~comments.str.contains(_words(about).replace("(", "(?:", 1))]
-        signals.append(worded(f"speaks of “{{}}”, asked was the {dimension} dimension", strays))
+        signals.append(format_details(f"speaks of “{{}}”, asked was the {dimension} dimension", strays))
     return pd.concat(signals)
 
 

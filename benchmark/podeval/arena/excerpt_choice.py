@@ -1,4 +1,4 @@
-"""Which stretch of two long recordings is compared: the same turn of both, or the same position.
+"""Choose which stretches of two long recordings are compared: the same turn of both, or the same position.
 
 Nobody judges two hours of audio in one sitting, and two stretches chosen freely would compare a greeting with a
 farewell. Short outputs are heard whole. Outputs with equally many turns (the same script, the same dialogue) are
@@ -43,7 +43,7 @@ class Excerpts:
 
 
 def choose(a: RecordingLength, b: RecordingLength, *, seed: int, seconds: float = SECONDS) -> Excerpts:
-    """The stretches to compare.
+    """Choose the stretches to compare.
 
     Args:
         a: one recording.
@@ -84,7 +84,7 @@ def _same_turns(a: RecordingLength, b: RecordingLength, chance: random.Random, s
 
 
 def _at(side: RecordingLength, position: float, seconds: float) -> Span:
-    """A stretch with the share `place` of the rest before it, moved to the nearest start of a turn before it."""
+    """A stretch with the share `position` of the rest before it, moved to the nearest start of a turn before it."""
     if side.seconds <= seconds:
         return 0.0, side.seconds
     start = position * (side.seconds - seconds)
@@ -95,7 +95,7 @@ def _at(side: RecordingLength, position: float, seconds: float) -> Span:
 
 
 def heard_share(played: Sequence[Span], span: Span) -> float:
-    """Share of a stretch that was played at least once; what lies outside the stretch does not count.
+    """Compute the share of a stretch that was played at least once; what lies outside the stretch does not count.
 
     Args:
         played: stretches of the recording that were played, seconds, in any order and overlapping as they may.

@@ -1,4 +1,4 @@
-"""Everything that people judged, as files: Parquet for analysis, JSON lines for anything else.
+"""Export everything that people judged: Parquet for analysis, JSON lines for anything else.
 
 An export is made anew each time, so that it can hold comments (a person who is erased is not in the next one); without
 `comments` it is as public as the log. Votes can be taken in again; listening tests are exported for analysis.
@@ -82,7 +82,7 @@ def import_files(database: Database, path: Path) -> TakenIn:
 
 
 def read_file(file: Path) -> Iterator[Record]:
-    """The records of one file of an export.
+    """Read the records of one file of an export.
 
     Raises:
         BadInput: it cannot be read, or holds what is no record; names the row.
@@ -93,17 +93,17 @@ def read_file(file: Path) -> Iterator[Record]:
 
 
 def read_lines(text: str, name: str) -> Iterator[Record]:
-    """The records of lines of JSON.
+    """Read records from lines of JSON.
 
     Raises:
         BadInput: a line is none; names it.
     """
-    for number, data in enumerate(_parsed(text, name), 1):
+    for number, data in enumerate(_parse(text, name), 1):
         yield read_record(data, f"{name}, row {number}")
 
 
 def write_lines(records: Iterable[Record]) -> str:
-    """Records as lines of JSON."""
+    """Write records as lines of JSON."""
     return "".join(to_line(record) + "\n" for record in records)
 
 
@@ -238,11 +238,11 @@ def _rows_of_lines(file: Path) -> list[Any]:
         raise BadInput(f"cannot read {file}: {error.strerror}; name a folder or a file of an export") from error
     except UnicodeDecodeError:
         raise BadInput(f"{file} is not text; name a .jsonl or .parquet file of an export") from None
-    return list(_parsed(text, str(file)))
+    return list(_parse(text, str(file)))
 
 
-def _parsed(text: str, name: str) -> Iterator[Any]:
-    """JSON line by line; only a line feed ends a line, for a comment may hold other separators."""
+def _parse(text: str, name: str) -> Iterator[Any]:
+    """Parse JSON line by line; only a line feed ends a line, for a comment may hold other separators."""
     for number, line in enumerate(text.removesuffix("\n").split("\n") if text else [], 1):
         try:
             yield json.loads(line)

@@ -1,4 +1,4 @@
-"""The recordings of runs as a manifest: what systems made of the same items can meet in the arena."""
+"""Make a manifest of the recordings of runs: outputs of two systems for one item can meet in the arena."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def manifest_of(
     question: str = QUESTION,
     controls: bool = False,
 ) -> Manifest:
-    """What can be compared of a folder of runs: every item of which two systems or more have a recording.
+    """List what can be compared of a folder of runs: every item of which two systems or more have a recording.
 
     Args:
         runs: the folder.

@@ -1,4 +1,4 @@
-"""Taking records in: from an export, a bucket, or the public log, each exactly once."""
+"""Take in records from an export, a bucket, or the public log, each exactly once."""
 
 import hashlib
 import json
@@ -128,7 +128,7 @@ def _surroundings(session: Session, record: VoteRecord, here: _Here) -> None:
             "loudness": getattr(record, f"output_loudness_{side}"),
             "sha256": getattr(record, f"output_sha256_{side}"),
         }  # fmt: skip
-        here.make_sure(session, ArenaOutput, output_id(system, record.item), values)
+        here.make_sure(session, ArenaOutput, make_output_id(system, record.item), values)
 
 
 def _battle(record: VoteRecord) -> Battle:
@@ -137,8 +137,8 @@ def _battle(record: VoteRecord) -> Battle:
         id=record.battle,
         voter=record.voter,
         item=record.item,
-        output_a=output_id(record.system_a, record.item),
-        output_b=output_id(record.system_b, record.item),
+        output_a=make_output_id(record.system_a, record.item),
+        output_b=make_output_id(record.system_b, record.item),
         low=low,
         high=high,
         dimension=record.dimension,
@@ -183,6 +183,6 @@ def _standing(session: Session, record: StandingRecord, done: TakenIn) -> None:
     done.standings += 1
 
 
-def output_id(system: str, item: str) -> str:
-    """Of the output of a system for an item, wherever it is computed."""
+def make_output_id(system: str, item: str) -> str:
+    """Make the id of a system's output for an item; it is the same wherever it is made."""
     return hashlib.sha256(f"{system}\x00{item}".encode()).hexdigest()[:32]

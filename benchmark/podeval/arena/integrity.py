@@ -1,4 +1,4 @@
-"""Which votes are believed: one rule set, read from top to bottom.
+"""Decide which votes count, by one set of rules that is read from top to bottom.
 
 Each rule says what it saw in a vote and gives points; a vote with `IntegrityLimits.exclude_at` points or more does not
 count in the public rating. It is kept, with the reasons, and can be restored. Nothing here looks at which side won a
@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import pandas as pd
 
-from podeval.arena.comments import off_topic, repeated_comments, thin_comments
-from podeval.arena.rule_sentences import worded
-from podeval.arena.vote_campaigns import bursts, partisans, rings
+from podeval.arena.comments import find_off_topic, find_repeated_comments, find_thin_comments
+from podeval.arena.rule_sentences import format_details
+from podeval.arena.vote_campaigns import find_bursts, find_partisans, find_rings
 
 COLUMNS = (
     "vote", "voter", "origin", "at", "elapsed", "needed", "heard", "outcome", "a", "b", "dimension", "comment",
@@ -89,18 +89,18 @@ class VoteRule:
     """Whether it compares a voter with everyone whose votes are `trusted`."""
 
 
-def _too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
+def _find_too_fast(votes: Votes, limits: IntegrityLimits) -> Seen:
     needed = votes["needed"].clip(lower=limits.fastest_seconds)
     fast = votes["elapsed"] < needed
-    return worded("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
+    return format_details("after {:.1f} s of at least {:.1f} s", votes.loc[fast, "elapsed"], needed[fast])
 
 
-def _not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
+def _find_not_heard(votes: Votes, limits: IntegrityLimits) -> Seen:
     deaf = votes["heard"] < limits.heard_share
-    return worded(f"heard {{:.0%}} of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"])
+    return format_details(f"heard {{:.0%}} of one side, not {limits.heard_share:.0%}", votes.loc[deaf, "heard"])
 
 
-def _same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
+def _find_same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
     """Sides are random, so that whoever listens takes each about half the time, some bias of position allowed."""
     from scipy.stats import binomtest
 
@@ -116,58 +116,63 @@ def _same_choice(votes: Votes, limits: IntegrityLimits) -> Seen:
     return _of_voters(votes, details)
 
 
-def _contradicts(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Battles whose answer is known: the voter's own earlier choice, or a control that is plainly worse."""
+def _find_contradictions(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find votes against known answers: the voter's own earlier choice, or a control that is plainly worse."""
     from scipy.stats import binom
 
     table = votes[votes["gold"].notna()].groupby("voter")["gold"].agg(["size", "sum"])
     wrong = table["size"] - table["sum"]
     bad = binom.sf(wrong - 1, table["size"], limits.gold_error) < limits.gold_chance
-    text = worded("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
+    text = format_details("{:.0f} of {} known answers contradicted", wrong[bad], table.loc[bad, "size"])
     return _of_voters(votes, {str(voter): detail for voter, detail in text.items()})
 
 
-def _same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
-    """Many names from one place in a day: a class room, or one person with many names."""
+def _find_same_origin(votes: Votes, limits: IntegrityLimits) -> Seen:
+    """Find many names from one place in a day: a class room, or one person with many names."""
     with_origin = votes[votes["origin"] != ""]
     day = (with_origin["at"] // 86400).astype("int64")
     voters = with_origin.groupby([with_origin["origin"], day])["voter"].transform("nunique")
     many = voters[voters > limits.origin_voters]
-    return worded("{} voters from one place in a day", many)
+    return format_details("{} voters from one place in a day", many)
 
 
 RULES: tuple[VoteRule, ...] = (
-    VoteRule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _too_fast),
-    VoteRule("coverage", 3.0, "Did not play enough of both sides.", _not_heard),
-    VoteRule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _same_choice),
+    VoteRule("speed", 3.0, "Voted sooner than what had to be heard can be heard.", _find_too_fast),
+    VoteRule("coverage", 3.0, "Did not play enough of both sides.", _find_not_heard),
+    VoteRule("repeated choice", 3.0, "Takes the same side nearly always, though sides are random.", _find_same_choice),
     VoteRule(
         "repeated comment", 3.0, "Gives the same reason again and again, or one that others also give word for word.",
-        lambda votes, limits: repeated_comments(votes, limits.comment_votes, limits.comment_letters),
+        lambda votes, limits: find_repeated_comments(votes, limits.comment_votes, limits.comment_letters),
     ),
     VoteRule(
         "thin comment", 1.0, "Gives the same few letters as a reason most of the time.",
-        lambda votes, limits: thin_comments(votes, limits.thin_votes, limits.comment_letters),
+        lambda votes, limits: find_thin_comments(votes, limits.thin_votes, limits.comment_letters),
     ),
-    VoteRule("contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.", _contradicts),
-    VoteRule("same origin", 1.5, "Many voters from one place in a day.", _same_origin),
+    VoteRule(
+        "contradiction", 3.0, "Contradicts known answers far more often than a listener who cares.",
+        _find_contradictions,
+    ),
+    VoteRule("same origin", 1.5, "Many voters from one place in a day.", _find_same_origin),
     VoteRule(
         "partisan", 1.5, "Favours one system far beyond what everyone's votes imply.",
-        lambda votes, limits: partisans(votes, limits.partisan_battles, limits.partisan_z),
+        lambda votes, limits: find_partisans(votes, limits.partisan_battles, limits.partisan_z),
         compares=True,
     ),
     VoteRule(
         "campaign", 3.0, "Too many voters favour the same system more than what everyone's votes imply.",
-        lambda votes, limits: rings(votes, limits.ally_battles, limits.ally_z, limits.ally_chance),
+        lambda votes, limits: find_rings(votes, limits.ally_battles, limits.ally_z, limits.ally_chance),
         compares=True,
     ),
     VoteRule(
         "burst", 3.0, "Voters without a record favour one system within an hour, far beyond what all votes imply.",
-        lambda votes, limits: bursts(
+        lambda votes, limits: find_bursts(
             votes, limits.burst_seconds, limits.burst_votes, limits.burst_z, limits.newcomer_votes
         ),
         compares=True,
     ),
-    VoteRule("not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: off_topic(votes)),
+    VoteRule(
+        "not asked", 1.0, "Judges something that this battle was not about.", lambda votes, _: find_off_topic(votes),
+    ),
 )  # fmt: skip
 
 
@@ -183,7 +188,7 @@ class RuleFindings:
 
 
 def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
-    """Look at all votes; those with too many points are excluded.
+    """Apply all rules to all votes; those with too many points are excluded.
 
     Rules about campaigns compare a voter with everyone. So that a campaign does not hide behind its own votes, they
     look twice: the second time everyone is who was not excluded by the first.
@@ -194,21 +199,21 @@ def judge(votes: Votes, limits: IntegrityLimits | None = None) -> RuleFindings:
     """
     limits = limits or IntegrityLimits()
     votes = votes[votes["outcome"] != "skip"].reset_index(drop=True)
-    alone = _signals(votes, limits, compares=False)
-    first = pd.concat([alone, _signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
+    alone = _collect_signals(votes, limits, compares=False)
+    first = pd.concat([alone, _collect_signals(votes.assign(trusted=votes["counts"]), limits, compares=True)])
     doubted = _points(first)[lambda points: points >= limits.exclude_at].index
     trusted = votes["counts"] & ~votes["vote"].isin(doubted)
-    second = _signals(votes.assign(trusted=trusted), limits, compares=True)
+    second = _collect_signals(votes.assign(trusted=trusted), limits, compares=True)
     signals = pd.concat([alone, second], ignore_index=True)
     points = _points(signals)
-    reasons = worded("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
+    reasons = format_details("{}: {}", signals["rule"], signals["detail"]).groupby(signals["vote"]).agg("; ".join)
     guilty = points[points >= limits.exclude_at].index
     excluded = {str(vote): str(reasons[vote]) for vote in guilty}
     return RuleFindings(signals, excluded, alarms(votes, set(excluded), limits))
 
 
 def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = None) -> list[str]:
-    """What a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
+    """List what a person has to look at: too large a share of the votes is excluded, of all or of the last day's.
 
     Args:
         votes: with the columns `vote`, `at` and `counts`.
@@ -231,7 +236,7 @@ def alarms(votes: Votes, excluded: set[str], limits: IntegrityLimits | None = No
     return sentences
 
 
-def _signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:
+def _collect_signals(votes: Votes, limits: IntegrityLimits, *, compares: bool) -> pd.DataFrame:
     signals = []
     for rule in (rule for rule in RULES if rule.compares == compares):
         seen = rule.find(votes, limits)

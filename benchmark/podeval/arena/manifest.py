@@ -1,4 +1,4 @@
-"""What an arena compares: systems, items and outputs, taken in from a manifest.
+"""Take in the systems, items and outputs that an arena compares from a manifest.
 
 A manifest is YAML or JSON: `{systems: [{id, title, kind}], items: [{id, dimension, capability, …}], outputs: [{system,
 item, audio, turns}]}`. Paths of audio are relative to the manifest. Taking it in again changes what differs and adds
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from podeval.arena.import_votes import output_id
+from podeval.arena.import_votes import make_output_id
 from podeval.errors import BadInput, CannotScore
 from podeval.store.database import Database
 from podeval.store.retire_outputs import retire
@@ -78,7 +78,7 @@ class Manifest(_Strict):
 
 
 def read_manifest(file: Path) -> Manifest:
-    """A manifest with its audio's paths made absolute.
+    """Read a manifest and make the paths of its audio absolute.
 
     Raises:
         BadInput: it cannot be read, or does not say what it must; names the place.
@@ -171,7 +171,7 @@ def add(database: Database, manifest: Manifest, *, strict: bool = True, now: dat
 
 
 def measure(entry: OutputEntry) -> dict[str, Any]:
-    """The columns of an output: length, loudness and content hash of its audio.
+    """Measure the columns of an output: length, loudness and content hash of its audio.
 
     Raises:
         BadInput: it is no audio, or a turn lies outside it.
@@ -189,7 +189,7 @@ def measure(entry: OutputEntry) -> dict[str, Any]:
     except CannotScore:
         level = None
     return {
-        "id": output_id(entry.system, entry.item),
+        "id": make_output_id(entry.system, entry.item),
         "system": entry.system,
         "item": entry.item,
         "audio": str(file),

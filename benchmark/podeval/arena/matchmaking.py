@@ -1,4 +1,4 @@
-"""Who meets whom for one voter: the arena's view of its own past, handed to `arena.pairing`."""
+"""Choose the next battle for a voter from the battles and votes of the past, by the rules of `arena.pairing`."""
 
 import random
 import secrets
@@ -72,7 +72,7 @@ class Matchmaker:
     def new_battle(
         self, session: Session, voter: str, now: datetime, *, dimension: str | None = None, seed: int | None = None
     ) -> Battle:
-        """A battle for a voter, not recorded yet.
+        """Make a battle for a voter, which is not recorded yet.
 
         Raises:
             Refused: the voter has judged all there is, or there is nothing.
@@ -94,7 +94,7 @@ class Matchmaker:
                 ] += 1
 
     def shows(self, session: Session, battle: Battle) -> bool:
-        """Whether a battle like this one could be made now."""
+        """Say whether a battle like this one could be made now."""
         return self._current(session).shows(battle)
 
     def forget(self) -> None:
@@ -107,7 +107,7 @@ class Matchmaker:
         judged = {((low, high), item) for low, high, item in session.execute(_MET_BY_VOTER, {"voter": voter})}
         fields = {d: compared for d, compared in snapshot.fields.items() if dimension in (None, d)}
         # A vote is answered with who was who: what it named comes again only where there is nothing else.
-        heard_on = _heard(judged)
+        heard_on = _collect_heard(judged)
         avoided = judged | {
             (pair(met, other), item)
             for compared in fields.values()
@@ -206,21 +206,21 @@ class Matchmaker:
             keep = max(self._fresh, 50 * self._snapshot.cost)
             if time.monotonic() - self._snapshot.made_at > keep:
                 began = time.monotonic()
-                self._snapshot = _counted(session)
+                self._snapshot = _take_snapshot(session)
                 self._snapshot.made_at = time.monotonic()
                 self._snapshot.cost = self._snapshot.made_at - began
             return self._snapshot
 
 
-def _heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
-    """The systems that one voter met on each item."""
+def _collect_heard(judged: set[tuple[Pair, str]]) -> dict[str, set[str]]:
+    """Collect the systems that one voter met on each item."""
     systems: dict[str, set[str]] = {}
     for met, item in judged:
         systems.setdefault(item, set()).update(met)
     return systems
 
 
-def _counted(session: Session) -> _Snapshot:
+def _take_snapshot(session: Session) -> _Snapshot:
     snapshot = _Snapshot()
     rows = (
         select(ArenaItem.dimension, ArenaItem.id, ArenaOutput.system)
@@ -243,12 +243,12 @@ def _counted(session: Session) -> _Snapshot:
         snapshot.battles.setdefault(dimension, Counter())[(low, high), item] = count
     for dimension, systems in items.items():
         snapshot.ratings[dimension] = strengths(
-            {s for group in systems.values() for s in group}, _results(session, dimension)
+            {s for group in systems.values() for s in group}, _read_results(session, dimension)
         )
     return snapshot
 
 
-def _results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
+def _read_results(session: Session, dimension: str) -> list[tuple[str, str, str, int]]:
     """Of the votes that count in one dimension, without their sides: `(low, high, outcome, how often)`."""
     a = aliased(ArenaOutput)
     query = (
@@ -269,7 +269,7 @@ def _length(output: ArenaOutput) -> RecordingLength:
     return RecordingLength(output.seconds, [(float(start), float(end)) for start, end in output.turns])
 
 
-def spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Begin and end of what is heard of A and of B, seconds."""
+def read_spans(battle: Battle) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the begin and end of what is heard of A and of B, in seconds."""
     (a, b), (c, d) = battle.excerpt["a"], battle.excerpt["b"]
     return (float(a), float(b)), (float(c), float(d))

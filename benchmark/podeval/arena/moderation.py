@@ -76,7 +76,7 @@ class ArenaModeration:
             return [vote.id for vote in changing]
 
         changed = self._database.write(work)
-        self._arena.decided(changed)
+        self._arena.publish_decisions(changed)
         return len(changed)
 
     def open_dimension(self, dimension: str, opened: bool, reason: str, by: str) -> None:

@@ -1,4 +1,4 @@
-"""Which two systems meet next, on which item, and on which side each is shown.
+"""Choose which two systems meet next, on which item, and on which side each is shown.
 
 `closest`: among the pairs with the closest ratings, the least compared first. A system with few battles counts as close
 to every other, because nobody knows yet where it stands; it takes part in at most half of the battles, so that a new
@@ -48,7 +48,7 @@ class Meeting:
 
 
 def pair(one: str, other: str) -> Pair:
-    """The pair of two systems, whichever is named first."""
+    """Return the pair of two systems, whichever is named first."""
     return (one, other) if one < other else (other, one)
 
 
@@ -68,12 +68,12 @@ class PairingPool:
                 self.common[met] += count
 
     def open_pairs(self, judged: Collection[tuple[Pair, str]]) -> list[Pair]:
-        """The pairs that one voter can still meet, in order of their names."""
+        """List the pairs that one voter can still meet, in order of their names."""
         spent = Counter(met for met, item in judged if self.items.get(item, frozenset()).issuperset(met))
         return sorted(met for met, count in self.common.items() if count > spent[met])
 
     def open_items(self, met: Pair, judged: Collection[tuple[Pair, str]]) -> list[str]:
-        """The items on which one voter can still meet a pair."""
+        """List the items on which one voter can still meet a pair."""
         return [item for item, systems in self.items.items() if systems.issuperset(met) and (met, item) not in judged]
 
 
@@ -86,7 +86,7 @@ def next_meeting(
     seed: int,
     rule: str = "closest",
 ) -> Meeting | None:
-    """The next comparison for one voter; None where the voter has judged all there is.
+    """Choose the next comparison for one voter; None where the voter has judged all there is.
 
     Args:
         field: what can be compared.
@@ -113,7 +113,7 @@ def next_meeting(
 
 
 def pick_dimension(available: Sequence[str], *, seed: int) -> str:
-    """One of the dimensions in which the voter has something left to judge, each equally likely."""
+    """Pick one of the dimensions in which the voter has something left to judge, each equally likely."""
     return random.Random(f"{seed}:dimension").choice(sorted(available))  # noqa: S311 - as above
 
 

@@ -1,4 +1,4 @@
-"""The public log on the Hub: files that are added and never changed, each record in exactly one of them.
+"""Keep the public log on the Hub: files are added and never changed, and each record is in exactly one of them.
 
 A file gets its name and its records before it is sent. A sender that dies, or does not hear the answer, finds the file
 there under its name and sends nothing twice (`podeval.hub.commits`). At boot, what the database does not have is read
@@ -98,12 +98,12 @@ class PublicLog:
         if _README not in files:
             self._log.add({_README: _CARD.encode()}, "what this log is")
         done = Pushed(others=self._read_back(head, files))
-        while paths := self._database.write(self._planned):
+        while paths := self._database.write(self._plan):
             for path in paths:
                 with self._database.reading() as session:
                     records = self._records_of(session, path)
-                commit = self._sent(path, records) if records else "erased"
-                self._database.write(partial(self._arrived, path, commit))
+                commit = self._send(path, records) if records else "erased"
+                self._database.write(partial(self._note_arrival, path, commit))
                 done.records += len(records)
                 done.files += [path] * bool(records)
         return done
@@ -116,7 +116,7 @@ class PublicLog:
         for path in sorted(new):
             if path.startswith(f"{FOLDER}/") and path.endswith(".jsonl"):
                 records = list(read_lines(self._text(path, head), f"{self._repo}/{path}"))
-                done = done + self._database.write(partial(self._taken_in, path, records, head))
+                done = done + self._database.write(partial(self._take_in, path, records, head))
         return done
 
     def _text(self, path: str, head: str) -> str:
@@ -125,16 +125,16 @@ class PublicLog:
         except UnicodeDecodeError as error:
             raise BadInput(f"{self._repo}/{path} is damaged ({error}); take it out of the repo") from None
 
-    def _sent(self, path: str, records: list[Record]) -> str:
-        """Add a file; a commit in which it is."""
+    def _send(self, path: str, records: list[Record]) -> str:
+        """Add a file and return a commit in which it is."""
         added = None
         # In conflict, another sender of this database was first, and somebody was forgotten since.
         with contextlib.suppress(Conflict):
             added = self._log.add({path: write_lines(records).encode()}, f"{len(records)} records")
         return added or self._log.files()[0]
 
-    def _planned(self, session: Session) -> list[str]:
-        """Files to send: those planned before; else one with what is in none."""
+    def _plan(self, session: Session) -> list[str]:
+        """List the files to send: those planned before; else one with what is in none."""
         pending = select(MirrorFile.path).where(MirrorFile.repo == self._repo, MirrorFile.commit.is_(None))
         if paths := sorted(session.scalars(pending)):
             return paths
@@ -176,11 +176,11 @@ class PublicLog:
             *erasure_records(session, ids["erasure"]),
         ]
 
-    def _arrived(self, path: str, commit: str, session: Session) -> None:
+    def _note_arrival(self, path: str, commit: str, session: Session) -> None:
         session.get_one(MirrorFile, (path, self._repo)).commit = commit
 
-    def _taken_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
-        """Records of a file that came from elsewhere, or that was sent without the answer being heard."""
+    def _take_in(self, path: str, records: list[Record], head: str, session: Session) -> TakenIn:
+        """Take in the records of a file that came from elsewhere, or that was sent without the answer being heard."""
         done = take_in(session, records)
         file = session.get(MirrorFile, (path, self._repo))
         if file is None:

@@ -13,7 +13,7 @@ _PRIOR = 2.0
 
 
 def strengths(systems: Iterable[str], battles: Iterable[tuple[str, str, str, int]]) -> dict[str, float]:
-    """Rating of each system on Elo's scale (400 for odds of ten to one), 0 in the middle.
+    """Rate each system on Elo's scale (400 for odds of ten to one), 0 in the middle.
 
     Args:
         systems: those that are rated, whether they met anyone or not.

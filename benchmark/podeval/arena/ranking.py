@@ -13,7 +13,7 @@ from sqlalchemy.orm import aliased
 from podeval.arena.ratings import POOLED, Standings, standings_by_dimension
 from podeval.arena.review import Status
 from podeval.arena.service import Arena
-from podeval.arena.voting import tells
+from podeval.arena.voting import may_tell
 from podeval.stats.battles import Battles
 from podeval.stats.bradley_terry import SystemRating
 from podeval.store.tables import ArenaOutput, ArenaSystem, Battle, Flag, Vote
@@ -148,7 +148,7 @@ class Rankings:
         return self._ranking
 
     def reveal(self, voter: str, vote: str) -> tuple[Revealed, Revealed] | None:
-        """Who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told of it.
+        """Say who was who in a battle that this voter judged; None if the vote is not theirs, or nothing is told of it.
 
         Args:
             voter: a pseudonym.
@@ -158,7 +158,7 @@ class Rankings:
             return None
         with self._arena.database.reading(one_state=False) as session:
             judged = session.execute(_SYSTEMS_OF_VOTE, {"vote": vote, "voter": voter}).one_or_none()
-            if judged is None or not tells(session, *judged[:2], self._arena.settings):
+            if judged is None or not may_tell(session, *judged[:2], self._arena.settings):
                 return None
         _, battle, *sides = judged
         dimension = battle.dimension
@@ -171,7 +171,7 @@ class Rankings:
         began, first = time.monotonic(), self._ranking is None
         state = self._count()
         if state != self._state:
-            self._ranking, self._state = self._made(), state
+            self._ranking, self._state = self._make(), state
             self._cost = time.monotonic() - began
         # The first time also loads libraries, which says nothing about the next.
         self._until = time.monotonic() + (0.0 if first else (time.monotonic() - began) / self._share)
@@ -193,7 +193,7 @@ class Rankings:
             ).all()
         return (*votes, counted, decided, *systems)
 
-    def _made(self) -> Ranking:
+    def _make(self) -> Ranking:
         table = self._arena.battles()
         standings: dict[str, Standings] = {}
         if not table.empty:

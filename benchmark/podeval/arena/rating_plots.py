@@ -1,4 +1,4 @@
-"""A ranking as an SVG picture: every system a dot with its 95 % interval, best on top, names above their lines.
+"""Draw a ranking as SVG: every system a dot with its 95 % interval, best on top, names above their lines.
 
 It is made for a page: colours are classes that the page's style fills for light and dark, and 360 units are wide enough
 for every word, so that it is read on a phone. What colour says, shape says too.
@@ -26,7 +26,7 @@ class Dot:
 
 
 def ladder(dots: Sequence[Dot], title: str) -> str:
-    """The picture, for a page that styles the classes `axis`, `rule`, `dot` and `dot control`.
+    """Draw the picture, for a page that styles the classes `axis`, `rule`, `dot` and `dot control`.
 
     Args:
         dots: best first.

@@ -1,4 +1,4 @@
-"""From votes to a ranking: ratings pooled and per dimension, who met whom, and which votes would help most.
+"""Make a ranking of votes: ratings pooled and per dimension, who met whom, and which votes would help most.
 
 The arithmetic is in `podeval.stats`: Elo as the papers print it, Bradley–Terry with ties and voter-clustered intervals
 as the ranking.
@@ -52,7 +52,7 @@ class Standings:
 def standings(
     battles: Battles, *, position: bool = False, intervals: Intervals = "sandwich", seed: int = 0
 ) -> Standings:
-    """The ranking of some battles, with everything a board shows beside it.
+    """Compute the ranking of some battles, with everything a board shows beside it.
 
     Args:
         battles: in recorded order, which only Elo depends on.
@@ -77,7 +77,7 @@ def standings(
 def standings_by_dimension(
     battles: Battles, dimensions: Sequence[str], *, position: bool = False, intervals: Intervals = "sandwich"
 ) -> dict[str, Standings]:
-    """The ranking of each dimension, and of all votes together under `pooled`.
+    """Compute the ranking of each dimension, and of all votes together under `pooled`.
 
     Args:
         battles: all of them.

@@ -1,4 +1,4 @@
-"""Looking after the votes: the rules are applied, what they exclude is kept and can be restored, and alarms are raised.
+"""Apply the rules of integrity to the votes, keep what they exclude so that it can be restored, and raise alarms.
 
 A decision of a person stands: no rule overrules it. Every signal and every decision is a row of `flags` for good.
 """
@@ -13,7 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena.integrity import COLUMNS, RuleFindings, alarms, judge
-from podeval.arena.matchmaking import spans
+from podeval.arena.matchmaking import read_spans
 from podeval.arena.settings import ArenaSettings
 from podeval.errors import BadInput
 from podeval.store import operator_settings
@@ -63,7 +63,7 @@ class Status(Counts):
 
 
 def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
-    """All votes as the rules read them: `human.integrity.COLUMNS`."""
+    """Read all votes as the rules take them: `integrity.COLUMNS`."""
     first, first_vote = aliased(Battle), aliased(Vote)
     a, b, system_a, system_b = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
@@ -79,7 +79,7 @@ def evidence(session: Session, settings: ArenaSettings) -> pd.DataFrame:
     )
     rows = []
     for vote, battle, name_a, name_b, kind_a, kind_b, before in session.execute(query).yield_per(10_000):
-        lengths = [end - begin for begin, end in spans(battle)]
+        lengths = [end - begin for begin, end in read_spans(battle)]
         rows.append({
             "vote": vote.id,
             "voter": vote.voter,
@@ -117,7 +117,7 @@ def _known_answer(outcome: str, before: str | None, control_a: bool, control_b: 
 
 
 def look(session: Session, settings: ArenaSettings) -> RuleFindings:
-    """What the rules see in all votes; takes its time, and keeps nobody from voting."""
+    """Find what the rules see in all votes; this may take long, and keeps nobody from voting."""
     return judge(evidence(session, settings), settings.limits)
 
 
@@ -158,7 +158,7 @@ def decide(session: Session, vote: Vote, standing: str, reason: str, by: str, no
 
 
 def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, by: str, now: datetime) -> Vote:
-    """A person's decision, which the rules do not overrule.
+    """Give a vote the standing that a person decides, which the rules do not overrule.
 
     Raises:
         BadInput: there is no such vote, or no reason or name is given.
@@ -174,13 +174,13 @@ def decide_by_hand(session: Session, vote_id: str, standing: str, reason: str, b
 
 
 def flags_of(session: Session, *, vote: str | None = None, newest: int = 100) -> list[Flag]:
-    """The newest signals and decisions, newest first; of one vote where it is named."""
+    """Read the newest signals and decisions, newest first; of one vote where it is named."""
     query = select(Flag).where(Flag.vote.is_not(None)).order_by(Flag.number.desc()).limit(newest)
     return list(session.scalars(query if vote is None else query.where(Flag.vote == vote)))
 
 
 def counts(session: Session) -> Counts:
-    """What the database can count by itself."""
+    """Count battles and votes."""
     by_outcome = select(Vote.outcome, func.count()).group_by(Vote.outcome)
     return Counts(
         battles=session.scalar(select(func.count()).select_from(Battle)) or 0,

@@ -1,12 +1,12 @@
-"""How what a rule saw in many votes is put into words."""
+"""Put into words what a rule saw in many votes."""
 
 from typing import Any
 
 import pandas as pd
 
 
-def worded(template: str, *columns: "pd.Series[Any]") -> "pd.Series[str]":
-    """The template filled row by row, by the index of the first column; also where there is no row.
+def format_details(template: str, *columns: "pd.Series[Any]") -> "pd.Series[str]":
+    """Fill the template row by row, by the index of the first column; also where there is no row.
 
     Args:
         template: for `str.format`.

@@ -1,4 +1,4 @@
-"""The arena: battles are served once, votes are recorded before they are acknowledged."""
+"""Serve battles, and record votes before they are acknowledged."""
 
 import os
 import threading
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from podeval.arena import refusal, review, voting
 from podeval.arena.audio_tokens import CACHED, CACHED_SECONDS, Audio, AudioTokens, whole_seconds
-from podeval.arena.matchmaking import Matchmaker, spans
+from podeval.arena.matchmaking import Matchmaker, read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.arena.vote_objects import VoteObjects
@@ -144,8 +144,8 @@ class Arena:
         """The operator's sentence on why no votes are taken, empty where they are."""
 
     def why_closed(self) -> str | None:
-        """Why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket, or with
-        a bucket and a secret that is lost, after which nobody is who they were.
+        """Say why no vote can be taken: on a Space whose disk is lost at a restart, without a server or a bucket, or
+        with a bucket and a secret that is lost, after which nobody is who they were.
         """
         if not loses_its_disk(self.database):
             return None
@@ -164,7 +164,7 @@ class Arena:
         return None
 
     def why_frozen(self) -> str | None:
-        """Why no vote is taken at the moment, as an operator said it; None where votes are, or were a second ago."""
+        """Return an operator's sentence on why no vote is taken; None where votes are, or were a second ago."""
         sentence = self._read_frozen()
         if not sentence:
             return None
@@ -177,7 +177,7 @@ class Arena:
 
     @cachedmethod(attrgetter("_voters"), lock=attrgetter("_lock"))
     def voter(self, identity: str, name: str = "") -> str:
-        """The pseudonym of a person, made at the first visit.
+        """Return the pseudonym of a person, which is made at the first visit.
 
         Args:
             identity: who it is, such as `hf:5e67bdd61009063689407479` or a random cookie; it is not stored.
@@ -185,24 +185,24 @@ class Arena:
         """
         issuer, now = identity.rpartition(":")[0], self._clock()
         with self.database.reading(one_state=False) as session:
-            pseudonym = pseudonyms.known_pseudonym(session, self._secret, identity)
+            pseudonym = pseudonyms.find_pseudonym(session, self._secret, identity)
             if pseudonym and name and issuer:
-                named_so = pseudonyms.pseudonym_named(session, self._secret, issuer, name)
+                named_so = pseudonyms.find_pseudonym_by_name(session, self._secret, issuer, name)
                 pseudonym = pseudonym if named_so == pseudonym else None
 
         def make(session: Session) -> str:
-            new = pseudonyms.pseudonym_of(session, self._secret, identity, now=now)
+            new = pseudonyms.make_pseudonym(session, self._secret, identity, now=now)
             pseudonyms.remember_name(session, self._secret, identity, name, now=now)
             return new
 
         return pseudonym or self.database.write(make, about=identity)
 
     def origin(self, address: str) -> str:
-        """The keyed hash under which a network address is compared with others; the address is not stored."""
+        """Return the keyed hash under which a network address is compared with others; the address is not stored."""
         return self._secret.mark("origin", address) if address else ""
 
     def serve(self, voter: str, *, dimension: str | None = None, seed: int | None = None) -> BattleView:
-        """A new battle for one voter; where none is left, one that they were given and did not judge.
+        """Serve a new battle to a voter; where none is left, one that they were given and did not judge.
 
         Args:
             voter: a pseudonym.
@@ -235,7 +235,7 @@ class Arena:
         return self.database.write(lambda session: self._view(session, self._opened(session, left, now)), about=voter)
 
     def show(self, token: str, voter: str) -> BattleView:
-        """The battle of a token again, for the same voter, while it is open: after a page was loaded anew.
+        """Show the battle of a token again, to the same voter, while it is open: after a page was loaded anew.
 
         Raises:
             Refused: the token is not of this arena or voter, or the battle was judged or has lapsed.
@@ -267,7 +267,7 @@ class Arena:
         """
         if reason := self.why_closed() or self.why_frozen():
             raise ArenaRefused(refusal.CLOSED, reason)
-        ballot = voting.checked(ballot)
+        ballot = voting.validate_ballot(ballot)
         battle_id = self._battle_of(ballot.token)
         now = self._clock()
         record = partial(
@@ -280,7 +280,7 @@ class Arena:
         return done
 
     def audio(self, name: str) -> Audio:
-        """What is behind the opaque name of a side's audio.
+        """Find the sound behind the opaque name of a side's audio.
 
         Raises:
             Refused: the name is not of this arena, or its battle is long over.
@@ -309,9 +309,9 @@ class Arena:
         """
 
         def work(session: Session) -> Erasure | None:
-            voter = pseudonym or pseudonyms.known_pseudonym(session, self._secret, identity or "")
+            voter = pseudonym or pseudonyms.find_pseudonym(session, self._secret, identity or "")
             if voter is None and account is not None:
-                voter = pseudonyms.pseudonym_named(session, self._secret, *account)
+                voter = pseudonyms.find_pseudonym_by_name(session, self._secret, *account)
             return pseudonyms.erase(session, voter, now=self._clock()) if voter else None
 
         done = self.database.write(work)
@@ -348,10 +348,10 @@ class Arena:
     def _decide(self, vote: str, standing: str, reason: str, by: str) -> None:
         now = self._clock()
         self.database.write(lambda s: review.decide_by_hand(s, vote, standing, reason, by, now))
-        self.decided([vote])
+        self.publish_decisions([vote])
 
-    def decided(self, votes: Iterable[str]) -> None:
-        """A person decided on these votes: the bucket keeps it as it keeps the votes, and battles are made anew."""
+    def publish_decisions(self, votes: Iterable[str]) -> None:
+        """Write a person's decisions on votes to the bucket, and look anew before the next battle."""
         if self._objects is not None:
             with self.database.reading() as session:
                 self._objects.write_standings(session, votes)
@@ -382,12 +382,12 @@ class Arena:
             return review.status(session, self.settings)
 
     def battles(self, *, dimension: str | None = None, excluded: bool = False) -> pd.DataFrame:
-        """The votes that ratings are made of; see `results.rating_table`."""
+        """The votes that ratings are made of; see `vote_table.rating_table`."""
         with self.database.reading() as session:
             return rating_table(session, dimension=dimension, excluded=excluded)
 
     def _battle_of(self, token: str) -> str:
-        parts = self._secret.verified("battle", token) if isinstance(token, str) else None
+        parts = self._secret.verify("battle", token) if isinstance(token, str) else None
         if parts is None or len(parts) != 1:
             raise ArenaRefused(refusal.FORGED, "this is not a token of this arena; take a new battle")
         return parts[0]
@@ -440,7 +440,7 @@ class Arena:
                 seconds=whole_seconds(end - begin),
                 whole_seconds=whole_seconds(length),
             )
-            for side, (begin, end), length in zip("ab", spans(battle), lengths, strict=True)
+            for side, (begin, end), length in zip("ab", read_spans(battle), lengths, strict=True)
         )
         return BattleView(
             token=self._secret.sign("battle", battle.id),

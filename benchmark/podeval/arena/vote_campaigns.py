@@ -1,4 +1,4 @@
-"""Who pushes a system: voters whose votes for it cannot be explained by what everyone's votes imply.
+"""Find voters who push a system: what everyone's votes imply does not explain their votes for it.
 
 Expected is what a Bradley-Terry model of the trusted votes says of each battle (a tie, or both bad, is half a win). A
 voter's surplus for a system is the sum over their battles of result minus expectation, in standard deviations of it;
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from podeval.arena.quick_ratings import strengths
-from podeval.arena.rule_sentences import worded
+from podeval.arena.rule_sentences import format_details
 
 _SURE = 0.05
 """No result is expected with more than 95 %: a person's taste is not that predictable."""
@@ -20,8 +20,8 @@ _SURE = 0.05
 _RESULT = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
 
 
-def partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[str]":
-    """Votes about a system by voters who favour it beyond belief.
+def find_partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[str]":
+    """Find the votes about a system by voters who favour it beyond belief.
 
     Args:
         votes: with the columns of `integrity.COLUMNS` and `trusted`.
@@ -31,14 +31,14 @@ def partisans(votes: pd.DataFrame, battles: int, z: float) -> "pd.Series[str]":
     Returns:
         What was seen, by the index of the vote.
     """
-    sides = _sides(votes)
-    table = _favours(sides, battles)
+    sides = _split_sides(votes)
+    table = _measure_surplus(sides, battles)
     table = table[table["z"] >= z]
-    return _said(sides, worded("favours {}", _what(table)))
+    return _spread_to_votes(sides, format_details("favours {}", _describe_favourite(table)))
 
 
-def rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Series[str]":
-    """Votes about a system by voters of whom there are too many: each favours it, some would by chance.
+def find_rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Series[str]":
+    """Find the votes about a system by voters of whom there are too many: each favours it, some would by chance.
 
     Args:
         votes: with the columns of `integrity.COLUMNS` and `trusted`.
@@ -52,17 +52,17 @@ def rings(votes: pd.DataFrame, battles: int, z: float, chance: float) -> "pd.Ser
     """
     from scipy.stats import norm, poisson
 
-    sides = _sides(votes)
-    table = _favours(sides, battles)
+    sides = _split_sides(votes)
+    table = _measure_surplus(sides, battles)
     voters = table.groupby("system")["z"].transform("size")
     table = table[table["z"] >= z].assign(asked=voters)
     table["allies"] = table.groupby("system")["z"].transform("size")
     table = table[poisson.sf(table["allies"] - 1, 2 * norm.sf(z) * table["asked"]) < chance]
-    ring = worded("one of {} of {} voters who favour ", table["allies"], table["asked"])
-    return _said(sides, ring + _what(table))
+    ring = format_details("one of {} of {} voters who favour ", table["allies"], table["asked"])
+    return _spread_to_votes(sides, ring + _describe_favourite(table))
 
 
-def _favours(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
+def _measure_surplus(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
     """Each voter's surplus for each system, with at least so many battles; indexed by voter and system."""
     table = sides.groupby(["voter", "system"]).agg(
         count=("surplus", "size"), surplus=("surplus", "sum"), spread=("variance", "sum"), wins=("result", "sum")
@@ -71,20 +71,20 @@ def _favours(sides: pd.DataFrame, battles: int) -> pd.DataFrame:
     return table.assign(z=table["surplus"] / np.sqrt(table["spread"]))
 
 
-def _what(table: pd.DataFrame) -> "pd.Series[str]":
+def _describe_favourite(table: pd.DataFrame) -> "pd.Series[str]":
     system = pd.Series(table.index.get_level_values("system"), index=table.index)
     text = "{} (won {:g} of {} battles, {:.1f} standard deviations above what all votes imply)"
-    return worded(text, system, table["wins"], table["count"], table["z"])
+    return format_details(text, system, table["wins"], table["count"], table["z"])
 
 
-def _said(sides: pd.DataFrame, text: "pd.Series[str]") -> "pd.Series[str]":
+def _spread_to_votes(sides: pd.DataFrame, text: "pd.Series[str]") -> "pd.Series[str]":
     """What is said of a voter and a system, at each vote of theirs."""
     seen = sides.join(text.rename("said"), on=["voter", "system"], how="inner")
     return pd.Series(seen["said"].to_numpy(), index=seen["row"].to_numpy(), dtype=str).groupby(level=0).first()
 
 
-def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: int) -> "pd.Series[str]":
-    """Votes about a system by voters without a record, in a stretch of time in which they all favour it.
+def find_bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: int) -> "pd.Series[str]":
+    """Find the votes about a system by voters without a record, in a stretch of time in which they all favour it.
 
     Args:
         votes: with the columns of `integrity.COLUMNS` and `trusted`.
@@ -96,7 +96,7 @@ def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: 
     Returns:
         What was seen, by the index of the vote.
     """
-    sides = _sides(votes)
+    sides = _split_sides(votes)
     counts = votes["voter"].map(votes["voter"].value_counts())
     sides = sides[counts.loc[sides["row"]].to_numpy() <= newcomer]
     details = []
@@ -105,7 +105,7 @@ def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: 
         groups = sides.groupby([sides["system"], stretch])
         table = groups[["surplus", "variance", "result"]].transform("sum").assign(count=groups["row"].transform("size"))
         bad = (table["count"] >= least) & (table["surplus"] / np.sqrt(table["variance"]) >= z)
-        text = worded(
+        text = format_details(
             f"{{}} won {{:g}} of {{}} battles with new voters within {seconds / 60:.0f} minutes",
             sides.loc[bad, "system"],
             table.loc[bad, "result"],
@@ -115,7 +115,7 @@ def bursts(votes: pd.DataFrame, seconds: float, least: int, z: float, newcomer: 
     return pd.concat(details).groupby(level=0).first()
 
 
-def _sides(votes: pd.DataFrame) -> pd.DataFrame:
+def _split_sides(votes: pd.DataFrame) -> pd.DataFrame:
     """Each vote that counts, once for each of its systems: result, surplus over the expectation, and its variance."""
     counted = votes[votes["counts"]]
     expected = _expected(votes[votes["trusted"]], counted)

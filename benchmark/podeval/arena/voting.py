@@ -10,9 +10,9 @@ from sqlalchemy import bindparam, func, or_, select
 from sqlalchemy.orm import Session, aliased
 
 from podeval.arena import refusal
-from podeval.arena.comments import cleaned
+from podeval.arena.comments import clean_comment
 from podeval.arena.excerpt_choice import Span, heard_share
-from podeval.arena.matchmaking import spans
+from podeval.arena.matchmaking import read_spans
 from podeval.arena.refusal import ArenaRefused
 from podeval.arena.settings import ArenaSettings
 from podeval.store.tables import OUTCOMES, ArenaOutput, ArenaSystem, Battle, Vote
@@ -62,7 +62,7 @@ class Acknowledgement:
     system_b: str | None
 
 
-def checked(ballot: Ballot) -> Ballot:
+def validate_ballot(ballot: Ballot) -> Ballot:
     """A ballot whose every value is one that could be.
 
     Raises:
@@ -118,15 +118,15 @@ def record(
     earlier = session.scalars(_SAME_BATTLE_OR_ID, {"battle": battle.id, "vote": ballot.id}).all()
     before = next((vote for vote in earlier if vote.battle == battle.id), None)
     if before is not None and before.id == ballot.id:
-        return _acknowledged(before, *titles if tells(session, before, battle, settings) else (None, None))
+        return _acknowledge(before, *titles if may_tell(session, before, battle, settings) else (None, None))
     if before is not None:
         raise ArenaRefused(refusal.REPLAYED, "this battle has been judged; each is judged once")
     if earlier:
         raise ArenaRefused(refusal.REPLAYED, "this vote's id belongs to another battle; choose a new one at random")
     if now > battle.expires_at:
         raise ArenaRefused(refusal.EXPIRED, "this battle has lapsed, it was open for too long; take a new one")
-    comment, was_cut = cleaned(ballot.comment)
-    lengths = [end - begin for begin, end in spans(battle)]
+    comment, was_cut = clean_comment(ballot.comment)
+    lengths = [end - begin for begin, end in read_spans(battle)]
     shares = [_share(*side) for side in zip("AB", (ballot.played_a, ballot.played_b), lengths, strict=True)]
     # A clock that was set back says nothing about how long the voter took.
     elapsed = (now - battle.served_at).total_seconds() if now >= battle.served_at else None
@@ -155,10 +155,10 @@ def record(
     )
     session.add(vote)
     session.flush()
-    return _acknowledged(vote, *titles if tells(session, vote, battle, settings) else (None, None))
+    return _acknowledge(vote, *titles if may_tell(session, vote, battle, settings) else (None, None))
 
 
-def tells(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
+def may_tell(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings) -> bool:
     """Whether who cast a vote is told who was who: a skip tells only who listened as a judgement needs.
 
     Otherwise skipping would name both systems of every battle to who hears none, which are labels to know voices by.
@@ -180,11 +180,11 @@ def tells(session: Session, vote: Vote, battle: Battle, settings: ArenaSettings)
         )
     )
     free = [vote.elapsed] if before is None else [vote.elapsed, (vote.recorded_at - before).total_seconds()]
-    needed = settings.needed_seconds(*(end - begin for begin, end in spans(battle)))
+    needed = settings.needed_seconds(*(end - begin for begin, end in read_spans(battle)))
     return all(seconds is None or seconds >= needed for seconds in free)
 
 
-def _acknowledged(vote: Vote, title_a: str | None, title_b: str | None) -> Acknowledgement:
+def _acknowledge(vote: Vote, title_a: str | None, title_b: str | None) -> Acknowledgement:
     return Acknowledgement(vote.id, vote.number, vote.outcome, vote.recorded_at, vote.comment_cut, title_a, title_b)
 
 

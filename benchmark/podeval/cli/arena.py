@@ -73,11 +73,11 @@ def add(
     arena_manifest = read_manifest(manifest)
     with _open(database, runs) as opened:
         done = take_in(opened.database, arena_manifest)
-    print(_counted(done))
+    print(_describe_added(done))
     _say_left_out(done)
 
 
-def _counted(done: "Added") -> str:
+def _describe_added(done: "Added") -> str:
     return ", ".join(f"{count} new {name}" for name, count in done.new.items())
 
 
@@ -121,7 +121,7 @@ def add_runs(
     with Database(place_to_make(database, runs)) as opened:
         done = take_in(opened, arena_manifest, strict=False)
         size = f"{len(arena_manifest.systems)} systems on {len(arena_manifest.items)} items"
-        print(f"{size}, {_counted(done)} in {opened.name}")
+        print(f"{size}, {_describe_added(done)} in {opened.name}")
     _say_left_out(done)
 
 
@@ -341,7 +341,7 @@ def take_in(
     from podeval.arena.export import import_files
 
     with _open(database, runs) as opened:
-        print(_told(import_files(opened.database, path)))
+        print(_describe_taken_in(import_files(opened.database, path)))
 
 
 @arena.command()
@@ -363,7 +363,7 @@ def mirror(
     with _open(database, runs) as opened:
         log = PublicLog(opened.database, repo, private=private)
         if read_only:
-            print(_told(log.read_back()))
+            print(_describe_taken_in(log.read_back()))
             return
         done = log.push()
     print(f"{repo}: {done.records} records in {len(done.files)} new files")
@@ -411,7 +411,7 @@ def _alarm(alarms: list[str]) -> None:
         raise typer.Exit(1)
 
 
-def _told(done: Any) -> str:
+def _describe_taken_in(done: Any) -> str:
     return (
         f"{done.votes} new votes, {done.standings} decisions, {done.erasures} erasures; {done.repeated} known, "
         f"{done.erased} of erased voters and {done.orphans} without their vote left out"

@@ -75,12 +75,12 @@ def restore(
     """
     from podeval.leaderboard.build import build
     from podeval.operations.restore import restore as put_back
-    from podeval.store.copies import folder_of_list, keep_lines, lines_of_list
+    from podeval.store.copies import folder_of_list, keep_lines, read_list
     from podeval.submissions.restoring import RestoredTakedowns
 
     target = place_of(database, runs)
     takedowns = RestoredTakedowns(source, target)
-    copies_listed = lines_of_list(folder_of_list(target, runs))
+    copies_listed = read_list(folder_of_list(target, runs))
     done = put_back(source, target, runs, force=force, settle=takedowns.repeat)
     keep_lines(copies_listed, folder_of_list(target, runs))
     votes, submissions = done.rows.get("votes", 0), done.rows.get("submissions", 0)
@@ -122,7 +122,7 @@ def retention(
 
     Example: podeval retention --budget 200 --dry-run
     """
-    from podeval.operations.retention import look, needed_by, remove, told_short
+    from podeval.operations.retention import describe_shortage, find_needed, look, remove
     from podeval.store.database import Database as Opened
 
     if gigabytes is None:
@@ -133,7 +133,7 @@ def retention(
     needed: set[Path] = set()
     if is_there(location):
         with Opened(location) as opened:
-            needed = needed_by(opened, runs)
+            needed = find_needed(opened, runs)
     plan = look(runs, int(gigabytes * 2**30), needed)
     freed = 0 if dry_run else remove(plan, runs)
     lost = {removal.run.path.relative_to(runs).as_posix(): removal for removal in plan.removals}
@@ -148,16 +148,16 @@ def retention(
         print(f"{name} {verb} the recordings of {len(removal.files)} items, {removal.bytes / 2**20:.1f} MB")
     for name, reason in plan.kept.items():
         print(f"{name} keeps recordings: {reason}")
-    print(told_short(plan) if not dry_run or not lost else f"then {told_short(plan)}")
+    print(describe_shortage(plan) if not dry_run or not lost else f"then {describe_shortage(plan)}")
 
 
 def _why_lost(database: str) -> str:
     """Why the secret that is there is not the one of the people in a restored database; empty where it is."""
     from podeval.store.database import Database as Opened
-    from podeval.store.secret import kept_secret, why_lost
+    from podeval.store.secret import explain_loss, read_secret
 
     with Opened(database) as opened, opened.reading() as session:
-        return why_lost(session, opened, kept_secret(opened.url))
+        return explain_loss(session, opened, read_secret(opened.url))
 
 
 def _print(path: Path, contents: "Backup", as_json: bool, outcome: str) -> None:

@@ -57,9 +57,9 @@ def add(
     Example: podeval listening add naturalness.yaml
     """
     from podeval.listening import Listening
-    from podeval.listening.designs import placed
+    from podeval.listening.designs import resolve_recordings
 
-    tests = [placed(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
+    tests = [resolve_recordings(each, _folder_of(each, design, webmushra)) for each in _designs(design, webmushra)]
     with _open(place_to_make(database, runs)) as opened:
         for each in tests:
             print(Listening(opened).create(each))
@@ -121,7 +121,7 @@ def print_results(
 
         write_whole(plots, box_plots(marks, summary.screened, f"{design.title}: marks by listener").encode())
     for row in summary.rows:
-        print(json.dumps(row, ensure_ascii=False) if as_json else _said(row))
+        print(json.dumps(row, ensure_ascii=False) if as_json else _describe_row(row))
     for line in summary.remarks:
         print(line, file=sys.stderr)
 
@@ -191,11 +191,11 @@ def _designs(path: Path, webmushra: bool) -> "list[Design]":
     from podeval.listening import webmushra as files
 
     if not webmushra:
-        return [designs.with_durations(designs.read_design(path), path.parent)]
+        return [designs.measure_durations(designs.read_design(path), path.parent)]
     configuration = files.read_configuration(path)
     for note in configuration.notes:
         print(note, file=sys.stderr)
-    return [designs.with_durations(each, _folder_of(each, path, webmushra)) for each in configuration.designs]
+    return [designs.measure_durations(each, _folder_of(each, path, webmushra)) for each in configuration.designs]
 
 
 def _folder_of(design: "Design", path: Path, webmushra: bool) -> Path:
@@ -227,7 +227,7 @@ def _open(location: str) -> "Database":
     return Database(location)
 
 
-def _said(row: dict[str, Any]) -> str:
+def _describe_row(row: dict[str, Any]) -> str:
     interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
     ranks = f", rank {row['best']} to {row['worst']}" if row.get("best") else ""
     scale = f" · {row['scale']}" if row["scale"] else ""

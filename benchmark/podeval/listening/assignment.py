@@ -22,7 +22,7 @@ def williams(size: int, row: int) -> list[int]:
     return shifted[::-1] if row >= size else shifted
 
 
-def chosen_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
+def choose_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
     """The items of one listener, and of each how many listeners heard it before, in the order of hearing.
 
     Everybody goes on in the ring of items where the listener before stopped, so that after any number of listeners no
@@ -40,7 +40,7 @@ def chosen_items(slot: int, items: int, each: int) -> list[tuple[int, int]]:
     return [chosen[number] for number in williams(each, slot // same_items_after)]
 
 
-def alternative(item: int, hearing: int, alternatives: int) -> int:
+def choose_alternative(item: int, hearing: int, alternatives: int) -> int:
     """Which of several alternatives (systems, pairs of systems) is met when an item is heard the n-th time.
 
     Hearings of an item go through all alternatives in turn, and so do the items of one listener.

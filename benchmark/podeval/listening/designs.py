@@ -288,8 +288,8 @@ def read_design(source: str | Path | Mapping[str, Any]) -> Design:
         raise BadInput(f"this is no design of a listening test: {where}{message}") from None
 
 
-def with_durations(design: Design, folder: Path) -> Design:
-    """The design with the seconds of every audio file that does not state them; paths are relative to `folder`.
+def measure_durations(design: Design, folder: Path) -> Design:
+    """Return the design with the seconds of every audio file that does not state them; paths are relative to `folder`.
 
     Raises:
         BadInput: a file is missing or no audio, or the test takes too long with what was found.
@@ -306,8 +306,8 @@ def with_durations(design: Design, folder: Path) -> Design:
     return read_design(measured(design.model_dump(mode="json")))
 
 
-def placed(design: Design, folder: Path) -> Design:
-    """The design with paths that hold from everywhere; those that are relative are in `folder`."""
+def resolve_recordings(design: Design, folder: Path) -> Design:
+    """Return the design with paths that hold from everywhere; those that are relative are in `folder`."""
 
     def absolute(content: Any) -> Any:
         if isinstance(content, dict):

@@ -13,7 +13,7 @@ from typing import Any
 
 from podeval.errors import BadInput
 from podeval.listening import questionnaire
-from podeval.listening.assignment import alternative, chosen_items, williams
+from podeval.listening.assignment import choose_alternative, choose_items, williams
 from podeval.listening.designs import Design, DesignItem, Stimulus
 from podeval.stats.questionnaire_scores import MUSIC, NEUTRAL, SPEAKERS
 from podeval.stats.screening import HIGH, LOW
@@ -55,7 +55,7 @@ def letters(count: int) -> list[str]:
     return [(_LETTERS[n // 26 - 1] if n >= 26 else "") + _LETTERS[n % 26] for n in range(count)]
 
 
-def pages_of(design: Design, slot: int, seed: int) -> list[Page]:
+def make_pages(design: Design, slot: int, seed: int) -> list[Page]:
     """The pages of the listener at a place of the balanced assignment.
 
     Which items and systems, and their order, follow from the place; sides of a pair and letters of a MUSHRA page are
@@ -63,7 +63,7 @@ def pages_of(design: Design, slot: int, seed: int) -> list[Page]:
     """
     chance = random.Random(f"{design.digest}:{slot}:{seed}")  # noqa: S311 - reproducible by its recorded seed
     pages: list[Page] = []
-    for number, hearing in chosen_items(slot, len(design.items), design.each):
+    for number, hearing in choose_items(slot, len(design.items), design.each):
         pages += _pages(design, design.items[number], number, hearing, chance)
     return pages
 
@@ -80,14 +80,14 @@ def _pages(design: Design, item: DesignItem, number: int, hearing: int, chance: 
             return [Page(f"{item.id}/{i + 1}", item.id, (design.systems[code],)) for i, code in enumerate(order)]
         case "rubric" | "mos":
             systems = [system for system in design.systems if system in item.stimuli]
-            return [Page(item.id, item.id, (systems[alternative(number, hearing, len(systems))],))]
+            return [Page(item.id, item.id, (systems[choose_alternative(number, hearing, len(systems))],))]
         case _:
-            pair = list(design.pairs[alternative(number, hearing, len(design.pairs))])
+            pair = list(design.pairs[choose_alternative(number, hearing, len(design.pairs))])
             chance.shuffle(pair)
             return [Page(item.id, item.id, tuple(pair))]
 
 
-def stimulus_of(design: Design, item: str, name: str) -> Stimulus:
+def find_stimulus(design: Design, item: str, name: str) -> Stimulus:
     """What a listener hears for a system or an anchor."""
     design_item = design.item(item)
     anchors = {HIGH: design_item.high, LOW: design_item.low}
@@ -128,7 +128,7 @@ class PageAnswer:
     words: str = ""
 
 
-def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
+def validate_answer(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
     """What a listener's answer to a page says, or a refusal.
 
     Args:
@@ -146,25 +146,25 @@ def checked(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageA
     match design.kind:
         case "mushra":
             allowed = letters(len(page.stimuli))
-            _exactly(page, answer, allowed)
+            _require_exactly(page, answer, allowed)
             return [
-                PageAnswer(page.stimulus(letter), "naturalness", _number(page, letter, answer[letter], 0, 100))
+                PageAnswer(page.stimulus(letter), "naturalness", _read_number(page, letter, answer[letter], 0, 100))
                 for letter in allowed
             ]
         case "mos":
-            _exactly(page, answer, design.scales)
+            _require_exactly(page, answer, design.scales)
             return [
-                PageAnswer(page.stimuli[0], scale, _number(page, scale, answer[scale], 1, 5, whole=True))
+                PageAnswer(page.stimuli[0], scale, _read_number(page, scale, answer[scale], 1, 5, whole=True))
                 for scale in design.scales
             ]
         case "rubric":
-            return _rubric(design, page, answer)
+            return _read_rubric(design, page, answer)
         case "questionnaire":
-            return _questionnaire(design.questionnaire, page, answer)
+            return _read_questionnaire(design.questionnaire, page, answer)
         case _:
-            _exactly(page, answer, ("preference",))
+            _require_exactly(page, answer, ("preference",))
             most = 2 if design.kind == "preference" else 1
-            value = _number(page, "preference", answer["preference"], -most, most, whole=True)
+            value = _read_number(page, "preference", answer["preference"], -most, most, whole=True)
             if not design.ties and not value:
                 raise BadInput(f"page {page.id} asks for a decision; no difference cannot be chosen in this test")
             return [PageAnswer(page.stimuli[0], "preference", value, page.stimuli[1])]
@@ -182,22 +182,22 @@ def words(text: Any) -> str:
     return re.sub(r"\s+", " ", plain).strip()[: questionnaire.MOST_WORDS]
 
 
-def _rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
+def _read_rubric(design: Design, page: Page, answer: Mapping[str, Any]) -> list[PageAnswer]:
     criteria = [f"criterion_{n}" for n in range(1, len(design.item(page.item).criteria) + 1)]
-    _exactly(page, answer, [*criteria, "rationale"])
+    _require_exactly(page, answer, [*criteria, "rationale"])
     system = page.stimuli[0]
-    answers = [PageAnswer(system, name, _number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
+    answers = [PageAnswer(system, name, _read_number(page, name, answer[name], 0, 1, whole=True)) for name in criteria]
     rationale = words(answer["rationale"])
     if not rationale:
         raise BadInput(f"page {page.id} needs the reason for your judgement in a few words")
     return [*answers, PageAnswer(system, "rationale", None, rationale)]
 
 
-def _questionnaire(
+def _read_questionnaire(
     asked_questions: Sequence[questionnaire.Question], page: Page, answer: Mapping[str, Any]
 ) -> list[PageAnswer]:
     needed = [question.name for question in asked_questions if not question.optional]
-    _exactly(page, answer, needed, [question.name for question in asked_questions if question.optional])
+    _require_exactly(page, answer, needed, [question.name for question in asked_questions if question.optional])
     answers = []
     for question in asked_questions:
         reply = answer.get(question.name)
@@ -210,7 +210,7 @@ def _questionnaire(
                 answers.append(PageAnswer(page.stimuli[0], question.name, None, why))
             continue
         most = len(question.labels) or 50
-        value = _number(page, question.name, reply.get("mark"), 1, most, whole=True)
+        value = _read_number(page, question.name, reply.get("mark"), 1, most, whole=True)
         reason = words(reply.get("reason", ""))
         if question.reason and not reason:
             raise BadInput(f"page {page.id}: please say in a few words why you marked {question.name} {value:g}")
@@ -218,7 +218,7 @@ def _questionnaire(
     return answers
 
 
-def _exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any = ()) -> None:
+def _require_exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any = ()) -> None:
     missing = [name for name in needed if name not in answer]
     if missing:
         raise BadInput(f"page {page.id} still asks for {', '.join(missing)}")
@@ -226,7 +226,7 @@ def _exactly(page: Page, answer: Mapping[str, Any], needed: Any, optional: Any =
         raise BadInput(f"page {page.id} does not ask for {', '.join(unknown[:5])}")
 
 
-def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bool = False) -> float:
+def _read_number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bool = False) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
     if not good or (whole and value != int(value)):
         kind = "a whole number" if whole else "a number"
@@ -234,11 +234,11 @@ def _number(page: Page, name: str, value: Any, low: int, high: int, *, whole: bo
     return float(value)
 
 
-def attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
+def find_attention_failures(design: Design, page: Page, answers: list[PageAnswer]) -> list[str]:
     """Which known answers of a questionnaire page were missed; recorded, never told to the listener."""
     if design.kind != "questionnaire" or design.questions:
         return []
-    clip = stimulus_of(design, page.item, page.stimuli[0])
+    clip = find_stimulus(design, page.item, page.stimuli[0])
     marks = {answer.question: answer.value for answer in answers}
     failures = []
     if clip.speakers is not None and marks.get(SPEAKERS) != clip.speakers:

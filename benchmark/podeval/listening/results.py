@@ -58,7 +58,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
             if mark.scale in rated and not (mark.scale == "music" and (mark.page, mark.stimulus) in silent)
         ]
     else:
-        screened = _screened(design, marks)
+        screened = _screen(design, marks)
         dropped = {verdict.rater: "; ".join(verdict.reasons) for verdict in screened if not verdict.kept}
     if design.screening.pam:
         screening = screen_pam(marks)
@@ -77,7 +77,7 @@ def summarise(database: Database, test: str) -> ListeningResults:
     return ListeningResults(tuple(rows), tuple(screened), tuple(remarks), len(dropped))
 
 
-def _screened(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
+def _screen(design: Design, marks: list[Mark]) -> list[ScreenedListener]:
     """The verdicts on the listeners of a MUSHRA test; a rule about an anchor that the design lacks is off."""
     if design.kind != "mushra":
         return []

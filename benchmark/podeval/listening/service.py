@@ -17,28 +17,28 @@ from sqlalchemy.orm import Session
 from podeval.errors import BadInput
 from podeval.listening.designs import Design
 from podeval.listening.listener_pages import (
-    attention_failures,
-    checked,
+    find_attention_failures,
+    find_stimulus,
     letters,
-    pages_of,
+    make_pages,
     questions,
-    stimulus_of,
+    validate_answer,
 )
-from podeval.listening.session_results import design_of
+from podeval.listening.session_results import get_design
 from podeval.listening.sessions import (
     AnsweredPage,
     SessionProgress,
-    answered,
+    find_free_place,
     flag_attention,
-    free_place,
-    page_of,
-    played,
-    progress_of,
-    session_of,
+    get_page,
+    get_session,
+    read_answered_page,
+    read_progress,
+    validate_played,
 )
 from podeval.store import operator_settings
 from podeval.store.database import Database
-from podeval.store.pseudonyms import known_pseudonym, pseudonym_of, remember_name
+from podeval.store.pseudonyms import find_pseudonym, make_pseudonym, remember_name
 from podeval.store.secret import Secret
 from podeval.store.tables import Flag, ListeningAnswer, ListeningRating, ListeningSession, ListeningTest
 
@@ -115,7 +115,7 @@ class Listening:
             BadInput: there is no such test.
         """
         with self.database.reading() as session:
-            return design_of(session, test)
+            return get_design(session, test)
 
     def tests(self) -> list[str]:
         """Ids of all tests, the oldest first."""
@@ -130,7 +130,7 @@ class Listening:
         """
 
         def work(session: Session) -> None:
-            design_of(session, test)
+            get_design(session, test)
             row = session.get_one(ListeningTest, test)
             row.closed_at = row.closed_at or self._clock()
 
@@ -153,8 +153,8 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
-            design = design_of(session, test)
-            listener = pseudonym_of(session, self._secret, identity, now=now)
+            design = get_design(session, test)
+            listener = make_pseudonym(session, self._secret, identity, now=now)
             remember_name(session, self._secret, identity, name, now=now)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             row = session.scalar(select(ListeningSession).where(*mine))
@@ -165,13 +165,13 @@ class Listening:
                         code="listening-test-closed",
                         parameters={"test": test},
                     )
-                slot, seed = free_place(session, design), secrets.randbits(48)
+                slot, seed = find_free_place(session, design), secrets.randbits(48)
                 row = ListeningSession(
                     id=secrets.token_urlsafe(24),
                     test=test,
                     listener=listener,
                     place=slot,
-                    pages=[page.document() for page in pages_of(design, slot % design.listeners, seed)],
+                    pages=[page.document() for page in make_pages(design, slot % design.listeners, seed)],
                     seed=seed,
                     origin=self._secret.mark("origin", origin) if origin else "",
                     started_at=now,
@@ -179,7 +179,7 @@ class Listening:
                 )
                 session.add(row)
                 session.flush()
-            return progress_of(session, row)
+            return read_progress(session, row)
 
         return self.database.write(work)
 
@@ -190,11 +190,11 @@ class Listening:
             BadInput: there is no such test.
         """
         with self.database.reading() as session:
-            design_of(session, test)
-            listener = known_pseudonym(session, self._secret, identity)
+            get_design(session, test)
+            listener = find_pseudonym(session, self._secret, identity)
             mine = (ListeningSession.test == test, ListeningSession.listener == listener)
             row = session.scalar(select(ListeningSession).where(*mine)) if listener else None
-            return progress_of(session, row) if row else None
+            return read_progress(session, row) if row else None
 
     def answered(self, session_id: str, number: int) -> AnsweredPage | None:
         """What a listener saved of a page; None where nothing is saved yet.
@@ -203,8 +203,8 @@ class Listening:
             BadInput: there is no such session or page.
         """
         with self.database.reading() as session:
-            row = session_of(session, session_id)
-            return answered(session, row, page_of(row, number), design_of(session, row.test).kind)
+            row = get_session(session, session_id)
+            return read_answered_page(session, row, get_page(row, number), get_design(session, row.test).kind)
 
     def progress(self, session_id: str) -> SessionProgress:
         """Where a session stands.
@@ -213,7 +213,7 @@ class Listening:
             BadInput: there is no such session.
         """
         with self.database.reading() as session:
-            return progress_of(session, session_of(session, session_id))
+            return read_progress(session, get_session(session, session_id))
 
     def show(self, session_id: str, number: int) -> Shown:
         """One page of a session as its listener sees it.
@@ -222,12 +222,12 @@ class Listening:
             BadInput: there is no such session or page.
         """
         with self.database.reading() as session:
-            row = session_of(session, session_id)
-            design, page, count = design_of(session, row.test), page_of(row, number), len(row.pages)
+            row = get_session(session, session_id)
+            design, page, count = get_design(session, row.test), get_page(row, number), len(row.pages)
         item = design.item(page.item)
         stimuli: dict[str, Mapping[str, Any]] = {}
         for letter, name in zip(letters(len(page.stimuli)), page.stimuli, strict=True):
-            stimulus = stimulus_of(design, page.item, name)
+            stimulus = find_stimulus(design, page.item, name)
             text = stimulus.text
             stimuli[letter] = {"text": text} if text is not None else {"audio": letter, "seconds": stimulus.seconds}
         return Shown(
@@ -254,11 +254,11 @@ class Listening:
             BadInput: there is no such session, page or sound.
         """
         with self.database.reading() as session:
-            row = session_of(session, session_id)
-            design, page = design_of(session, row.test), page_of(row, number)
+            row = get_session(session, session_id)
+            design, page = get_design(session, row.test), get_page(row, number)
         item = design.item(page.item)
         stimulus = {"reference": item.reference, "prompt": item.prompt_audio}.get(letter)
-        stimulus = stimulus or stimulus_of(design, page.item, page.stimulus(letter))
+        stimulus = stimulus or find_stimulus(design, page.item, page.stimulus(letter))
         if stimulus.audio is None:
             raise BadInput(f"{letter} of page {page.id} is a text")
         return Path(stimulus.audio)
@@ -277,7 +277,7 @@ class Listening:
         Args:
             session_id: the session.
             number: of the page.
-            answer: as `podeval.listening.listener_pages.checked` takes it.
+            answer: as `podeval.listening.listener_pages.validate_answer` takes it.
             heard_shares: share of each letter's sound that was played, 0 to 1.
             seconds: spent on the page.
 
@@ -288,12 +288,12 @@ class Listening:
         now = self._clock()
 
         def work(session: Session) -> SessionProgress:
-            row = session_of(session, session_id)
+            row = get_session(session, session_id)
             if row.finished_at is not None:
                 raise BadInput("this session is finished; its answers stand as they are")
-            design, page = design_of(session, row.test), page_of(row, number)
-            answers = checked(design, page, answer)
-            shares = played(design, page, heard_shares or {})
+            design, page = get_design(session, row.test), get_page(row, number)
+            answers = validate_answer(design, page, answer)
+            shares = validate_played(design, page, heard_shares or {})
             took = None if seconds is None or not 0 <= seconds <= _LONGEST_PAGE else float(seconds)
             for table in (ListeningRating, ListeningAnswer):
                 session.execute(delete(table).where(table.session == row.id, table.page == page.id))
@@ -312,10 +312,10 @@ class Listening:
                 if part.words or part.value is None:
                     chosen = "" if part.value is None else f"{part.value:g}"
                     session.add(ListeningAnswer(**common, question=part.question, choice=chosen, reason=part.words))
-            flag_attention(session, row.id, page, attention_failures(design, page, answers), now)
+            flag_attention(session, row.id, page, find_attention_failures(design, page, answers), now)
             row.seen_at = now
             session.flush()
-            return progress_of(session, row)
+            return read_progress(session, row)
 
         return self.database.write(work)
 
@@ -327,9 +327,9 @@ class Listening:
         """
 
         def work(session: Session) -> str:
-            row = session_of(session, session_id)
+            row = get_session(session, session_id)
             if row.completion_code is None:
-                stands = progress_of(session, row)
+                stands = read_progress(session, row)
                 missing = [str(n + 1) for n in range(stands.pages) if n not in stands.saved]
                 if missing:
                     raise BadInput(f"pages {', '.join(missing[:10])} of {stands.pages} are not answered yet")
@@ -350,7 +350,7 @@ class Listening:
         standing = "counted" if counted else "excluded"
 
         def work(session: Session) -> None:
-            row = session_of(session, session_id)
+            row = get_session(session, session_id)
             row.standing, row.standing_reason, row.standing_by = standing, reason, by
             # Not the session's id: whoever has that is the listener.
             operator_settings.note(

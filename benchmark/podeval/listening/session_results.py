@@ -47,7 +47,7 @@ class Came:
     reason: str
 
 
-def design_of(session: Session, test: str) -> Design:
+def get_design(session: Session, test: str) -> Design:
     """The design of a test.
 
     Raises:
@@ -66,7 +66,7 @@ def overview(database: Database, test: str) -> Overview:
         BadInput: there is no such test.
     """
     with database.reading() as session:
-        design = design_of(session, test)
+        design = get_design(session, test)
         closed = session.get_one(ListeningTest, test).closed_at is not None
         rows = session.execute(
             select(ListeningSession.standing, ListeningSession.finished_at).where(ListeningSession.test == test)
@@ -74,7 +74,7 @@ def overview(database: Database, test: str) -> Overview:
         rated = session.execute(
             select(ListeningRating.item, ListeningRating.stimulus, func.count(ListeningRating.session.distinct()))
             .join(ListeningSession)
-            .where(*_counted(test))
+            .where(*_select_counted(test))
             .group_by(ListeningRating.item, ListeningRating.stimulus)
         ).all()
     states = Counter("unfinished" if end is None else standing for standing, end in rows)
@@ -89,7 +89,7 @@ def sessions(database: Database, test: str) -> list[Came]:
         BadInput: there is no such test.
     """
     with database.reading() as session:
-        design_of(session, test)
+        get_design(session, test)
         counts = (
             select(ListeningRating.session, func.count(ListeningRating.page.distinct()).label("saved"))
             .group_by(ListeningRating.session)
@@ -126,11 +126,11 @@ def marks(database: Database, test: str) -> list[Mark]:
         BadInput: there is no such test.
     """
     with database.reading() as session:
-        design = design_of(session, test)
+        design = get_design(session, test)
         rows = session.execute(
             select(ListeningSession.listener, ListeningRating)
             .join(ListeningSession)
-            .where(*_counted(test))
+            .where(*_select_counted(test))
             .order_by(ListeningSession.place, ListeningRating.number)
         ).all()
         others = {(a.session, a.page): a.reason for a in _answers(session, test)}
@@ -156,14 +156,14 @@ def answers(database: Database, test: str) -> tuple[list[QuestionnaireAnswer], d
         BadInput: there is no such test, or it is no questionnaire.
     """
     with database.reading() as session:
-        design = design_of(session, test)
+        design = get_design(session, test)
         if design.kind != "questionnaire":
             raise BadInput(f"{test} is a {design.kind} test; only a questionnaire has answers with reasons")
         rated = [question.name for question in design.questions if question.labels] or [SPEAKERS, *RATED]
         rows = session.execute(
             select(ListeningSession.listener, ListeningRating)
             .join(ListeningSession)
-            .where(*_counted(test), ListeningRating.scale.in_(rated))
+            .where(*_select_counted(test), ListeningRating.scale.in_(rated))
             .order_by(ListeningSession.place, ListeningRating.number)
         ).all()
         reasons = {(a.session, a.page, a.question): a.reason for a in _answers(session, test)}
@@ -190,7 +190,7 @@ def attention(database: Database, test: str) -> list[tuple[str, str]]:
         BadInput: there is no such test.
     """
     with database.reading() as session:
-        design_of(session, test)
+        get_design(session, test)
         query = (
             select(ListeningSession.listener, Flag.detail)
             .join(ListeningSession, Flag.session == ListeningSession.id)
@@ -205,17 +205,17 @@ def _in_words(session: Session, test: str, questions: list[str]) -> list[Questio
     rows = session.execute(
         select(ListeningSession.listener, ListeningAnswer)
         .join(ListeningSession)
-        .where(*_counted(test), ListeningAnswer.question.in_(questions))
+        .where(*_select_counted(test), ListeningAnswer.question.in_(questions))
         .order_by(ListeningSession.place, ListeningAnswer.item, ListeningAnswer.stimulus, ListeningAnswer.question)
     )
     return [QuestionnaireAnswer(who, a.item, a.stimulus, a.question, None, a.reason) for who, a in rows]
 
 
 def _answers(session: Session, test: str) -> list[ListeningAnswer]:
-    return list(session.scalars(select(ListeningAnswer).join(ListeningSession).where(*_counted(test))))
+    return list(session.scalars(select(ListeningAnswer).join(ListeningSession).where(*_select_counted(test))))
 
 
-def _counted(test: str) -> tuple[Any, ...]:
+def _select_counted(test: str) -> tuple[Any, ...]:
     finished = ListeningSession.finished_at.is_not(None)
     return (ListeningSession.test == test, finished, ListeningSession.standing == "counted")
 

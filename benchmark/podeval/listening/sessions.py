@@ -40,7 +40,7 @@ class AnsweredPage:
     heard: Mapping[str, float]
 
 
-def answered(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
+def read_answered_page(session: Session, row: ListeningSession, page: Page, kind: str) -> AnsweredPage | None:
     """What was saved of a page; None where nothing was. Names of systems are not in it."""
     about = {"session": row.id, "page": page.id}
     ratings = session.scalars(select(ListeningRating).filter_by(**about).order_by(ListeningRating.number)).all()
@@ -66,8 +66,8 @@ def answered(session: Session, row: ListeningSession, page: Page, kind: str) -> 
     return AnsweredPage(answer, shares)
 
 
-def session_of(session: Session, session_id: str) -> ListeningSession:
-    """A session by its name.
+def get_session(session: Session, session_id: str) -> ListeningSession:
+    """Return a session by its id.
 
     Raises:
         BadInput: there is none.
@@ -78,8 +78,8 @@ def session_of(session: Session, session_id: str) -> ListeningSession:
     return row
 
 
-def page_of(row: ListeningSession, number: int) -> Page:
-    """One page of a session, from 0.
+def get_page(row: ListeningSession, number: int) -> Page:
+    """Return one page of a session, counted from 0.
 
     Raises:
         BadInput: there is none.
@@ -89,14 +89,14 @@ def page_of(row: ListeningSession, number: int) -> Page:
     return Page.of(row.pages[number])
 
 
-def progress_of(session: Session, row: ListeningSession) -> SessionProgress:
-    """Where a session stands."""
+def read_progress(session: Session, row: ListeningSession) -> SessionProgress:
+    """Read where a session stands."""
     saved = set(session.scalars(select(ListeningRating.page).where(ListeningRating.session == row.id).distinct()))
     numbers = tuple(number for number, page in enumerate(row.pages) if page["id"] in saved)
     return SessionProgress(row.id, len(row.pages), numbers, row.completion_code)
 
 
-def free_place(session: Session, design: Design) -> int:
+def find_free_place(session: Session, design: Design) -> int:
     """The next place, or the same pages as a place that nobody finished, once all planned places are given."""
     places = session.execute(
         select(ListeningSession.place, ListeningSession.finished_at, ListeningSession.standing).where(
@@ -115,7 +115,7 @@ def free_place(session: Session, design: Design) -> int:
     return rounds * design.listeners + least
 
 
-def played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
+def validate_played(design: Design, page: Page, shares: Mapping[str, float]) -> dict[str, float]:
     """Share heard of each stimulus, by system.
 
     Raises:

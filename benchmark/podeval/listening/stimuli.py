@@ -1,4 +1,4 @@
-"""What a listener hears: copies that tell nothing but their sound, and a noise to set the volume by."""
+"""Play stimuli as copies that tell nothing but their sound, and a noise to set the volume by."""
 
 import io
 import logging
@@ -45,7 +45,7 @@ class StimulusAudio:
         try:
             return self._playback.copy(self._stretch(source))
         except (PodevalError, OSError) as error:
-            raise _hidden(source, error) from None
+            raise _hide(source, error) from None
 
     def peaks(self, session: str, number: int, letter: str) -> list[float]:
         """Magnitudes of that file, 0 to 1; raises as `file` does."""
@@ -53,7 +53,7 @@ class StimulusAudio:
         try:
             return self._playback.peaks(self._stretch(source))
         except (PodevalError, OSError) as error:
-            raise _hidden(source, error) from None
+            raise _hide(source, error) from None
 
     def _stretch(self, source: Path) -> Stretch:
         path = self._folder / source
@@ -62,15 +62,15 @@ class StimulusAudio:
 
 
 def level_noise(folder: Path) -> Path:
-    """Pink noise of the speech band at `LEVEL` as a file in a folder, WAV, that can be repeated without a click."""
+    """Write pink noise of the speech band at `LEVEL` as a WAV file that can be repeated without a click."""
     path = folder / "level-noise.wav"
     if not path.is_file():
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, _noise())
+        write_whole(path, _make_noise())
     return path
 
 
-def _noise() -> bytes:
+def _make_noise() -> bytes:
     import soundfile
 
     from podeval.audio import loudness
@@ -95,7 +95,7 @@ def _content(path: Path, changed: int, size: int) -> str:
     return content_hash(path)
 
 
-def _hidden(source: Path, error: Exception) -> BadInput:
+def _hide(source: Path, error: Exception) -> BadInput:
     """A refusal that does not tell a listener whose recording it is; the operator finds the reason in the log."""
     _log.error("a recording of a listening test cannot be played: %s: %s", source, error)
     return BadInput(_SILENT)

@@ -1,4 +1,4 @@
-"""webMUSHRA's files: its test configurations as designs, its results as marks, and ours in its layout.
+"""Read webMUSHRA's test configurations as designs and its results as marks, and write ours in its layout.
 
 webMUSHRA (International Audio Laboratories Erlangen) is what PodEval's listening tests ran on. A page names its stimuli
 freely; PodEval writes `<system>_<category>` on MUSHRA pages and `<category>_<system>` in the questionnaire: what all
@@ -56,7 +56,7 @@ class Imported:
 
 
 def read_configuration(path: Path) -> Imported:
-    """Designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
+    """Read designs from a webMUSHRA configuration; no limit of time is set, as webMUSHRA knows none.
 
     Raises:
         BadInput: it cannot be read (more than `LONGEST_YAML` characters are not), has no page of a kind that is known,
@@ -102,7 +102,7 @@ def read_configuration(path: Path) -> Imported:
 
 
 def read_results(path: Path) -> list[Mark]:
-    """The marks of a results file of MUSHRA pages; a listener is one session.
+    """Read the marks of a results file of MUSHRA pages; a listener is one session.
 
     Raises:
         BadInput: it cannot be read, lacks a column, or holds a mark that is no number from 0 to 100.
@@ -123,12 +123,12 @@ def read_results(path: Path) -> list[Mark]:
 
 def _by_stimulus(page: str, stimuli: Sequence[str]) -> tuple[str, dict[str, str]]:
     """What a page is about, and the system of each stimulus."""
-    category, systems = _named(page, stimuli)
+    category, systems = _split_names(page, stimuli)
     return category, dict(zip(stimuli, systems, strict=True))
 
 
 def results(test: str, marks: Iterable[Mark], people: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    """Marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
+    """Write marks as a results file of webMUSHRA; text that a spreadsheet would take for a formula gets an apostrophe.
 
     Args:
         test: its id.
@@ -159,14 +159,14 @@ def _read(path: Path) -> Any:
         if len(text) > LONGEST_YAML:
             raise BadInput(f"{path} {error}") from None
     # With a mask a text is longer, so its own length decides.
-    masked = "\n".join(_masked(line) for line in text.splitlines())
+    masked = "\n".join(_mask(line) for line in text.splitlines())
     try:
         return read_yaml(masked, longest=len(masked))
     except BadInput as error:
         raise BadInput(f"{path} {error}") from None
 
 
-def _masked(line: str) -> str:
+def _mask(line: str) -> str:
     """A line in whose text no colon can be taken for that of a key; the texts are HTML."""
     key = _KEY.match(line)
     start = key.end() if key else 0
@@ -187,7 +187,7 @@ def _item(page: Mapping[str, Any], kind: str, notes: list[str]) -> dict[str, Any
     name, stimuli = str(page.get("id")), page.get("stimuli")
     if not isinstance(stimuli, Mapping) or not stimuli:
         raise BadInput(f"page {name} has no stimuli")
-    category, systems = _named(name, [str(key) for key in stimuli])
+    category, systems = _split_names(name, [str(key) for key in stimuli])
     recordings = {system: {"audio": str(audio)} for system, audio in zip(systems, stimuli.values(), strict=True)}
     item: dict[str, Any] = {"id": category, "stimuli": recordings}
     if kind == "mushra":
@@ -258,7 +258,7 @@ def _text(markup: Any) -> str:
     return re.sub(r"\s+", " ", plain).strip()
 
 
-def _named(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
+def _split_names(page: str, names: Sequence[str]) -> tuple[str, list[str]]:
     """What a page is about, and its systems: what the names share at their end or beginning, and the rest."""
     parts = [name.split("_") for name in names]
     shortest = min(len(part) for part in parts)

@@ -1,4 +1,4 @@
-"""A backup of everything that cannot be made again: judgements, submissions, runs, and the recordings of the arena.
+"""Back up everything that cannot be made again: judgements, submissions, runs, and the recordings of the arena.
 
 It is made while the site and the workers go on. The database comes first, in one state of it; then the runs, what is
 made of others before what it is made of, so that nothing in the backup refers to what is not in it. Restored, it is a
@@ -20,11 +20,11 @@ from typing import Any
 
 from podeval.audio.formats.container import AUDIO_ENDINGS
 from podeval.errors import BadInput
-from podeval.operations.backup_database import counts, snapshot
+from podeval.operations.backup_database import count_rows, snapshot
 from podeval.operations.backup_files import BackupReader, BackupWriter
 from podeval.runs.run_folder import SUPERSEDED
 from podeval.store.database import address
-from podeval.store.secret import kept_secret
+from podeval.store.secret import read_secret
 
 DATABASE, SECRET, RUNS, SOUNDS = "database.sqlite", "secret", "runs", "sounds"
 """Names in a backup: of two files and two folders."""
@@ -73,31 +73,31 @@ def back_up(
     """
     if runs is not None and not runs.is_dir():
         raise BadInput(f"there is no folder of runs {runs}; name another with --runs")
-    secret = kept_secret(address(database)) if with_secret else None
+    secret = read_secret(address(database)) if with_secret else None
     if with_secret and secret is None:
         raise BadInput("there is no secret to back up: neither PODEVAL_SECRET nor a file beside the database")
-    with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_beside(target)) as folder:
+    with BackupWriter(target) as writer, tempfile.TemporaryDirectory(dir=_find_parent(target)) as folder:
         copy = Path(folder) / DATABASE
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
         kind = snapshot(database, copy)
         manifest: dict[str, Any] = {
-            "made_at": made_at, "podeval": _version(), "kind": kind, "rows": counts(copy), "audio": with_audio,
+            "made_at": made_at, "podeval": _version(), "kind": kind, "rows": count_rows(copy), "audio": with_audio,
             "runs": str(runs.resolve()) if runs else "", "sounds": {}, "absent": [],
         }  # fmt: skip
         _add_file(writer, DATABASE, copy)
         if secret is not None:
             writer.add(SECRET, io.BytesIO(secret), len(secret))
         if runs is not None:
-            for path in _files_of_runs(runs.resolve(), with_audio):
+            for path in _list_files(runs.resolve(), with_audio):
                 _add_file(writer, f"{RUNS}/{path.relative_to(runs.resolve()).as_posix()}", path)
         if with_audio:
-            _add_sounds(writer, manifest, sounds_of(copy), runs.resolve() if runs else None)
+            _add_sounds(writer, manifest, list_sounds(copy), runs.resolve() if runs else None)
         writer.finish(manifest)
     return verify(target, thoroughly=False)
 
 
 def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
-    """What a backup holds, after every file was compared with the manifest and the database was checked.
+    """Compare every file of a backup with its manifest and check its database; return what it holds.
 
     Args:
         backup_path: of the backup.
@@ -111,10 +111,10 @@ def verify(backup_path: Path, *, thoroughly: bool = True) -> Backup:
         backup = describe(reader)
         if thoroughly:
             reader.check()
-            with tempfile.TemporaryDirectory(dir=_beside(backup_path)) as folder:
+            with tempfile.TemporaryDirectory(dir=_find_parent(backup_path)) as folder:
                 copy = Path(folder) / DATABASE
                 reader.unpack(DATABASE, copy)
-                if counts(copy) != backup.rows:
+                if count_rows(copy) != backup.rows:
                     raise BadInput(
                         f"the database in {backup_path} has other rows than its manifest says; take another one"
                     )
@@ -145,8 +145,8 @@ def describe(reader: BackupReader) -> Backup:
         raise BadInput(f"the manifest of {reader.path} is damaged ({error}); take another backup") from None
 
 
-def sounds_of(copy: Path) -> set[str]:
-    """Paths of all recordings that the arena of a file of SQLite plays."""
+def list_sounds(copy: Path) -> set[str]:
+    """List the paths of all recordings that the arena of a file of SQLite plays."""
     with closing(sqlite3.connect(copy)) as opened:
         try:
             paths = {path for (path,) in opened.execute("SELECT audio FROM outputs WHERE audio <> ''")}
@@ -157,8 +157,8 @@ def sounds_of(copy: Path) -> set[str]:
     return {path for path in paths | prompts if path and "://" not in path}
 
 
-def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
-    """All files below a folder of runs, in an order in which each comes before what it refers to."""
+def _list_files(runs: Path, with_audio: bool) -> Iterator[Path]:
+    """List all files below a folder of runs, in an order in which each comes before what it refers to."""
 
     def kind(path: Path) -> int:
         if path.name in _DERIVED:
@@ -175,7 +175,7 @@ def _files_of_runs(runs: Path, with_audio: bool) -> Iterator[Path]:
 
 
 def _add_sounds(writer: BackupWriter, manifest: dict[str, Any], paths: set[str], runs: Path | None) -> None:
-    """Recordings that lie elsewhere than with the runs, each once, under the name of its path's place in the list."""
+    """Add the recordings that lie elsewhere than with the runs, each once, named by its path's number in the list."""
     for number, path in enumerate(sorted(paths)):
         source = Path(path)
         if runs is not None and source.resolve().is_relative_to(runs):
@@ -198,13 +198,13 @@ def _add_file(writer: BackupWriter, name: str, path: Path) -> bool:
     with file:
         size = os.fstat(file.fileno()).st_size
         if path.suffix == ".jsonl":
-            size = _whole_lines(file, size)
+            size = _measure_whole_lines(file, size)
         writer.add(name, file, size)
     return True
 
 
-def _whole_lines(file: Any, size: int) -> int:
-    """The length of a file up to its last whole line: one that is being written is not in the backup."""
+def _measure_whole_lines(file: Any, size: int) -> int:
+    """Measure a file up to its last whole line: one that is being written is not in the backup."""
     start = size
     while start:
         begin = max(0, start - 65_536)
@@ -218,8 +218,8 @@ def _whole_lines(file: Any, size: int) -> int:
     return start
 
 
-def _beside(path: Path) -> str:
-    """Where the copy of the database lies meanwhile: on the disk of the backup, which has room for it."""
+def _find_parent(path: Path) -> str:
+    """Return where the copy of the database lies meanwhile: on the disk of the backup, which has room for it."""
     parent = path.absolute().parent
     if not parent.is_dir():
         raise BadInput(f"there is no folder {parent}; make it first")

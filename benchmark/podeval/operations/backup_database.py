@@ -1,4 +1,4 @@
-"""A database as one file of SQLite, whatever it is kept in, and back into either kind.
+"""Copy a database, whatever it is kept in, to one file of SQLite, and put it back into either kind.
 
 A file of SQLite is copied page by page in one state of it (its online backup); of PostgreSQL, the rows of every table
 are read in one snapshot (repeatable read) and written to a new file with the same tables. Both go on taking votes.
@@ -56,12 +56,12 @@ def snapshot(source_database: str | Path, file: Path) -> str:
             copy.engine.execution_options(writes=True).begin() as target,
         ):
             _copy_rows(session.connection(), target)
-        settle(file)
+        merge_log(file)
     return url.get_backend_name()
 
 
-def counts(file: Path) -> dict[str, int]:
-    """How many rows each table of a file of SQLite has.
+def count_rows(file: Path) -> dict[str, int]:
+    """Count the rows of each table of a file of SQLite has.
 
     Raises:
         StoreUnusable: it is damaged.
@@ -78,14 +78,14 @@ def counts(file: Path) -> dict[str, int]:
         raise StoreUnusable(f"the database in {file} is damaged: {error}") from error
 
 
-def settle(file: Path) -> None:
-    """Make a file of SQLite that nobody uses one file: its log written into it."""
+def merge_log(file: Path) -> None:
+    """Write the log of a file of SQLite that nobody uses into it."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as opened:
         opened.execute("PRAGMA journal_mode = DELETE")
 
 
-def in_use(file: Path) -> bool:
-    """Whether another process has a file of SQLite open; its log is written into it where none has."""
+def is_in_use(file: Path) -> bool:
+    """Say whether another process has a file of SQLite open; its log is written into it where none has."""
     with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=0.2)) as opened:
         try:
             opened.execute("PRAGMA journal_mode = DELETE")
@@ -133,8 +133,8 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
     beside = [target.with_name(target.name + ending) for ending in ("-wal", "-shm")]
     if target.exists():
         try:
-            held = sum(rows for name, rows in counts(target).items() if name != "alembic_version")
-            used = in_use(target)
+            held = sum(rows for name, rows in count_rows(target).items() if name != "alembic_version")
+            used = is_in_use(target)
         except (StoreUnusable, sqlite3.DatabaseError):
             held, used = 1, False
         if held and not force:
@@ -145,11 +145,11 @@ def _into_file(copy: Path, target: Path, force: bool) -> PutBack:
         if used:
             raise StoreUnusable(f"podeval is running on {target}; stop its site and workers, then restore")
         with Database(copy) as opened:
-            forgotten = _forget_again(opened, _erasures_of(target))
+            forgotten = _forget_again(opened, _read_erasures(target))
         kept = target.with_name(f"{target.name}.before-{datetime.now(UTC):%Y%m%dT%H%M%S%f}")
     target.parent.mkdir(parents=True, exist_ok=True)
-    settle(copy)
-    rows = counts(copy)
+    merge_log(copy)
+    rows = count_rows(copy)
     if kept is not None:
         for path in (target, *beside):
             if path.exists():
@@ -185,7 +185,7 @@ def _copy_file(source: Path, file: Path) -> None:
             contextlib.closing(sqlite3.connect(file)) as copy,
         ):
             opened.backup(copy)
-        settle(file)
+        merge_log(file)
     except sqlite3.DatabaseError as error:
         if "full" in str(error) or "disk I/O" in str(error):
             raise DiskFull(f"the disk is full: {source} was not copied; free some space and try again") from error
@@ -209,7 +209,7 @@ def _copy_rows(source: Connection, target: Connection) -> dict[str, int]:
 
 
 def _count_on(connection: Connection, table: Described) -> None:
-    """The next number after the highest one that was put in."""
+    """Continue a table's numbers after the highest one that was put in."""
     column = table.autoincrement_column
     if column is None:
         return
@@ -222,12 +222,12 @@ def _count_on(connection: Connection, table: Described) -> None:
 
 
 def tables() -> list[Described]:
-    """All tables, each after those that it refers to."""
+    """List all tables, each after those that it refers to."""
     return TableBase.metadata.sorted_tables
 
 
-def _erasures_of(file: Path) -> list[tuple[str, Any]]:
-    """Who asked to be forgotten, as far as a database that is to be replaced can still be read."""
+def _read_erasures(file: Path) -> list[tuple[str, Any]]:
+    """Read who asked to be forgotten, as far as a database that is to be replaced can still be read."""
     try:
         with Database(file) as opened, opened.reading() as session:
             return [(row.pseudonym, row.erased_at) for row in session.scalars(select(Erasure))]

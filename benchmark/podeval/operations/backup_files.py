@@ -160,7 +160,7 @@ class BackupReader:
         self._tar.close()
 
     def _in_order(self) -> list[str]:
-        """Names of the files as they follow each other: what is compressed is not read twice."""
+        """List the files as they follow each other, so that a compressed backup is read once."""
         return [name for name in self._members if name != MANIFEST]
 
     def _open(self, name: str) -> io.BufferedReader:

@@ -1,4 +1,4 @@
-"""Votes and listening sessions that a rule or a person pointed at, with what was seen and what was decided."""
+"""Read the votes and listening sessions that a rule or a person flagged, with what was seen and decided."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,9 +53,9 @@ class FlaggedSession:
     signals: tuple[Signal, ...]
 
 
-def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
-    """The votes with the newest flags, the newest first."""
-    flags = _flags(session, Flag.vote, newest)
+def read_flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
+    """Read the votes with the newest flags, the newest first."""
+    flags = _read_signals(session, Flag.vote, newest)
     a, b, first, second = aliased(ArenaOutput), aliased(ArenaOutput), aliased(ArenaSystem), aliased(ArenaSystem)
     query = (
         select(Vote, Battle.dimension, first.title, second.title)
@@ -98,9 +98,9 @@ def flagged_votes(session: Session, newest: int) -> list[FlaggedVote]:
     return result
 
 
-def flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
-    """The listening sessions with the newest flags, the newest first."""
-    flags = _flags(session, Flag.session, newest)
+def read_flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
+    """Read the listening sessions with the newest flags, the newest first."""
+    flags = _read_signals(session, Flag.session, newest)
     rows = session.scalars(select(ListeningSession).where(ListeningSession.id.in_(flags)))
     by_id = {row.id: row for row in rows}
     return [
@@ -119,8 +119,10 @@ def flagged_sessions(session: Session, newest: int) -> list[FlaggedSession]:
     ]
 
 
-def _flags(session: Session, about: InstrumentedAttribute[str | None], newest: int) -> dict[str, tuple[Signal, ...]]:
-    """What rules saw, by the vote or session it is about; those with the newest flag first."""
+def _read_signals(
+    session: Session, about: InstrumentedAttribute[str | None], newest: int
+) -> dict[str, tuple[Signal, ...]]:
+    """Read what rules saw, by the vote or session it is about; those with the newest flag first."""
     last = func.max(Flag.number)
     query = select(about).where(about.is_not(None)).group_by(about).order_by(last.desc()).limit(newest)
     by_subject: dict[str, list[Signal]] = {str(id): [] for id in session.scalars(query)}

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from sqlalchemy.orm import Session
 
 from podeval.errors import BadInput
-from podeval.operations.flagged import FlaggedSession, FlaggedVote, flagged_sessions, flagged_votes
+from podeval.operations.flagged import FlaggedSession, FlaggedVote, read_flagged_sessions, read_flagged_votes
 from podeval.store import operator_settings
 from podeval.store.database import Database
 from podeval.store.operator_settings import OperatorAction, validate_reason
@@ -67,12 +67,12 @@ class BoardModeration:
     def flagged_votes(self, newest: int = 100) -> list[FlaggedVote]:
         """Votes with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
-            return flagged_votes(session, newest)
+            return read_flagged_votes(session, newest)
 
     def flagged_sessions(self, newest: int = 100) -> list[FlaggedSession]:
         """Listening sessions with a signal or a decision, the newest flag first."""
         with self._database.reading() as session:
-            return flagged_sessions(session, newest)
+            return read_flagged_sessions(session, newest)
 
     def trail(self, newest: int = 100) -> list[OperatorAction]:
         """The newest decisions, newest first."""

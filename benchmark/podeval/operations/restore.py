@@ -1,4 +1,4 @@
-"""From a backup back to a database and a folder of runs: checked first, then moved into place.
+"""Restore a database and a folder of runs from a backup, which is checked first and then moved into place.
 
 Until everything is unpacked and its tables are of this version, nothing that is there is touched. What is replaced is
 kept beside, under a name that says when.
@@ -79,7 +79,7 @@ def restore(
     with BackupReader(path) as reader:
         backup = describe(reader)
         reader.check()
-        if not force and runs.is_dir() and (blocking := _in_the_way(reader, runs)):
+        if not force and runs.is_dir() and (blocking := _list_blocking(reader, runs)):
             raise BadInput(
                 f"{runs} holds {', '.join(blocking[:3])} already; name another folder with --runs, or replace them "
                 "with --force (they are kept under another name)"
@@ -101,7 +101,7 @@ def restore(
     return Restored(backup, done.rows, done.forgotten, secret, kept)
 
 
-def _in_the_way(reader: BackupReader, runs: Path) -> list[str]:
+def _list_blocking(reader: BackupReader, runs: Path) -> list[str]:
     names = {name.split("/")[1] for name in reader.manifest["files"] if name.startswith(f"{RUNS}/")}
     return sorted(name for name in names if (runs / name).exists())
 
@@ -145,7 +145,7 @@ def _point_to_sounds(copy: Path, manifest: dict[str, Any], runs: Path) -> None:
 
 
 def _put_secret(file: Path, database: str | Path, runs: Path, kept: list[Path]) -> Path:
-    """The secret beside the database where that is a file, else beside the runs."""
+    """Put the secret beside the database where that is a file, else beside the runs."""
     url = address(database)
     target = Path(f"{url.database}.secret") if url.get_backend_name() == "sqlite" else runs / "podeval.secret"
     content = file.read_bytes()

@@ -1,4 +1,4 @@
-"""A budget for the recordings of runs: the oldest are removed when it is passed, results and words are kept.
+"""Keep the recordings of runs to a budget: the oldest are removed when it is passed; results and words stay.
 
 Removed is only what a finished run made, the longest kept first: runs that were set aside before those that the board
 shows. What battles and open listening tests play stays. The output of every item says when its audio was removed, so
@@ -81,7 +81,7 @@ def budget() -> int | None:
 
 
 def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
-    """What has to go so that the recordings of all runs fit a limit; nothing is changed.
+    """Find what has to go so that the recordings of all runs fit a limit; nothing is changed.
 
     Args:
         runs: the folder of runs.
@@ -89,8 +89,8 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
         needed: recordings that stay whatever the limit is.
     """
     stay = {path.resolve() for path in needed}
-    folders = [(folder, *_made(folder)) for folder in (*_set_aside(runs), *run_folders(runs))]
-    sizes = {folder.path: _bytes(_recordings(folder)) for folder, *_ in folders}
+    folders = [(folder, *_read_measured(folder)) for folder in (*_list_set_aside(runs), *run_folders(runs))]
+    sizes = {folder.path: _sum_bytes(_list_recordings(folder)) for folder, *_ in folders}
     plan = Retention(limit, sum(sizes.values()))
     over = plan.bytes - limit
     for folder, finished, moment in sorted(folders, key=lambda entry: (not _is_aside(runs, entry[0]), entry[2])):
@@ -102,7 +102,7 @@ def look(runs: Path, limit: int, needed: Iterable[Path] = ()) -> Retention:
             continue
         files = {item: [path for path in paths if path.resolve() not in stay] for item, paths in _by_item(folder)}
         files = {item: paths for item, paths in files.items() if paths}
-        size = _bytes(path for paths in files.values() for path in paths)
+        size = _sum_bytes(path for paths in files.values() for path in paths)
         if size < sizes[folder.path]:
             plan.kept[name] = "battles or listening tests play some of it"
         if size:
@@ -131,13 +131,15 @@ def remove(plan: Retention, runs: Path, *, now: datetime | None = None) -> int:
     return freed
 
 
-def needed_by(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
-    """The recordings that battles can show, or that were shown a short while ago, and those of open listening tests."""
+def find_needed(database: Database, runs: Path, now: datetime | None = None) -> set[Path]:
+    """Find the recordings that battles can play or played a short while ago, and those of open listening tests."""
     moment = now or datetime.now(UTC)
     with database.reading() as session:
-        paths = set(_of_battles(session, moment))
+        paths = set(_list_battle_audio(session, moment))
         designs = list(session.scalars(select(ListeningTest.design).where(ListeningTest.closed_at.is_(None))))
-    texts = {text for design in designs for text in _texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS}
+    texts = {
+        text for design in designs for text in _collect_texts(design) if Path(text).suffix.lower()[1:] in AUDIO_ENDINGS
+    }
     return {Path(path) for path in paths if "://" not in path} | {runs / text for text in texts if "://" not in text}
 
 
@@ -146,16 +148,18 @@ def keep_to_budget(database: Database, runs: Path, log: Any = print) -> None:
     limit = budget()
     if limit is None:
         return
-    plan = look(runs, limit, needed_by(database, runs))
+    plan = look(runs, limit, find_needed(database, runs))
     if plan.removals:
         freed = remove(plan, runs)
-        log(f"{freed / 2**30:.3g} GB of recordings of {len(plan.removals)} runs were removed: {told_short(plan)}")
+        log(
+            f"{freed / 2**30:.3g} GB of recordings of {len(plan.removals)} runs were removed: {describe_shortage(plan)}"
+        )
     elif plan.short:
-        log(told_short(plan))
+        log(describe_shortage(plan))
 
 
-def told_short(plan: Retention) -> str:
-    """How the budget stands after the removals."""
+def describe_shortage(plan: Retention) -> str:
+    """Describe how the budget stands after the removals."""
     if not plan.short:
         return f"the budget of {plan.budget / 2**30:.3g} GB is kept"
     return (
@@ -165,7 +169,7 @@ def told_short(plan: Retention) -> str:
 
 
 def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> int:
-    """One item's recordings: it says so first, so that a kill between leaves nothing unsaid."""
+    """Remove one item's recordings; its output says so first, so that a kill in between leaves nothing unsaid."""
     try:
         output = Output.model_validate_json(run.output_path(item).read_bytes())
     except (OSError, ValueError) as error:
@@ -181,7 +185,7 @@ def _remove(run: RunFolder, item: str, paths: list[Path], moment: datetime) -> i
     return freed
 
 
-def _of_battles(session: Session, now: datetime) -> Iterable[str]:
+def _list_battle_audio(session: Session, now: datetime) -> Iterable[str]:
     recent = select(Battle.output_a, Battle.output_b).where(Battle.expires_at > now - PLAYED_AFTER)
     outputs = {output for pair in session.execute(recent) for output in pair}
     active = (
@@ -202,16 +206,16 @@ def _of_battles(session: Session, now: datetime) -> Iterable[str]:
             yield from (turn["audio"] for turn in turns if turn.get("audio"))
 
 
-def _texts(value: Any) -> Iterable[str]:
-    """Every text in plain data."""
+def _collect_texts(value: Any) -> Iterable[str]:
+    """Collect every text in plain data."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+            yield from _collect_texts(part)
 
 
-def _set_aside(runs: Path) -> list[RunFolder]:
+def _list_set_aside(runs: Path) -> list[RunFolder]:
     runs_aside = sorted((runs / SUPERSEDED).glob("*/*/*/*/run.json"))
     places = [path.parent.relative_to(runs / SUPERSEDED).parts for path in runs_aside]
     return [RunFolder(runs / SUPERSEDED / benchmark, *rest) for benchmark, *rest in places]
@@ -221,8 +225,8 @@ def _is_aside(runs: Path, folder: RunFolder) -> bool:
     return folder.path.is_relative_to(runs / SUPERSEDED)
 
 
-def _made(folder: RunFolder) -> tuple[bool, str]:
-    """Whether a run was measured, and when that was."""
+def _read_measured(folder: RunFolder) -> tuple[bool, str]:
+    """Read whether a run was measured, and when that was."""
     summaries = folder.summaries()
     return bool(summaries), max((summary.created for summary in summaries), default="")
 
@@ -239,11 +243,11 @@ def _by_item(folder: RunFolder) -> Iterable[tuple[str, list[Path]]]:
         yield output.item, [path for path in paths if path.exists()]
 
 
-def _recordings(folder: RunFolder) -> Iterable[Path]:
+def _list_recordings(folder: RunFolder) -> Iterable[Path]:
     return (path for path in folder.outputs.glob("*") if path.suffix.lower()[1:] in AUDIO_ENDINGS)
 
 
-def _bytes(paths: Iterable[Path]) -> int:
+def _sum_bytes(paths: Iterable[Path]) -> int:
     return sum(path.stat().st_size for path in paths)
 
 

@@ -1,4 +1,4 @@
-"""The world at rest: results of runs as validated, versioned files."""
+"""The database of judgements and submissions, files that are whole or not there, and the service's secret."""
 
 __all__ = [
     "copies",

@@ -1,4 +1,4 @@
-"""Where operators have copies of what submissions said: exports, reports, judges' records, backups, outside the board.
+"""List the copies that operators have of what submissions said: exports, reports, judges' records, backups.
 
 A command that writes such a copy appends a line to `copies.jsonl` beside the database, or in the user's own cache where
 it names no board. A takedown goes through these lists. A copy that cannot be listed is made all the same.
@@ -42,7 +42,7 @@ class Copy:
 
 
 def folder_of_list(database: str | Path, runs: Path) -> Path | None:
-    """Where the list of a board lies: beside a file of SQLite, else with the runs; None where neither is there."""
+    """Say where the list of a board lies: beside a file of SQLite, else with the runs; None where neither is there."""
     from podeval.store.database import address
 
     url = address(database)
@@ -63,7 +63,7 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
     """
     try:
         file = (folder or user_folder()) / FILE
-        keys = {(copy.kind, copy.place, copy.about) for copy in _copies_in(file)}
+        keys = {(copy.kind, copy.place, copy.about) for copy in _read_copies(file)}
         runs = tuple(sorted(about))
         for path in places:
             copy = Copy(kind, str(path.absolute()), socket.gethostname(), _now(), runs)
@@ -74,20 +74,20 @@ def register(kind: Kind, places: Sequence[Path], folder: Path | None, about: Ite
 
 
 def copies(folders: Iterable[Path | None]) -> list[Copy]:
-    """All copies that are listed in some folders and in this user's own list, each once."""
+    """Read all copies that are listed in some folders and in this user's own list, each once."""
     files = [folder / FILE for folder in folders if folder is not None] + [user_folder() / FILE]
     kept: dict[tuple[str, str, tuple[str, ...]], Copy] = {}
     for file in dict.fromkeys(path.resolve() for path in files):
         try:
-            for copy in _copies_in(file):
+            for copy in _read_copies(file):
                 kept[copy.kind, copy.place, copy.about] = copy
         except (PodevalError, KeyError, TypeError) as error:
             _LOG.warning("some copies of what is taken down are not known: %s", error)
     return list(kept.values())
 
 
-def lines_of_list(folder: Path | None) -> list[object]:
-    """The lines of the list in a folder; none where they cannot be read, which is logged."""
+def read_list(folder: Path | None) -> list[object]:
+    """Read the lines of the list in a folder; none where they cannot be read, which is logged."""
     try:
         return [] if folder is None else read_lines(folder / FILE)
     except PodevalError as error:
@@ -97,7 +97,7 @@ def lines_of_list(folder: Path | None) -> list[object]:
 
 def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
     """Add the lines of another list that are not in the one of a folder; what goes wrong is logged."""
-    old_lines = lines_of_list(folder)
+    old_lines = read_list(folder)
     try:
         for line in lines:
             if folder is not None and line not in old_lines:
@@ -106,7 +106,7 @@ def keep_lines(lines: Iterable[object], folder: Path | None) -> None:
         _LOG.warning("some copies will not be known to a takedown: %s", error)
 
 
-def _copies_in(file: Path) -> list[Copy]:
+def _read_copies(file: Path) -> list[Copy]:
     return [Copy(**{**line, "about": tuple(line["about"])}) for line in read_lines(file)]
 
 

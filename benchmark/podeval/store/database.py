@@ -84,7 +84,7 @@ class Database:
     def __init__(self, location: str | Path, *, migrate: bool = True) -> None:
         self.url = address(location)
         self._turns = threading.Lock()
-        self.engine = _sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _postgresql(self.url)
+        self.engine = _open_sqlite(self.url) if self.url.get_backend_name() == "sqlite" else _open_postgresql(self.url)
         # Views of one pool, made once: to make one takes as long as a statement.
         if self.is_sqlite:
             self._one_state = self._each = self.engine
@@ -99,7 +99,8 @@ class Database:
         except DBAPIError as error:
             self.close()
             raise StoreUnusable(
-                f"the database {self.name} cannot be opened ({_said(error)}); check that it is one, and its server runs"
+                f"the database {self.name} cannot be opened ({_first_line(error)}); check that it is one, and its "
+                "server runs"
             ) from error
         except BaseException:
             self.close()
@@ -127,7 +128,7 @@ class Database:
             with Session(self._one_state if one_state else self._each, expire_on_commit=False) as session:
                 yield session
         except (DBAPIError, NoConnectionLeft) as error:
-            raise _translated(error, self.name) from error
+            raise _translate(error, self.name) from error
 
     @contextmanager
     def writing(self, about: str = "") -> Iterator[Session]:
@@ -167,14 +168,16 @@ class Database:
                     return work(session)
             except DBAPIError as error:
                 if not _met_another(error):
-                    raise _translated(error, self.name) from error
+                    raise _translate(error, self.name) from error
                 met = error
                 if isinstance(error, IntegrityError) and attempt == _TRIES - 1:
                     raise
             except NoConnectionLeft as error:
-                raise _translated(error, self.name) from error
+                raise _translate(error, self.name) from error
             time.sleep(random.uniform(0, 0.02 * 2**attempt))  # noqa: S311 - spreads writers out, no secret
-        raise StoreUnusable(f"the database {self.name} is busy ({_said(met)}); nothing was written, try again") from met
+        raise StoreUnusable(
+            f"the database {self.name} is busy ({_first_line(met)}); nothing was written, try again"
+        ) from met
 
     def close(self) -> None:
         """Give back all connections."""
@@ -188,7 +191,7 @@ class Database:
 
 
 def address(location: str | Path) -> URL:
-    """The address of a database: of a file by its path, of a server as given; `postgres://` is understood.
+    """Make the address of a database: of a file by its path, of a server as given; `postgres://` is understood.
 
     Raises:
         BadInput: it is none, or of a kind that is not supported.
@@ -209,7 +212,7 @@ def address(location: str | Path) -> URL:
     raise BadInput(f"{url.drivername} is not supported; podeval keeps its records in SQLite or PostgreSQL")
 
 
-def _sqlite(url: URL) -> Engine:
+def _open_sqlite(url: URL) -> Engine:
     file = Path(str(url.database))
     refuse_shared_mount(file)
     try:
@@ -224,7 +227,7 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _safe_sqlite(connection: "DBAPIConnection", _: "ConnectionPoolEntry") -> None:
-    """Every connection keeps what it commits, and says so when asked."""
+    """Make every connection keep what it commits, and refuse one that does not."""
     cursor = connection.cursor()
     settings: dict[str, str | int] = {
         "journal_mode": "wal",
@@ -262,7 +265,7 @@ def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _postgresql(url: URL) -> Engine:
+def _open_postgresql(url: URL) -> Engine:
     try:
         engine = create_engine(url, connect_args={"connect_timeout": 10}, **_POOL)
     except ModuleNotFoundError as error:
@@ -278,7 +281,7 @@ def _rests(_: object, entry: "ConnectionPoolEntry") -> None:
 
 
 def _still_there(engine: Engine, connection: "DBAPIConnection", entry: "ConnectionPoolEntry", _: object) -> None:
-    """Asks a connection that rested whether its server is there; one that was at work a moment ago need not be asked.
+    """Ask a connection that rested whether its server is there; one that was at work a moment ago need not be asked.
 
     SQLAlchemy's own `pool_pre_ping` asks each time, which is a fifth of what a short query costs.
     """
@@ -340,11 +343,11 @@ def _met_another(error: DBAPIError) -> bool:
     return state in _MET_ANOTHER or "database is locked" in str(error.orig)
 
 
-def _translated(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
-    """A sentence for what the operator can mend; anything else as it is."""
+def _translate(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
+    """Turn an error into a sentence for what the operator can mend; anything else as it is."""
     if isinstance(error, NoConnectionLeft):
         return StoreUnusable(f"the database {name} does not answer (all connections wait for it); try again")
-    message = _said(error)
+    message = _first_line(error)
     if "disk" in message and "full" in message:
         return StoreUnusable(f"the disk of {name} is full; nothing was recorded, free some space")
     if "malformed" in message or "not a database" in message or "corrupt" in message:
@@ -359,12 +362,12 @@ def _translated(error: DBAPIError | NoConnectionLeft, name: str) -> Exception:
     return error
 
 
-def _said(error: DBAPIError) -> str:
+def _first_line(error: DBAPIError) -> str:
     return str(error.orig).strip().partition("\n")[0]
 
 
 def sound(database: Database) -> str | None:
-    """What is wrong with the file of a SQLite database, by its own check; None where nothing is, or it is a server."""
+    """Say what is wrong with a file of SQLite, by its own check; None where nothing is, or it is a server."""
     if not database.is_sqlite:
         return None
     with database.reading() as session:

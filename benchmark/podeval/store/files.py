@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from podeval.errors import BadInput, PodevalError
 
 
@@ -98,7 +96,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The whole JSON lines of a file; a half-written last line is not one.
+    """Read the whole JSON lines of a file; a half-written last line is not one.
 
     Raises:
         BadInput: a line before it is not JSON; says which.
@@ -108,10 +106,10 @@ def read_lines(path: Path) -> list[Any]:
     except FileNotFoundError:
         return []
     lines = content[: content.rfind(b"\n") + 1].split(b"\n")
-    return [_parsed(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
+    return [_parse_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parsed(line: bytes, path: Path, number: int) -> Any:
+def _parse_line(line: bytes, path: Path, number: int) -> Any:
     try:
         return json.loads(line)
     except ValueError as error:
@@ -132,6 +130,8 @@ def only_one(folder: Path, *, wait: bool = False) -> Iterator[None]:
     Raises:
         BadInput: another process holds it.
     """
+    from filelock import FileLock, Timeout
+
     # Another thread may let go of it. A lock that would outlive its process, where a mount has no others, is refused.
     lock = FileLock(folder / ".lock", thread_local=False, fallback_to_soft=False)
     with writing(folder):

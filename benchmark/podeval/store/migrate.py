@@ -1,4 +1,4 @@
-"""Bringing the tables of a database to the version that this podeval knows."""
+"""Bring the tables of a database to the version that this podeval knows."""
 
 import threading
 from pathlib import Path

@@ -93,7 +93,7 @@ def note(session: Session, action: str, subject: str, reason: str, by: str, now:
 
 
 def trail(session: Session, *, newest: int = 100, subject: str | None = None) -> list[OperatorAction]:
-    """The newest decisions, newest first; about one subject where it is named."""
+    """Read the newest decisions, newest first; about one subject where it is named."""
     query = select(OperatorAction).order_by(OperatorAction.number.desc()).limit(newest)
     return list(session.scalars(query if subject is None else query.where(OperatorAction.subject == subject)))
 

@@ -1,4 +1,4 @@
-"""Persons behind pseudonyms, and how they are forgotten.
+"""Give persons pseudonyms, and forget them when they ask.
 
 A person is known by a keyed hash of who they are, so that they are recognised when they come back. The name under which
 their votes stand in the public log is made with a random key of that person alone. Erasing a person deletes that key
@@ -31,8 +31,8 @@ _NAMED = "="
 """Begins the pseudonym in a row that leads from a name to a person, whose own row has it without."""
 
 
-def pseudonym_of(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
-    """The pseudonym of a person, made at the first visit; the session has to be a writing one.
+def make_pseudonym(session: Session, secret: Secret, identity: str, *, now: datetime | None = None) -> str:
+    """Return the pseudonym of a person, which is made at the first visit; the session has to be a writing one.
 
     Args:
         session: of the database.
@@ -51,8 +51,8 @@ def pseudonym_of(session: Session, secret: Secret, identity: str, *, now: dateti
     return f"p{pseudonym}"
 
 
-def known_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
-    """The pseudonym of a person who was here before."""
+def find_pseudonym(session: Session, secret: Secret, identity: str) -> str | None:
+    """Find the pseudonym of a person who was here before."""
     row = session.get(Pseudonym, _digest(secret, identity))
     return row.pseudonym if row else None
 
@@ -68,7 +68,7 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
         now: the time.
     """
     issuer, _, _ = identity.rpartition(":")
-    pseudonym = known_pseudonym(session, secret, identity)
+    pseudonym = find_pseudonym(session, secret, identity)
     if not issuer or not name or pseudonym is None:
         return
     digest, setting = _name_digest(secret, issuer, name), _NAMED + pseudonym
@@ -81,8 +81,8 @@ def remember_name(session: Session, secret: Secret, identity: str, name: str, *,
     session.flush()
 
 
-def pseudonym_named(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
-    """The pseudonym of the person who last signed in by a name; None where nobody did, or they were erased."""
+def find_pseudonym_by_name(session: Session, secret: Secret, issuer: str, name: str) -> str | None:
+    """Find the pseudonym of the person who last signed in by a name; None where nobody did, or they were erased."""
     row = session.get(Pseudonym, _name_digest(secret, issuer, name))
     return row.pseudonym.removeprefix(_NAMED) if row else None
 
@@ -95,10 +95,10 @@ def erase(session: Session, pseudonym: str, *, now: datetime | None = None) -> E
     leaves out what is erased.
     """
     erasure = session.get(Erasure, pseudonym)
-    votes = _gone(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
+    votes = _count_rows(session.execute(delete(Vote).where(Vote.voter == pseudonym)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym, Battle.repeats.is_not(None)))
     session.execute(delete(Battle).where(Battle.voter == pseudonym))
-    sessions = _gone(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
+    sessions = _count_rows(session.execute(delete(ListeningSession).where(ListeningSession.listener == pseudonym)))
     session.execute(delete(Pseudonym).where(Pseudonym.pseudonym.in_((pseudonym, _NAMED + pseudonym))))
     if erasure is None:
         erasure = Erasure(pseudonym=pseudonym, erased_at=now or datetime.now(UTC), votes=votes, sessions=sessions)
@@ -115,5 +115,5 @@ def _name_digest(secret: Secret, issuer: str, name: str) -> str:
     return secret.digest("name of a person", issuer, name).hex()
 
 
-def _gone(result: Any) -> int:
+def _count_rows(result: Any) -> int:
     return cast("CursorResult[Any]", result).rowcount

@@ -58,12 +58,12 @@ class Secret:
             BadInput: it is too short, or there is none and the database is a server.
             SecretLost: the people in the database are known by another one.
         """
-        kept = kept_secret(database.url)
+        kept = read_secret(database.url)
         with database.reading() as session:
-            if lost := why_lost(session, database, kept):
+            if lost := explain_loss(session, database, kept):
                 raise SecretLost(lost)
             check = operator_settings.secret_check(session)
-        secret = cls(kept or _new(database))
+        secret = cls(kept or _make_secret(database))
         if check != secret.mark(_CHECK):
             database.write(lambda session: secret._settle(session, database))
         return secret
@@ -82,7 +82,7 @@ class Secret:
 
     def _settle(self, session: Session, database: "Database") -> None:
         """Keep the check value, unless people are known by another one."""
-        if lost := why_lost(session, database, self._key):
+        if lost := explain_loss(session, database, self._key):
             raise SecretLost(lost)
         operator_settings.set_secret_check(session, self.mark(_CHECK), "podeval", datetime.now(UTC))
 
@@ -98,11 +98,11 @@ class Secret:
         return base64.urlsafe_b64encode(self.digest(purpose, *parts)[:16]).decode().rstrip("=")
 
     def sign(self, purpose: str, *parts: str) -> str:
-        """A token that carries its parts, none of which may hold a dot."""
+        """Make a token that carries its parts, none of which may hold a dot."""
         return ".".join((*parts, self.mark(purpose, *parts)))
 
-    def verified(self, purpose: str, token: str) -> tuple[str, ...] | None:
-        """The parts of a token that this secret signed for this purpose; None where it did not."""
+    def verify(self, purpose: str, token: str) -> tuple[str, ...] | None:
+        """Return the parts of a token that this secret signed for this purpose; None where it did not."""
         if len(token) > 500 or not token.isascii():
             return None
         *parts, mark = token.split(".")
@@ -138,19 +138,19 @@ def renew(database: "Database", reason: str, by: str) -> int:
     now = datetime.now(UTC)
     beside = _beside(database.url)
     if is_set():
-        kept = kept_secret(database.url)
+        kept = read_secret(database.url)
         assert kept is not None
     else:
         if beside.exists():
             with writing(beside):
                 beside.rename(beside.with_name(f"{beside.name}.before-{now:%Y%m%dT%H%M%S%f}"))
-        kept = _new(database)
+        kept = _make_secret(database)
     check = Secret(kept).mark(_CHECK)
 
     def work(session: Session) -> int:
         if operator_settings.secret_check(session) == check:
             raise BadInput(f"the database {database.name} knows this secret; set another {VARIABLE} first")
-        people = _people(session)
+        people = _count_people(session)
         operator_settings.set_secret_check(session, check, by, now)
         operator_settings.note(session, "secret renewed", f"{people} people", reason, by, now)
         return people
@@ -163,8 +163,8 @@ def is_set() -> bool:
     return bool(os.environ.get(VARIABLE) or os.environ.get(FILE_VARIABLE))
 
 
-def kept_secret(url: "URL") -> bytes | None:
-    """The secret of the service of a database; None where there is none yet.
+def read_secret(url: "URL") -> bytes | None:
+    """Read the secret of the service of a database; None where there is none yet.
 
     Raises:
         BadInput: it is too short, or cannot be read.
@@ -179,30 +179,30 @@ def kept_secret(url: "URL") -> bytes | None:
     return _read(beside) if url.get_backend_name() == "sqlite" and beside.exists() else None
 
 
-def _new(database: "Database") -> bytes:
-    """A secret where there is none: made beside a file of SQLite; that of a server is the operator's to make."""
+def _make_secret(database: "Database") -> bytes:
+    """Make a secret where there is none: made beside a file of SQLite; that of a server is the operator's to make."""
     if not database.is_sqlite:
         raise BadInput(
             f"set {VARIABLE} to a random text of {SHORTEST} characters or more, the same for all servers of this "
             "database: python -c 'import secrets; print(secrets.token_hex(32))'"
         )
-    return _made(_beside(database.url))
+    return _make_key(_beside(database.url))
 
 
-def _people(session: Session) -> int:
-    """How many people a database knows by a secret."""
+def _count_people(session: Session) -> int:
+    """Count the people that a database knows by a secret."""
     return session.scalar(select(func.count()).select_from(Pseudonym)) or 0
 
 
-def why_lost(session: Session, database: "Database", kept: bytes | None) -> str:
-    """Why a secret is not the one that the people in a database are known by; empty where it is, or there are none.
+def explain_loss(session: Session, database: "Database", kept: bytes | None) -> str:
+    """Explain why a secret is not the one that knows the people in a database; empty where it is, or there are none.
 
     Args:
         session: of the database.
         database: itself.
         kept: the secret that is there, if there is one.
     """
-    if not (people := _people(session)):
+    if not (people := _count_people(session)):
         return ""
     check = operator_settings.secret_check(session)
     if kept is not None and check in (None, Secret(kept).mark(_CHECK)):
@@ -231,8 +231,8 @@ def _read(file: Path) -> bytes:
     return key
 
 
-def _made(file: Path) -> bytes:
-    """A key in a new file that only its owner reads; of two that make it at once, one wins."""
+def _make_key(file: Path) -> bytes:
+    """Make a key in a new file that only its owner reads; of two that make it at once, one wins."""
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     with writing(file):
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
