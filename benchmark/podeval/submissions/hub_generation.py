@@ -162,6 +162,7 @@ class HubRounds:
             HubUnavailable: the Hub does not answer for long; the job goes on.
         """
         jobs, ledger = self.hub.jobs, self.hub.ledger
+        # Reserve the cost, then find or start the job.
         row = ledger.reserve(self.submission, self.run, jobs, jobs.per_minute())
         if row.round > MOST_ROUNDS:
             ledger.settle(row, None)
@@ -176,6 +177,7 @@ class HubRounds:
             self._results(row), outstanding, self.seed, folder / "out", self.making.limits.output_bytes
         )
         self._hand_on_log(row, job.id)
+        # Fetch outputs as they come, until the job ends.
         answered, alive = time.monotonic(), True
         while alive:
             self.check()
@@ -194,6 +196,7 @@ class HubRounds:
                 raise
             if alive:
                 self._wait()
+        # Settle the cost, and tell the system's faults from ours.
         ended = _describe_end(job, results.end)
         ledger.settle(row, job)
         shutil.rmtree(folder, ignore_errors=True)

@@ -18,8 +18,10 @@ from podeval.errors import BadInput, PodevalError
 from podeval.hub.retry import HubUnavailable
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.runs.executor import Executor, InProcess
+from podeval.runs.run_folder import RunFolder
 from podeval.store.files import only_one
 from podeval.store.retire_outputs import retire_changed
+from podeval.store.submission_tables import SubmissionRow
 from podeval.submissions.cleanup import clear
 from podeval.submissions.fetch_model import fetch
 from podeval.submissions.generation import GenerationSettings, Unusable
@@ -204,6 +206,7 @@ class Worker:
         self.log(f"{claim.id}: {error}")
 
     def _work(self, claim: Claim, pulse: Heartbeat) -> None:
+        """Generate, measure and publish a claimed submission, and then open the pull requests that it asked for."""
         row = self.queue.get(claim.id)
         document = Submission.model_validate(row.document)
         folder = self.folder / claim.id
@@ -229,27 +232,33 @@ class Worker:
                 fetch=self.fetch,
                 hub=self.hub,
             ).make()
-            self.queue.beat(claim, done=pulse.done, total=pulse.total)
-            self.queue.advance(claim, "running", "measured")
-            places = []
-            for run in runs:
-                pulse.check()
-                places.append(publish(run, self.board))
-            # What was heard of an earlier version is set aside; the arena does not play another sound in its place.
-            retire_changed(
-                self.queue.database, places, "another version of its system was published", datetime.now(UTC)
-            )
-            self.refresh(self.board)
-            pulse.check()
-            if self.proposals is not None:
-                # Nobody has the board write to somebody else's repo.
-                theirs = row.owner_proven or row.owner == OPERATOR.name
-                self.proposals.ask(claim.id, forms_of(document) if theirs else ())
-            self.queue.advance(claim, "measured", "published")
-            self.log(f"{claim.id}: published")
+            self._publish(claim, row, document, runs, pulse)
         if self.proposals is not None:
             for waiting in self.proposals.of(claim.id):
                 self.proposals.settle(waiting)
+
+    def _publish(
+        self, claim: Claim, row: SubmissionRow, document: Submission, runs: list[RunFolder], pulse: Heartbeat
+    ) -> None:
+        """Publish measured runs, and note which pull requests their submitter asked for."""
+        # Every item is measured.
+        self.queue.beat(claim, done=pulse.done, total=pulse.total)
+        self.queue.advance(claim, "running", "measured")
+        # Copy the runs to the board, as long as the claim holds.
+        paths = []
+        for run in runs:
+            pulse.check()
+            paths.append(publish(run, self.board))
+        # The arena retires outputs of an earlier version, and never plays another sound in their place.
+        retire_changed(self.queue.database, paths, "another version of its system was published", datetime.now(UTC))
+        self.refresh(self.board)
+        pulse.check()
+        if self.proposals is not None:
+            # The board writes to a repo only if its owner asked.
+            theirs = row.owner_proven or row.owner == OPERATOR.name
+            self.proposals.ask(claim.id, forms_of(document) if theirs else ())
+        self.queue.advance(claim, "measured", "published")
+        self.log(f"{claim.id}: published")
 
 
 def _sleep(seconds: float, stopped: Callable[[], bool]) -> None:
