@@ -125,23 +125,23 @@ def speaker_turns(
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard = _timed(words, language)
-    partners = _partners(written, [word.text for word in heard])
+    heard_words = _timed(words, language)
+    partners = _partners(written, [word.text for word in heard_words])
     extents: list[_Extent] = []
     offset = 0
     for index, turn in enumerate(turns):
-        extent = _extent(index, turn, partners[offset : offset + len(turn)], heard)
+        extent = _extent(index, turn, partners[offset : offset + len(turn)], heard_words)
         offset += len(turn)
         if extent is not None:
             extents.append(extent)
     spoken = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
-        for at in _extended(extents, heard, duration)
+        for at in _extended(extents, heard_words, duration)
     )
-    found = {turn.index for turn in spoken}
+    heard_turns = {turn.index for turn in spoken}
     return Alignment(
         spoken,
-        tuple(index for index in range(len(turns)) if index not in found),
+        tuple(index for index in range(len(turns)) if index not in heard_turns),
         sum(extent.matched for extent in extents) / len(written),
     )
 
@@ -152,7 +152,7 @@ def words_of(text: str, language: str = "en") -> list[str]:
     Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
     """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
-    plain = _NUMBER.sub(lambda found: f" {_said_number(found[0], language)} ", _POINT.sub(_SAID[language], plain))
+    plain = _NUMBER.sub(lambda match: f" {_said_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
         plain = simplified(plain)
     return _WORD.findall(plain)
@@ -178,27 +178,29 @@ def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Wo
     return sorted(timed, key=lambda word: (word.start, word.end))
 
 
-def _partners(written: Sequence[str], heard: Sequence[str]) -> list[int | None]:
+def _partners(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
     """Per written word the heard word in its place, the same or another; None where none was heard."""
     partners: list[int | None] = [None] * len(written)
-    for edit in Levenshtein.opcodes(written, heard):
+    for edit in Levenshtein.opcodes(written, heard_words):
         if edit.tag in ("equal", "replace"):
             partners[edit.src_start : edit.src_end] = range(edit.dest_start, edit.dest_end)
     return partners
 
 
-def _extent(index: int, turn: Sequence[str], partners: Sequence[int | None], heard: Sequence[_Word]) -> _Extent | None:
+def _extent(
+    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[_Word]
+) -> _Extent | None:
     """Where a turn lies, or None if too little of it was heard."""
     chain = _without_strays(
-        [(place, partner) for place, partner in enumerate(partners) if partner is not None],
-        lambda pair: turn[pair[0]] == heard[pair[1]].text,
+        [(position, partner) for position, partner in enumerate(partners) if partner is not None],
+        lambda pair: turn[pair[0]] == heard_words[pair[1]].text,
     )
-    matched = sum(turn[place] == heard[partner].text for place, partner in chain)
+    matched = sum(turn[position] == heard_words[partner].text for position, partner in chain)
     if matched == 0 or matched < _HEARD_SHARE * len(turn):
         return None
     (first, start), (last, end) = chain[0], chain[-1]
     head, tail = sum(map(len, turn[:first])), sum(map(len, turn[last + 1 :]))
-    return _Extent(index, heard[start].start, heard[end].end, head, tail, matched)
+    return _Extent(index, heard_words[start].start, heard_words[end].end, head, tail, matched)
 
 
 def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
@@ -217,11 +219,11 @@ def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, i
     return [pair for run in runs[kept[0] : kept[-1] + 1] for pair in run]
 
 
-def _extended(extents: Sequence[_Extent], heard: Sequence[_Word], duration: float | None) -> list[_Extent]:
+def _extended(extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None) -> list[_Extent]:
     """The turns with the words missing at their edges: as long as such words are, up to the pause."""
     if not extents:
         return []
-    pace = median((word.end - word.start) / len(word.text) for word in heard)
+    pace = median((word.end - word.start) / len(word.text) for word in heard_words)
     starts = [max(0.0, extents[0].start - extents[0].head * pace)]
     ends = []
     for before, after in pairwise(extents):
@@ -233,10 +235,15 @@ def _extended(extents: Sequence[_Extent], heard: Sequence[_Word], duration: floa
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            ends.append(before.end + tail * scale)
-            starts.append(after.start - head * scale)
+            # Rounding may take the two past each other, and a word longer than the next turn past its own start.
+            ends.append(max(starts[-1], before.end + tail * scale))
+            starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]
     ends.append(
-        max(starts[-1], last.end, min(last.end + last.tail * pace, heard[-1].end if duration is None else duration))
+        max(
+            starts[-1],
+            last.end,
+            min(last.end + last.tail * pace, heard_words[-1].end if duration is None else duration),
+        )
     )
     return [replace(at, start=start, end=end) for at, start, end in zip(extents, starts, ends, strict=True)]
