@@ -167,7 +167,7 @@ def test_the_limits_widen_until_enough_clips_fit_or_the_ends_are_reached() -> No
 def test_a_length_is_what_its_two_digits_say() -> None:
     (clip,) = dialogue_clips([Segment("A", 7.02, 15.0, "a"), Segment("B", 15.0, 32.02, "b")])
     assert clip.end - clip.start != 25.0
-    assert select([clip], 1).found == 1
+    assert select([clip], 1).eligible == 1
 
 
 @given(
@@ -181,7 +181,7 @@ def test_a_selection_never_crashes(lengths: list[float], count: int, one: float,
     clips = clips_lasting(*lengths)
     low, high = sorted((one, other))
     selection = select(clips, count, min_seconds=low, max_seconds=high, seed=seed)
-    assert len(selection.clips) == min(count, selection.found)
+    assert len(selection.clips) == min(count, selection.eligible)
     assert set(selection.clips) <= set(clips)
     assert all(selection.min_seconds <= clip.duration <= selection.max_seconds for clip in selection.clips)
     assert selection.min_seconds <= low

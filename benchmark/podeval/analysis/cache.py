@@ -107,8 +107,8 @@ class Cache:
 
 def derived(content: str, *how: Any) -> str:
     """The content of a recording that was made from another one, deleted with the facts about that one."""
-    made = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
-    return f"{content.partition(_DERIVED)[0]}{_DERIVED}{made}"
+    digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
+    return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 
 
 def _prefix(content: str) -> str:

@@ -38,15 +38,15 @@ def diarised_transcript(recording: Recording, language: str | None = None) -> Di
         ModelMissing: the profile's transcriber or diarizer is not installed.
     """
     recording.require_sound()
-    heard = _transcript(recording, language)
-    said = utterances((word.text, word.start, word.end) for word in heard.words)
-    if not said:
+    transcript = _transcript(recording, language)
+    spoken = utterances((word.text, word.start, word.end) for word in transcript.words)
+    if not spoken:
         raise CannotScore(f"no words are heard in {recording.name}; is there speech in it?")
     turns = recording.diarization()
     if not turns:
         raise CannotScore(f"no speaker is found in {recording.name}; is there speech in it?")
-    segments, nobody = attribute(said, ((turn.speaker, turn.start, turn.end) for turn in turns))
-    return DiarisedTranscript(tuple(segments), tuple(nobody), heard.language)
+    segments, nobody = attribute(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
+    return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
 
 
 def _transcript(recording: Recording, language: str | None) -> Transcript:

@@ -130,8 +130,8 @@ class Playback:
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
         path = self.copy(stretch, gain, seconds).with_suffix(".json")
-        found: list[float] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        heights: list[float] = json.loads(path.read_text(encoding="utf-8"))
+        return heights
 
     def level(self, stretch: Stretch) -> Level:
         """How loud a stretch is in its copy without gain.
@@ -141,22 +141,22 @@ class Playback:
             Changed: its file is another one now.
         """
         key = self._key(stretch, "level")
-        if known := self._levels.get(key):
-            return known
+        if in_memory := self._levels.get(key):
+            return in_memory
         path = self._path(key, "json")
         with self._alone(key):
             try:
-                found = Level(*json.loads(path.read_text(encoding="utf-8")))
+                level = Level(*json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 with self._making:
                     self._require_unchanged(stretch)
-                    found = level_of(standard(stretch))
+                    level = level_of(standard(stretch))
                 with contextlib.suppress(OSError):
-                    _put(path, json.dumps([found.loudness, found.true_peak]))
+                    _put(path, json.dumps([level.loudness, level.true_peak]))
         if len(self._levels) >= _MOST_LEVELS:
             self._levels.clear()
-        self._levels[key] = found
-        return found
+        self._levels[key] = level
+        return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
         """Delete every copy made of these files, by their SHA-256; returns how many files were deleted."""
@@ -171,17 +171,17 @@ class Playback:
         """Refuse to keep another sound under the hash of the one that was taken in."""
         if not stretch.content:
             return
-        known: tuple[int, ...] = ()
+        file_state: tuple[int, ...] = ()
         with contextlib.suppress(OSError):
             is_now = stretch.source.stat()
-            known = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
-        found = self._hashes.get(known)
-        if found is None:
-            found = content_hash(stretch.source)
+            file_state = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
+        content = self._hashes.get(file_state)
+        if content is None:
+            content = content_hash(stretch.source)
             if len(self._hashes) >= _MOST_LEVELS:
                 self._hashes.clear()
-            self._hashes[known] = found
-        if found != stretch.content:
+            self._hashes[file_state] = content
+        if content != stretch.content:
             raise Changed(stretch.source)
 
     def _path(self, key: str, ending: str) -> Path:
@@ -234,8 +234,8 @@ def standard(stretch: Stretch) -> Samples:
         raise BadInput(f"{stretch.source} has no sound from {stretch.start:.2f} s on")
     if samples.shape[1] > 2:
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
-    found = resample(samples, rate, RATE)
-    return np.broadcast_to(found, (len(found), 2)) if found.shape[1] == 1 else found
+    resampled = resample(samples, rate, RATE)
+    return np.broadcast_to(resampled, (len(resampled), 2)) if resampled.shape[1] == 1 else resampled
 
 
 def _lasting(samples: Samples, seconds: float) -> Samples:
@@ -287,8 +287,8 @@ def _read(stretch: Stretch) -> tuple[Samples, int]:
             if file.format in _SEEKABLE:
                 first, last = round(stretch.start * file.samplerate), round(stretch.end * file.samplerate)
                 file.seek(min(first, file.frames))
-                found = file.read(max(0, last - first), dtype="float32", always_2d=True)
-                return np.nan_to_num(found, posinf=1.0, neginf=-1.0), int(file.samplerate)
+                samples = file.read(max(0, last - first), dtype="float32", always_2d=True)
+                return np.nan_to_num(samples, posinf=1.0, neginf=-1.0), int(file.samplerate)
     decoded = decode(stretch.source)
     last = decoded.frames if stretch.end is None else round(stretch.end * decoded.rate)
     return decoded.samples[round(stretch.start * decoded.rate) : last], decoded.rate

@@ -201,8 +201,8 @@ class Recording:
                 each other.
         """
         self.require_rate(rate)
-        made: Samples = self._once(f"mono {rate}", lambda: resample(self._mixed(), self.rate, rate))
-        return made
+        samples: Samples = self._once(f"mono {rate}", lambda: resample(self._mixed(), self.rate, rate))
+        return samples
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks what a model at `rate` listens to.
@@ -304,8 +304,8 @@ class Recording:
         """
         if script is None:
             return self.diarization()
-        heard = self.transcript(language)
-        words = [(word.text, word.start, word.end) for word in heard.words]
+        transcript = self.transcript(language)
+        words = [(word.text, word.start, word.end) for word in transcript.words]
         aligned = speaker_turns(script, words, self.duration)
         if not aligned.trusted:
             raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
@@ -330,24 +330,24 @@ class Recording:
         for turn in turns:
             if min(turn.end, self.duration) > turn.start:
                 spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, self.duration)))
-        seconds = {speaker: sum(span.duration for span in own) for speaker, own in spans.items()}
-        clips = {
-            speaker: windows_over(own, VOICE_WINDOW, VOICE_STRIDE) or [tuple(own)]
-            for speaker, own in spans.items()
+        seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
+        windows = {
+            speaker: windows_over(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
+            for speaker, of_speaker in spans.items()
             if seconds[speaker] >= SHORTEST_VOICE
         }
-        vectors = iter(self.embeddings([clip for own in clips.values() for clip in own]) if clips else ())
+        vectors = iter(self.embeddings([clip for clips in windows.values() for clip in clips]) if windows else ())
         return tuple(
-            SpeakerVoice(speaker, tuple(own), np.stack([next(vectors) for _ in own]), seconds[speaker])
-            for speaker, own in clips.items()
+            SpeakerVoice(speaker, tuple(clips), np.stack([next(vectors) for _ in clips]), seconds[speaker])
+            for speaker, clips in windows.items()
         )
 
     def speech_quality(self, windows: str) -> NDArray[np.float64]:
         """DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
 
         def stacked(model: Any) -> NDArray[Any]:
-            found = model.score(self.mono(), windows=windows)
-            return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
+            scores = model.score(self.mono(), windows=windows)
+            return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
 
         return self.array_from("speech_quality", stacked, windows=windows)
 
@@ -366,8 +366,8 @@ class Recording:
     def _once(self, name: str, make: Callable[[], T]) -> T:
         if name not in self._facts:
             self._facts[name] = make()
-        found: T = self._facts[name]
-        return found
+        fact: T = self._facts[name]
+        return fact
 
     def _derived(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
         """A fact from a model: from memory, from disk, or computed and kept in both."""

@@ -44,10 +44,10 @@ class ReferenceVoices(Mapping[str, Recording]):
             return cls.read(_parsed(text, "the reference voices"), **options)
         if text.lower().endswith(".json"):
             try:
-                named = _parsed(Path(text).read_text(encoding="utf-8"), text)
+                paths = _parsed(Path(text).read_text(encoding="utf-8"), text)
             except (OSError, UnicodeDecodeError) as error:
                 raise BadInput(f"{text} cannot be read ({error})") from None
-            return cls.read({name: str(Path(text).parent / str(path)) for name, path in named.items()}, **options)
+            return cls.read({name: str(Path(text).parent / str(path)) for name, path in paths.items()}, **options)
         return cls({ONLY: Recording.open(text, **options)})
 
     @staticmethod
@@ -95,9 +95,9 @@ class ReferenceVoices(Mapping[str, Recording]):
 
 def _parsed(text: str, name: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        paths = json.loads(text)
     except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
-    if not isinstance(found, dict):
+    if not isinstance(paths, dict):
         raise BadInput(f"{name} must hold a recording by speaker, such as {{'HOST': 'host.wav'}}")
-    return found
+    return paths

@@ -13,8 +13,8 @@ def one_thread() -> AbstractContextManager[Any]:
     For many small ones: a second thread gains nothing, and beside other work on the cores each product waits for it.
     On two busy cores SRMR took three times the processor, its gammatonegram up to forty times.
     """
-    found: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
-    return found
+    limits: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limits
 
 
 @cache

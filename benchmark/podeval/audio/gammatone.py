@@ -24,8 +24,8 @@ def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
     """Centre frequencies in Hz, rising from `lowest` to just below half the rate; shape (channels,)."""
     offset = _EAR_Q * _LEAST_BANDWIDTH
     share = np.arange(channels, 0, -1) / channels
-    found: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
-    return found
+    frequencies: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
+    return frequencies
 
 
 def bandwidths(centres: Floats) -> Floats:
@@ -72,7 +72,7 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
     window = (0.5 * (1 + np.cos(np.pi * np.arange(1 - half, half) / half))).astype(np.float32)
     angles = 2 * np.pi * np.arange(size // 2 + 1) / size
     gather = (np.abs(_response(filters(centres, rate), angles)) / size).astype(np.float32)
-    found = np.empty((len(centres), columns), dtype=np.float32)
+    magnitudes = np.empty((len(centres), columns), dtype=np.float32)
     if columns:
         # The window lies in the middle of the samples that are transformed; where it lies does not change magnitudes.
         frames = sliding_window_view(samples[size // 2 - half + 1 :], len(window))[::hop][:columns]
@@ -81,8 +81,8 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
             some = frames[start : start + _FRAMES_AT_A_TIME]
             np.multiply(some, window, out=padded[: len(some), : len(window)])
             spectrum = fft.rfft(padded[: len(some)], axis=1)
-            np.matmul(gather, np.abs(spectrum).T, out=found[:, start : start + len(some)])
-    return found
+            np.matmul(gather, np.abs(spectrum).T, out=magnitudes[:, start : start + len(some)])
+    return magnitudes
 
 
 def _response(sections: Floats, angles: Floats) -> NDArray[np.complex128]:

@@ -56,10 +56,10 @@ class KWeighting:
 
         frames, channels = block.shape
         rows = frames // _ROW
-        given = self._rows.reshape(channels, -1, _ROW + 4)
-        given[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
-        given[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._filter.after).reshape(channels, -1, 4))
-        self._state = given[:, rows, _ROW:].copy()
+        padded = self._rows.reshape(channels, -1, _ROW + 4)
+        padded[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
+        padded[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._filter.after).reshape(channels, -1, 4))
+        self._state = padded[:, rows, _ROW:].copy()
         np.matmul(self._rows, self._filter.response, out=self._weighted)
         weighted = self._weighted.reshape(channels, -1)[:, :frames]
         if frames > rows * _ROW:
@@ -148,8 +148,8 @@ def k_weighting(rate: int) -> Floats:
         anchors = np.array([0.0, np.abs(np.log(poles[0])) * 48_000 / (2 * np.pi), min(rate, 48_000) / 2])
         at_48k, here = _power_basis(anchors / 48_000), _power_basis(anchors / rate)
         denominator = np.poly(poles ** (48_000 / rate)).real
-        wanted = (at_48k @ _power(b)) / (at_48k @ _power(a)) * (here @ _power(denominator))
-        sections.append(np.concatenate((_minimum_phase(np.linalg.solve(here, wanted)), denominator)))
+        target = (at_48k @ _power(b)) / (at_48k @ _power(a)) * (here @ _power(denominator))
+        sections.append(np.concatenate((_minimum_phase(np.linalg.solve(here, target)), denominator)))
     return np.array(sections)
 
 

@@ -105,14 +105,14 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     """
     _check(samples, rate)
     weights = channel_weights(samples.shape[1], layout)
-    heard = np.flatnonzero(weights)
-    meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(heard), rate)
+    weighted_channels = np.flatnonzero(weights)
+    meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
     energies = []
     for start, block in _blocks(samples, rate):
         if not math.isfinite(meter.push(block)):
             raise _not_finite(block, start, rate)
-        weighted = weighting.push(block if len(heard) == block.shape[1] else block[:, heard])
-        energies.append(weights[heard] @ _energies(weighted, rate))
+        weighted = weighting.push(block if len(weighted_channels) == block.shape[1] else block[:, weighted_channels])
+        energies.append(weights[weighted_channels] @ _energies(weighted, rate))
         if len(samples) > _LONG * rate:
             progress.report("loudness", min(start + rate, len(samples)) / rate, len(samples) / rate)
     power = np.concatenate(energies)

@@ -71,13 +71,13 @@ def _added(speech: Samples, sound: Samples, start: int, rate: int, snr_db: float
 
 def _faded(sound: Samples, rate: int) -> NDArray[np.float64]:
     """The sound with a short rise and fall, so that it does not click."""
-    found = sound.astype(np.float64)
-    size = min(round(FADE * rate), len(found) // 2)
+    faded = sound.astype(np.float64)
+    size = min(round(FADE * rate), len(faded) // 2)
     if size:
         ramp = np.linspace(0, 1, size)
-        found[:size] *= ramp
-        found[-size:] *= ramp[::-1]
-    return found
+        faded[:size] *= ramp
+        faded[-size:] *= ramp[::-1]
+    return faded
 
 
 def _require_mono(speech: Samples, sound: Samples) -> None:

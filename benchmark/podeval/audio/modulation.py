@@ -115,10 +115,10 @@ def _band_passed(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple
         The first row, the band, and its output for some rows, which the next writes over; shape (rows, length).
     """
     count = math.ceil(length / bank.block)
-    given = envelopes[:, :length]
-    padded = np.zeros((len(given), count * bank.block), dtype=np.float32)
-    padded[:, : given.shape[1]] = given
-    blocks = padded.reshape(len(given), count, bank.block)
+    inside = envelopes[:, :length]
+    padded = np.zeros((len(inside), count * bank.block), dtype=np.float32)
+    padded[:, : inside.shape[1]] = inside
+    blocks = padded.reshape(len(inside), count, bank.block)
     carried = _carried(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):

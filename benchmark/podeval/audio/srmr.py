@@ -149,9 +149,9 @@ def _ratios(
                 ],
                 axis=1,
             )
-            sounding, found = _ratio(_clipped(energies) if norm else energies, rate, centres, bands, fast)
+            sounding, ratios = _ratio(_clipped(energies) if norm else energies, rate, centres, bands, fast)
             kept.append(first + sounding)
-            values.append(found)
+            values.append(ratios)
             progress.report("reverberation", (some[-1] + length) / rate, (starts[-1] + length) / rate)
     return np.concatenate(kept), np.concatenate(values)
 

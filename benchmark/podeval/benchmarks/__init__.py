@@ -28,11 +28,11 @@ def get(name: str) -> Benchmark:
     Raises:
         BadInput: there is none; says which name is closest.
     """
-    known = _all()
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(known))}"
+    benchmarks = _all()
+    if name in benchmarks:
+        return benchmarks[name]
+    near = difflib.get_close_matches(name, benchmarks, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(benchmarks))}"
     raise BadInput(f"there is no benchmark {name!r}; {hint}")
 
 
@@ -44,9 +44,9 @@ def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
 
 @cache
 def _all() -> dict[str, Benchmark]:
-    found = {}
+    benchmarks = {}
     for module in pkgutil.iter_modules(__path__):
         declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)
         if isinstance(declared, Benchmark):
-            found[declared.name] = declared
-    return found
+            benchmarks[declared.name] = declared
+    return benchmarks

@@ -30,9 +30,9 @@ class PinnedFile(FactSheet):
         Raises:
             PodevalError: it is not the content that is pinned.
         """
-        if (found := content_revision(self.file)) != self.revision:
+        if (actual := content_revision(self.file)) != self.revision:
             raise PodevalError(
-                f"the data file {self.file} is {found[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
+                f"the data file {self.file} is {actual[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
                 "podeval, or pin the new revision if you changed the data on purpose"
             )
         return _data(self.file)

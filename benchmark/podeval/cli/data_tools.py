@@ -242,8 +242,8 @@ def _selected(found: dict[str, Any], selection: "Selection") -> "list[DialogueCl
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
         found["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
-    elif selection.found < selection.asked:
-        _say(f"clips of {limits}: {selection.found} found, {selection.asked} asked for; all found are taken")
+    elif selection.eligible < selection.requested:
+        _say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
     return list(selection.clips)
 
 

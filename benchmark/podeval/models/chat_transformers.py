@@ -109,25 +109,25 @@ class TransformersChat:
         import torch
 
         inputs = self._inputs(messages)
-        asked = int(inputs["input_ids"].shape[1])
-        room = self._context() - asked
+        prompt_length = int(inputs["input_ids"].shape[1])
+        room = self._context() - prompt_length
         if room < 1:
             raise ChatRefused(
-                f"the question has {asked} tokens and {self._name} reads {self._context()}", for_all=False
+                f"the question has {prompt_length} tokens and {self._name} reads {self._context()}", for_all=False
             )
         options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if sampling.temperature is None or sampling.temperature > 0:
             options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
         began = time.monotonic()
         with torch.inference_mode(), quiet(), _seeded(sampling.seed):
-            found = self._model.generate(
+            sequences = self._model.generate(
                 **inputs,
                 **options,
                 max_new_tokens=min(sampling.max_tokens or room, room),
                 max_time=timeout,
                 pad_token_id=self._tokenizer.pad_token_id or self._ends()[0],
             )
-        answer = found[0, asked:].tolist()
+        answer = sequences[0, prompt_length:].tolist()
         whole = bool(answer) and answer[-1] in self._ends()
         if not whole and time.monotonic() - began >= timeout:
             raise ChatBusy(f"{self._name} did not answer within {timeout:g} s", crowded=False)
@@ -135,7 +135,7 @@ class TransformersChat:
         return ChatAnswer(
             text=text or None,
             finish="stop" if whole else "length",
-            prompt_tokens=asked,
+            prompt_tokens=prompt_length,
             answer_tokens=len(answer),
             model=self._name,
             form="text",
@@ -146,7 +146,7 @@ class TransformersChat:
         """What the model takes: tokens, and features of the audio with as many tokens in its place."""
         conversation, clips = _conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
-        heard: dict[str, Any] = {}
+        audio: dict[str, Any] = {}
         if clips:
             if self._features is None:
                 raise ChatRefused(f"{self._name} does not hear", for_all=False)
@@ -159,11 +159,11 @@ class TransformersChat:
                 return_tensors="pt",
             )
             mask = features["attention_mask"]
-            heard = {"input_features": features["input_features"].to(self._model.dtype), "feature_attention_mask": mask}
+            audio = {"input_features": features["input_features"].to(self._model.dtype), "feature_attention_mask": mask}
             text = _with_audio_tokens(text, [_tokens_of(int(length)) for length in mask.sum(-1)], self._name)
         tokens = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")
-        found = {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"], **heard}
-        return {name: value.to(self._model.device) for name, value in found.items()}
+        inputs = {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"], **audio}
+        return {name: value.to(self._model.device) for name, value in inputs.items()}
 
     def _context(self) -> int:
         config = self._model.config.get_text_config()
@@ -171,9 +171,9 @@ class TransformersChat:
 
     def _ends(self) -> list[int]:
         """The tokens that end an answer."""
-        given = self._model.generation_config.eos_token_id
-        found = given if isinstance(given, list) else [given]
-        return [end for end in (*found, self._tokenizer.eos_token_id) if end is not None]
+        declared = self._model.generation_config.eos_token_id
+        ends = declared if isinstance(declared, list) else [declared]
+        return [end for end in (*ends, self._tokenizer.eos_token_id) if end is not None]
 
 
 def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Any]]:

@@ -85,9 +85,9 @@ class HTDemucs(Separator):
                     length, ready = (min(most, frames - offset) for most in (self._length, self._stride))
                     pending[..., :length] += fade[:length] * piece[..., :length]
                     weight[:length] += fade[:length]
-                    for stem, found in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
-                        stem.append(found.T.numpy())
-                    pending, weight = (pad(held[..., self._stride :], (0, self._stride)) for held in (pending, weight))
+                    for stem, part in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
+                        stem.append(part.T.numpy())
+                    pending, weight = (pad(sums[..., self._stride :], (0, self._stride)) for sums in (pending, weight))
                     progress.report("separating", offset + ready, frames)
         return stems[0].finish(), stems[1].finish()
 

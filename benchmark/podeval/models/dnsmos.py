@@ -113,9 +113,9 @@ class Dnsmos:
 
         self._p835 = read_p835(p835)
         self._p808 = P808Network(p808)
-        pools = [place for place, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
+        pools = [index for index, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
         # Windows start every 100 frames: divisible by the first two pools of 2, but not by the third.
-        self._shared, self._own = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
+        self._shared, self._per_window = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
         self._hann = torch.hann_window(MEL_FRAME, periodic=True, dtype=torch.float64).float()
         self._mel = torch.from_numpy(mel_basis(RATE, MEL_FRAME, MEL_BANDS))
 
@@ -138,7 +138,7 @@ class Dnsmos:
 
         signal = _long_enough(samples)
         starts = window_starts(len(signal), windows)
-        wanted = set(starts)
+        to_score = set(starts)
         blocks = range(0, starts[-1] + SPAN, BLOCK_SECONDS)
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
@@ -147,7 +147,7 @@ class Dnsmos:
                 blocks, _ahead(pool, partial(self._features, signal), blocks), strict=True
             ):
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
-                ready = [start for start in complete if start in wanted]
+                ready = [start for start in complete if start in to_score]
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
                 if ready:
                     rated.append(pool.submit(self._rate, *map(torch.stack, pictures)))
@@ -169,7 +169,7 @@ class Dnsmos:
         import torch
 
         with torch.inference_mode():
-            raw = run_dense(self._p835, run_stack(self._own, power))
+            raw = run_dense(self._p835, run_stack(self._per_window, power))
             return raw, self._p808.run(_decibels(mel[:, 0]).numpy())
 
     def _power(self, block: Tensor) -> _Parts:

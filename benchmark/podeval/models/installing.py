@@ -38,8 +38,8 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
 def _packaged_only(profile: str, progress: Progress) -> dict[str, str]:
     names = [name for name, entry in weights.lock().items() if entry.profile == profile]
     if not names:
-        known = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
-        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(known))}")
+        choices = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
+        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(choices))}")
     return weights.install(names, progress)
 
 

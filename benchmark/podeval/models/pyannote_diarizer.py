@@ -35,8 +35,8 @@ class PyannoteDiarizer(Diarizer):
         import torch
 
         waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
-        found = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
-        turns = sorted((turn.start, turn.end, label) for turn, _, label in found.itertracks(yield_label=True))
+        annotation = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
+        turns = sorted((turn.start, turn.end, label) for turn, _, label in annotation.itertracks(yield_label=True))
         names: dict[str, str] = {}
         for _, _, label in turns:
             names.setdefault(label, f"SPEAKER_{len(names) + 1:02d}")

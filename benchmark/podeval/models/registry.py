@@ -47,8 +47,8 @@ def card(job: str, profile: str) -> ModelCard:
         for candidate in able:
             if candidate.id == chosen[job]:
                 return candidate
-        known = ", ".join(c.id for c in able) or "none"
-        raise BadInput(f"the {name} profile has no {_words(job)} {chosen[job]!r}; it has {known}")
+        choices = ", ".join(c.id for c in able) or "none"
+        raise BadInput(f"the {name} profile has no {_words(job)} {chosen[job]!r}; it has {choices}")
     for candidate in able:
         if name in candidate.profiles:
             return candidate
@@ -59,11 +59,11 @@ def card(job: str, profile: str) -> ModelCard:
 
 def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
     """The implementations of these jobs in a profile; jobs it cannot do are left out."""
-    found = []
+    available = []
     for job in jobs:
         with contextlib.suppress(ModelMissing):
-            found.append(card(job, profile))
-    return tuple(found)
+            available.append(card(job, profile))
+    return tuple(available)
 
 
 def _elsewhere(job: str, profile: str) -> str:
@@ -118,10 +118,10 @@ def _build(identifier: str, job: str, revision: str) -> Any:
 
 def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:
     """What a protocol says of the models for these jobs; a job the profile cannot do is None."""
-    found: dict[str, Any] = {}
+    by_job: dict[str, Any] = {}
     for job in jobs:
         try:
-            found[job] = card(job, profile).identity
+            by_job[job] = card(job, profile).identity
         except ModelMissing:
-            found[job] = None
-    return found
+            by_job[job] = None
+    return by_job

@@ -78,8 +78,8 @@ def _said_again(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bo
     places = np.arange(len(rows))
     beside = np.full(len(rows), -np.inf)
     for column in (best - _BESIDE, best + _BESIDE):
-        there = (column >= 0) & (column < rows - _AROUND)
-        beside[there] = np.maximum(beside[there], runs[places[there], column[there]])
+        inside = (column >= 0) & (column < rows - _AROUND)
+        beside[inside] = np.maximum(beside[inside], runs[places[inside], column[inside]])
     beside[np.isinf(beside)] = np.inf
     alike = runs[places, best]
     again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)

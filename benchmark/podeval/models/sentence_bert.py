@@ -51,7 +51,7 @@ class SentenceBert(SentenceEncoder):
 
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
-        found = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
+        embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
         # Texts of about one length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with torch.inference_mode():
@@ -65,8 +65,8 @@ class SentenceBert(SentenceEncoder):
                     return_tensors="pt",
                 ).to(model.device)
                 states = model(**tokens).last_hidden_state
-                found[batch] = self._pooled(states, tokens.attention_mask).cpu().numpy()
-        return found
+                embeddings[batch] = self._pooled(states, tokens.attention_mask).cpu().numpy()
+        return embeddings
 
     def _pooled(self, states: Any, mask: Any) -> Any:
         if self._pooling == "first":

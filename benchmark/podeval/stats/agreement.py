@@ -79,8 +79,8 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
         BadInput: lists of unequal length, empty, or values that are not finite.
     """
     a, b = _paired(x, y)
-    found = mean_ci(np.abs(a - b).tolist(), clusters)
-    return Estimate(found.mean, None if found.low is None else max(0.0, found.low), found.high, found.n)
+    interval = mean_ci(np.abs(a - b).tolist(), clusters)
+    return Estimate(interval.mean, None if interval.low is None else max(0.0, interval.low), interval.high, interval.n)
 
 
 def pairwise_accuracy(
@@ -194,8 +194,8 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     things = table.shape[1]
 
     def alpha(columns: Array) -> float:
-        given = columns[~np.isnan(columns)]
-        if given.size == 0 or (given == given[0]).all():
+        ratings_there = columns[~np.isnan(columns)]
+        if ratings_there.size == 0 or (ratings_there == ratings_there[0]).all():
             return math.nan
         return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
 
@@ -216,27 +216,27 @@ def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate
         A square table in the order of the raters; a pair with fewer than three common things has the value None.
     """
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    found: list[list[Estimate]] = []
+    matrix: list[list[Estimate]] = []
     for row in table:
         line = []
         for other in table:
             both = ~np.isnan(row) & ~np.isnan(other)
             line.append(plcc(row[both].tolist(), other[both].tolist()))
-        found.append(line)
-    return found
+        matrix.append(line)
+    return matrix
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Each rater's SRCC, PLCC and KRCC with the mean of the other raters, over the things both have (LFS Table 6)."""
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    found = []
+    correlations = []
     for number, row in enumerate(table):
         rest = np.delete(table, number, axis=0)
         both = ~np.isnan(row) & ~np.isnan(rest).all(axis=0)
         others = np.nanmean(rest[:, both], axis=0) if both.any() else np.zeros(0)
-        own, mean = row[both].tolist(), others.tolist()
-        found.append((srcc(own, mean), plcc(own, mean), krcc(own, mean)))
-    return found
+        ratings_of_one, mean = row[both].tolist(), others.tolist()
+        correlations.append((srcc(ratings_of_one, mean), plcc(ratings_of_one, mean), krcc(ratings_of_one, mean)))
+    return correlations
 
 
 def _correlation(
@@ -312,8 +312,8 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 def _ratio(over: Array, under: Array) -> Array:
     """A quotient, NaN where there is nothing to divide by."""
-    found: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
-    return found
+    ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
+    return ratio
 
 
 def _paired(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:

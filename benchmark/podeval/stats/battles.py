@@ -58,8 +58,8 @@ class Battles:
         import pandas
 
         n = len(outcome)
-        named = {"first": first, "second": second, "voter": voter, **(covariates or {})}
-        for name, column in named.items():
+        columns = {"first": first, "second": second, "voter": voter, **(covariates or {})}
+        for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one a battle")
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
@@ -73,7 +73,7 @@ class Battles:
         people, voters = (
             (np.arange(n), np.arange(n).astype(str)) if voter is None else pandas.factorize(_names(voter), sort=True)
         )
-        found = cls(
+        battles = cls(
             systems=tuple(str(name) for name in systems),
             voters=tuple(voters),
             first=sides[:n][kept],
@@ -84,13 +84,13 @@ class Battles:
                 name: np.asarray(values, dtype=np.float64)[kept] for name, values in (covariates or {}).items()
             },
         )
-        if (found.first == found.second).any():
-            name = found.systems[int(found.first[(found.first == found.second).argmax()])]
+        if (battles.first == battles.second).any():
+            name = battles.systems[int(battles.first[(battles.first == battles.second).argmax()])]
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
-        for name, values in found.covariates.items():
+        for name, values in battles.covariates.items():
             if not np.isfinite(values).all():
                 raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
-        return found
+        return battles
 
     @classmethod
     def of_records(cls, records: Iterable[Mapping[str, Any]]) -> "Battles":

@@ -90,10 +90,10 @@ class Ratings:
         Raises:
             BadInput: it was in no battle.
         """
-        found = next((rating for rating in self.systems if rating.system == system), None)
-        if found is None:
+        match = next((rating for rating in self.systems if rating.system == system), None)
+        if match is None:
             raise BadInput(f"{system} was in no counted battle; there are {', '.join(r.system for r in self.systems)}")
-        return found
+        return match
 
 
 def rate(
@@ -190,8 +190,8 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     Raises:
         BadInput: a system that was in no battle.
     """
-    place = {rating.system: number for number, rating in enumerate(ratings.systems)}
-    i, j = place[ratings.get(first).system], place[ratings.get(second).system]
+    index = {rating.system: number for number, rating in enumerate(ratings.systems)}
+    i, j = index[ratings.get(first).system], index[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
     together = any(first in island and second in island for island in ratings.islands)
     if math.isnan(error) or apart < 1e-6 or not together:
@@ -200,10 +200,10 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         return 0
     pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
-    wanted = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
+    information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2
     brought = information_of_a_battle(apart / POINTS, ratings.tie_odds) / POINTS**2 / dependence
-    return math.ceil(max(0.0, wanted - 1 / error**2) / brought) or 1
+    return math.ceil(max(0.0, information_needed - 1 / error**2) / brought) or 1
 
 
 def _islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
@@ -271,8 +271,8 @@ def _sandwiched(fitted: Array, variances: Array, size: int, reach: float) -> _Sp
 
 def _errors(covariances: Array) -> Array:
     """Standard errors of all differences."""
-    own = np.diag(covariances)
-    errors: Array = np.sqrt(np.maximum(0.0, own[:, None] + own - 2 * covariances))
+    variances = np.diag(covariances)
+    errors: Array = np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances))
     return errors
 
 

@@ -81,10 +81,10 @@ def rows_of(battles: Battles, position: bool) -> Rows:
 
 def _present(codes: Codes) -> tuple[Codes, Codes]:
     """The codes that occur, in order, and each code's place among them."""
-    there = np.flatnonzero(np.bincount(codes))
-    place = np.zeros(int(there[-1]) + 1, dtype=np.intp)
-    place[there] = np.arange(len(there))
-    return there, place[codes]
+    present = np.flatnonzero(np.bincount(codes))
+    index = np.zeros(int(present[-1]) + 1, dtype=np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[codes]
 
 
 def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
@@ -102,14 +102,14 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Covariance of the parameters if every vote were somebody else's: the inverse of the information."""
     free = _free(rows, fitted)
-    found = np.zeros((fitted.size, fitted.size))
+    full = np.zeros((fitted.size, fitted.size))
     try:
-        found[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
+        full[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
     except np.linalg.LinAlgError:
         raise BadInput(
             f"the effects of {' and '.join(rows.covariates)} cannot be told apart from one another; rate with fewer"
         ) from None
-    return found
+    return full
 
 
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -125,13 +125,13 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        own = _information(_of_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
-        values, vectors = np.linalg.eigh(half.T @ own @ half)
+        information = _information(_of_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
+        values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
         pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
-    found = np.zeros((fitted.size, fitted.size))
-    found[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
-    return found
+    full = np.zeros((fitted.size, fitted.size))
+    full[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
+    return full
 
 
 def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
@@ -145,9 +145,9 @@ def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
         return np.stack([_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws])
     counted = _by_cell(rows)
     size = len(rows.systems)
-    place = np.zeros(3 * size * size, dtype=np.intp)
-    place[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
-    cell = place[(rows.a * size + rows.b) * 3 + rows.outcome]
+    index = np.zeros(3 * size * size, dtype=np.intp)
+    index[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
+    cell = index[(rows.a * size + rows.b) * 3 + rows.outcome]
     votes = sparse.csr_array((rows.weight, (rows.voter, cell)), shape=(rows.voters, len(counted.a)))
     return np.stack([fit(replace(counted, weight=weight), prior) for weight in draws @ votes])
 
@@ -178,7 +178,7 @@ def _newman(rows: Rows, prior: float) -> Array | None:
     size = len(rows.systems)
     everyone, average = list(range(size)), [size] * size
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)
-    found = evalica.newman(
+    result = evalica.newman(
         [*rows.a.tolist(), *everyone, *everyone],
         [*rows.b.tolist(), *average, *average],
         [*(ending[code] for code in rows.outcome.tolist()), *[ending[0]] * size, *[ending[1]] * size],
@@ -187,8 +187,8 @@ def _newman(rows: Rows, prior: float) -> Array | None:
         limit=_MOST_STEPS,
     )
     with np.errstate(all="ignore"):
-        strengths = np.log(found.scores.loc[[*everyone, size]].to_numpy())
-        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * found.v) if rows.ties else _NO_TIES)
+        strengths = np.log(result.scores.loc[[*everyone, size]].to_numpy())
+        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * result.v) if rows.ties else _NO_TIES)
     return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
 
 
@@ -282,19 +282,19 @@ def _information(rows: Rows, fitted: Array, prior: float) -> Array:
     for row, left in columns:
         for column, right in columns:
             flat += np.bincount(row * parameters + column, weights=twice * left * right, minlength=flat.size)
-    found: Array = flat.reshape(parameters, parameters)
+    information: Array = flat.reshape(parameters, parameters)
     for row, left in columns:
         by_tie = np.bincount(row, weights=mixed * left, minlength=parameters)
-        found[:, -1] += by_tie
-        found[-1] += by_tie
-    found[-1, -1] += tie.sum()
+        information[:, -1] += by_tie
+        information[-1] += by_tie
+    information[-1, -1] += tie.sum()
     if prior:
         twice, mixed, tie = (2 * prior * part for part in _curvature(np.stack(_against_average(fitted, size), axis=1)))
-        found[np.arange(size), np.arange(size)] += twice
-        found[:size, -1] += mixed
-        found[-1, :size] += mixed
-        found[-1, -1] += tie.sum()
-    return found
+        information[np.arange(size), np.arange(size)] += twice
+        information[:size, -1] += mixed
+        information[-1, :size] += mixed
+        information[-1, -1] += tie.sum()
+    return information
 
 
 def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
@@ -308,12 +308,12 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     """At least trace(H_g H^-1) of every voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
-    own = np.diag(inverse)
-    reach = own[rows.a] + own[rows.b] - 2 * inverse[rows.a, rows.b]
+    variances = np.diag(inverse)
+    reach = variances[rows.a] + variances[rows.b] - 2 * inverse[rows.a, rows.b]
     for k in range(rows.x.shape[1]):
         column = inverse[size + k]
         reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
-    by_tie = tie * own[-1] if len(free) == fitted.size else 0.0
+    by_tie = tie * variances[-1] if len(free) == fitted.size else 0.0
     by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
     return by_voter
 

@@ -50,8 +50,8 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
         for number, system in enumerate(battles.systems):
             if system in counts:
                 counts[system] += table[number, list(order)]
-    found = {system: Elo(ratings.get(system, INITIAL), *map(int, row)) for system, row in counts.items()}
-    return dict(sorted(found.items(), key=lambda entry: (-entry[1].rating, entry[0])))
+    elos = {system: Elo(ratings.get(system, INITIAL), *map(int, row)) for system, row in counts.items()}
+    return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
 
 
 def order_spread(
@@ -74,7 +74,7 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
     if not len(battles):
         return {}
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
-    found = evalica.elo(
+    result = evalica.elo(
         battles.first[order].tolist(),
         battles.second[order].tolist(),
         [ending[code] for code in battles.outcome[order].tolist()],
@@ -85,7 +85,7 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
         win_weight=1.0,
         tie_weight=0.5,
     )
-    return {battles.systems[code]: float(found.scores[code]) for code in found.scores.index.tolist()}
+    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
 
 
 def _fought(battles: Battles, number: int) -> bool:

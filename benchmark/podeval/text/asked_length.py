@@ -168,10 +168,10 @@ def length_asked(request: str) -> Minutes | None:
 
     Words become minutes at 150, characters at 300 a minute.
     """
-    found: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
+    lengths: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
     for mention in _mentions(request):
-        found[_meaning(mention)].add(mention.minutes)
-    return found["asked"].pop() if len(found["asked"] | found["unclear"]) == 1 and found["asked"] else None
+        lengths[_meaning(mention)].add(mention.minutes)
+    return lengths["asked"].pop() if len(lengths["asked"] | lengths["unclear"]) == 1 and lengths["asked"] else None
 
 
 def length_is_strict(request: str) -> bool:
@@ -182,7 +182,7 @@ def length_is_strict(request: str) -> bool:
             if (before and _leads(before["rest"])) or _STRICT_AFTER.match(mention.after + mention.rest):
                 return True
     clauses = _CLAUSE_END.split(_plain(request))
-    within = [found["one"] or found["two"] or "" for clause in clauses for found in _STRICT_LENGTH.finditer(clause)]
+    within = [match["one"] or match["two"] or "" for clause in clauses for match in _STRICT_LENGTH.finditer(clause)]
     return any(not re.search(_NUMBER, between, re.I) for between in within)
 
 
@@ -198,16 +198,16 @@ def _mentions(request: str) -> Iterator[_Mention]:
     text = _plain(request)
     ends = [(0, 0), *(sign.span() for sign in _CLAUSE_END.finditer(text)), (len(text), len(text))]
     at = 0
-    while found := _LENGTH.search(text, at):
-        at = found.end()
-        minutes = _minutes(found)
+    while match := _LENGTH.search(text, at):
+        at = match.end()
+        minutes = _minutes(match)
         if minutes is None:
             continue
-        start, end = found.span()
+        start, end = match.span()
         clause = bisect_right(ends, start, key=lambda sign: sign[1])
         begin, stop = ends[clause - 1][1], max(end, ends[bisect_left(ends, end, key=lambda sign: sign[0])][0])
         before, after = text[max(begin, start - _NEAR) : start], text[end : min(stop, end + _NEAR)]
-        least, most = minutes.least, float("inf") if found["plus"] else minutes.most
+        least, most = minutes.least, float("inf") if match["plus"] else minutes.most
         for pattern, bound in _BOUNDS_BEFORE.items():
             if limit := re.search(rf"{pattern}\s*(?:an?\s|the\s)?\s*$", before, re.I):
                 before, least, most = before[: limit.start()], *_bounded(bound, least, most)
@@ -216,7 +216,7 @@ def _mentions(request: str) -> Iterator[_Mention]:
             if limit := re.match(rf"\s*(?:{pattern})", after, re.I):
                 after, least, most = after[limit.end() :], *_bounded(bound, least, most)
                 break
-        yield _Mention(Minutes(least, most), before, after, text[stop : stop + 60], found["last"].lower() != "an")
+        yield _Mention(Minutes(least, most), before, after, text[stop : stop + 60], match["last"].lower() != "an")
 
 
 def _bounded(bound: str, least: float, most: float) -> tuple[float, float]:
@@ -254,22 +254,22 @@ def _leads(before: str) -> bool:
     )
 
 
-def _minutes(found: re.Match[str]) -> Minutes | None:
+def _minutes(match: re.Match[str]) -> Minutes | None:
     """What a length amounts to; None where it is none: no number, or a phrase of a few words."""
-    factor = _factor(found["unit"])
-    last = _amount(found["last"])
+    factor = _factor(match["unit"])
+    last = _amount(match["last"])
     if last is None:
         return None
-    last += 0.5 * bool(found["half"] or found["and_half"])
+    last += 0.5 * bool(match["half"] or match["and_half"])
     if factor in (_WORD, _CHARACTER) and last < _LEAST_WORDS:
         return None
-    more = _amount(found["more"]) if found["more"] else 0.0
-    if found["more"] and more is not None:
-        last += more * (_factor(found["smaller"]) if found["smaller"] != "分" else 1.0) / factor
-    first = _amount(found["first"]) if found["first"] else last
+    more = _amount(match["more"]) if match["more"] else 0.0
+    if match["more"] and more is not None:
+        last += more * (_factor(match["smaller"]) if match["smaller"] != "分" else 1.0) / factor
+    first = _amount(match["first"]) if match["first"] else last
     if first is None:
         return None
-    scale = _scale(found["last"])
+    scale = _scale(match["last"])
     if scale > 1 and first < 10 and first * scale < last:
         # 五到八千字 is 5000 to 8000.
         first *= scale

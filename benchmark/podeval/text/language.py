@@ -240,8 +240,8 @@ def _by_model(text: str, sure: float) -> str | None:
         return None
     code, confidence = _model().classify(text)
     # Letters of few languages leave little doubt, however few the words.
-    known = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
-    return _DIALECTS.get(code, code) if known else None
+    certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
+    return _DIALECTS.get(code, code) if certain else None
 
 
 def _as_a_whole(text: str) -> str | None:

@@ -47,10 +47,10 @@ def number(text: str) -> float | None:
 
 def _english(text: str) -> float | None:
     whole, half, _ = re.sub(r"\s+", " ", text).partition(" and a half")
-    found: float
+    value: float
     if whole[0].isdigit():
         thousands = whole.endswith("k")
-        found = float(whole.rstrip("k ").replace(",", "")) * (1000 if thousands else 1)
+        value = float(whole.rstrip("k ").replace(",", "")) * (1000 if thousands else 1)
     else:
         total = part = 0
         for word in re.split(r"[\s-]+", whole):
@@ -60,8 +60,8 @@ def _english(text: str) -> float | None:
                     total, part = total + part, 0
             elif word != "and":
                 part += _WORDS[word]
-        found = total + part
-    return found + 0.5 if half else found
+        value = total + part
+    return value + 0.5 if half else value
 
 
 def _chinese(text: str) -> float | None:

@@ -122,13 +122,13 @@ def _language_fact(written: IdentifiedLanguage, request: PodcastRequest) -> str:
     """The language in words; nothing where it is unknown, as a judge takes what it is told for a fact."""
     if written.code is None:
         return ""
-    asked = f"; {NAMES[request.language]} was asked for" if request.language else ""
-    return f"The script is in {written.words}{asked}."
+    suffix = f"; {NAMES[request.language]} was asked for" if request.language else ""
+    return f"The script is in {written.words}{suffix}."
 
 
 def _speaker_fact(speakers: int, request: PodcastRequest) -> str:
-    asked = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
-    return f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{asked}."
+    suffix = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
+    return f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{suffix}."
 
 
 def _length_fact(words: int, rate: int | None, request: PodcastRequest, allowed: float, fits: bool | None) -> str:
@@ -161,51 +161,51 @@ def _read(text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {"instruction": text}
 
 
-def _texts(found: Any) -> tuple[str, ...]:
-    texts = [found] if isinstance(found, str) else found
+def _texts(value: Any) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise BadInput("the sources of a request are a list of texts")
     return tuple(texts)
 
 
-def _language(found: Any) -> str | None:
-    if found is None:
+def _language(value: Any) -> str | None:
+    if value is None:
         return None
-    named = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
-    language = named.get(str(found).lower(), str(found).lower()[:2])
+    codes = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
+    language = codes.get(str(value).lower(), str(value).lower()[:2])
     if language not in NAMES:
-        raise BadInput(f"the language of a request is en or zh, not {found!r}")
+        raise BadInput(f"the language of a request is en or zh, not {value!r}")
     return language
 
 
-def _speakers(found: Any) -> tuple[int, ...] | None:
-    if found is None:
+def _speakers(value: Any) -> tuple[int, ...] | None:
+    if value is None:
         return None
-    numbers = [found] if isinstance(found, int) else found
+    numbers = [value] if isinstance(value, int) else value
     if (
         not isinstance(numbers, Sequence)
         or not numbers
         or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
     ):
-        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {found!r}")
+        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {value!r}")
     return tuple(numbers)
 
 
-def _minutes(found: Any) -> Minutes | None:
-    if found is None:
+def _minutes(value: Any) -> Minutes | None:
+    if value is None:
         return None
-    span = [found, found] if isinstance(found, int | float) and not isinstance(found, bool) else found
+    span = [value, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
     try:
         least, most = (float(end) for end in span)
     except (TypeError, ValueError):
-        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {found!r}") from None
+        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {value!r}") from None
     if not 0 <= least <= most or most == 0:
-        raise BadInput(f"the minutes of a request are positive, the least first, not {found!r}")
+        raise BadInput(f"the minutes of a request are positive, the least first, not {value!r}")
     return Minutes(least, most)
 
 
-def _requirements(found: Any) -> Iterator[tuple[str, Kind]]:
-    for number, entry in enumerate(found, 1):
+def _requirements(entries: Any) -> Iterator[tuple[str, Kind]]:
+    for number, entry in enumerate(entries, 1):
         entry = {"requirement": entry} if isinstance(entry, str) else entry
         text = entry.get("requirement") if isinstance(entry, Mapping) else None
         kind = entry.get("kind", "explicit") if isinstance(entry, Mapping) else None

@@ -127,17 +127,17 @@ def script_problems(
     Raises:
         BadInput: another language.
     """
-    wanted = check_language(language)
+    expected = check_language(language)
     if not text.strip():
         return ["The script is empty."]
     turns = list(_turns(text))
     if not turns:
         return [f"No line begins a turn with its speaker, such as {LABELS[0]} 1:."]
-    words = " ".join(said for _, said in turns)
+    words = " ".join(turn_text for _, turn_text in turns)
     return [
         *_form(text, turns),
         *_speakers(turns, speakers),
-        *_language(words, wanted),
+        *_language(words, expected),
         *(_length(words, minutes, tolerance) if minutes is not None else ()),
     ]
 
@@ -183,28 +183,28 @@ def _words_of(line: str) -> str:
     return match[2] if match else line
 
 
-def _speakers(turns: list[tuple[str, str]], asked: int | Sequence[int] | None) -> Iterator[str]:
+def _speakers(turns: list[tuple[str, str]], speakers: int | Sequence[int] | None) -> Iterator[str]:
     numbers = sorted({int(number) for number, words in turns if any(map(str.isalnum, words))})
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"Speakers are numbered {', '.join(map(str, numbers))}, not from 1 on without a gap."
-    allowed = [asked] if isinstance(asked, int) else list(asked or ())
+    allowed = [speakers] if isinstance(speakers, int) else list(speakers or ())
     if allowed and len(numbers) not in allowed:
-        wanted = " or ".join(map(str, allowed))
-        yield f"{wanted} {'speaker' if allowed == [1] else 'speakers'} asked for, {len(numbers)} in the script."
+        choices = " or ".join(map(str, allowed))
+        yield f"{choices} {'speaker' if allowed == [1] else 'speakers'} asked for, {len(numbers)} in the script."
 
 
-def _language(words: str, wanted: Language) -> Iterator[str]:
+def _language(words: str, expected: Language) -> Iterator[str]:
     written = identify_language(words)
     if written.code is None and len(set(_WORD.findall(words.casefold()))) >= _TELLING_WORDS:
-        yield f"The language of the script cannot be told; {NAMES[wanted]} was asked for."
-    elif written.is_in(wanted) is False:
-        yield f"The script is in {written.words}; {NAMES[wanted]} was asked for."
+        yield f"The language of the script cannot be told; {NAMES[expected]} was asked for."
+    elif written.is_in(expected) is False:
+        yield f"The script is in {written.words}; {NAMES[expected]} was asked for."
 
 
-def _length(words: str, asked: float | Minutes, tolerance: float) -> Iterator[str]:
+def _length(words: str, minutes: float | Minutes, tolerance: float) -> Iterator[str]:
     language = detect_language(words)
     count = count_length(words)
-    span = asked if isinstance(asked, Minutes) else Minutes(asked, asked)
+    span = minutes if isinstance(minutes, Minutes) else Minutes(minutes, minutes)
     rate = PER_MINUTE[language]
     least, most = span.least * (1 - tolerance) * rate, span.most * (1 + tolerance) * rate
     if not least - 1e-6 <= count <= most + 1e-6:

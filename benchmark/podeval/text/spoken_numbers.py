@@ -96,7 +96,7 @@ def _shortened(way: str) -> str | None:
 
 def _as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
     """The text with each number said as it is in the other text, if it is said there in a way of its own."""
-    folded, own = other.translate(_SAME), text.translate(_SAME)
+    folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
     starts = [edit.src_start for edit in edits]
     parts: list[str] = []
@@ -106,9 +106,9 @@ def _as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
         last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
         begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)
         stop = last.dest_start + min(number.end - last.src_start, last.dest_end - last.dest_start)
-        beside = (own[number.start - 1 : number.start], own[number.end : number.end + 1])
-        place = _place(number.readings, beside, folded, range(max(0, begin - _AROUND), stop + _AROUND))
-        parts += (text[end : number.start], number.readings[0] if place is None else other[place])
+        beside = (folded_text[number.start - 1 : number.start], folded_text[number.end : number.end + 1])
+        match = _place(number.readings, beside, folded_other, range(max(0, begin - _AROUND), stop + _AROUND))
+        parts += (text[end : number.start], number.readings[0] if match is None else other[match])
         end = number.end
     return "".join((*parts, text[end:]))
 
@@ -119,15 +119,15 @@ def _place(readings: Sequence[str], beside: tuple[str, str], text: str, span: ra
     A number that is said digit by digit may go on, as a telephone number with hyphens does.
     """
     for reading in readings:
-        wanted = reading.translate(_SAME)
-        digit_by_digit = len(wanted) > 2 and _DIGITS.issuperset(wanted)
-        at = text.find(wanted, span.start, span.stop)
+        folded = reading.translate(_SAME)
+        digit_by_digit = len(folded) > 2 and _DIGITS.issuperset(folded)
+        at = text.find(folded, span.start, span.stop)
         while at >= 0:
-            end = at + len(wanted)
+            end = at + len(folded)
             if all(
-                around == own or around not in _NUMERALS or (digit_by_digit and around in _DIGITS)
-                for around, own in zip((text[at - 1 : at] if at else "", text[end : end + 1]), beside, strict=True)
+                around == sign or around not in _NUMERALS or (digit_by_digit and around in _DIGITS)
+                for around, sign in zip((text[at - 1 : at] if at else "", text[end : end + 1]), beside, strict=True)
             ):
                 return slice(at, end)
-            at = text.find(wanted, at + 1, span.stop)
+            at = text.find(folded, at + 1, span.stop)
     return None

@@ -152,9 +152,9 @@ def _treebank_words(sentences: Sequence[str]) -> list[str]:
     text = _END.join(("", *sentences, ""))
     stand_in = _END
     if text.count(_END) > len(sentences) + 1:
-        held = set().union(*sentences)
+        present = set().union(*sentences)
         # There is one: these are marks, of which a text has fewer (`MOST_MARKS`).
-        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in held)
+        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in present)
         text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
     for pattern, replacement in _treebank_rules():
         text = pattern.sub(replacement, text)

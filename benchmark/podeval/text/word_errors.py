@@ -82,20 +82,20 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
     """
     words = check_language(language) == "en" and not is_unspaced(reference)
     pair = said_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
-    expected, heard = (normalise(text, language, normaliser) for text in pair)
+    expected, transcript = (normalise(text, language, normaliser) for text in pair)
     if not words:
-        expected, heard = ("".join(text.split()) for text in (expected, heard))
+        expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
         raise CannotScore(
             f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
         )
-    outcome = jiwer.process_words(expected, heard) if words else jiwer.process_characters(expected, heard)
+    outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)
     errors = outcome.substitutions + outcome.deletions + outcome.insertions
     length = outcome.hits + outcome.substitutions + outcome.deletions
     raw, raw_heard = (normalise(text, language, "none") for text in (reference, hypothesis))
     return WordErrors(
         wer=errors / length if words else None,
-        cer=_character_rate(expected, heard, errors) if words else errors / length,
+        cer=_character_rate(expected, transcript, errors) if words else errors / length,
         wer_raw=jiwer.wer(raw, raw_heard) if words else None,
         cer_raw=_character_rate(raw, raw_heard, errors),
         unit="word" if words else "character",

@@ -81,15 +81,15 @@ class Beats:
         size = self._position.shape[-1]
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
-        found = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
+        convolved = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
         # An even kernel gives one place too many.
-        return nn.gelu(found[..., : values.shape[1]]).transpose(1, 2)
+        return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
     def _layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
         import torch.nn.functional as nn
 
-        heard = self._attention(values, f"{layer}.self_attn", bias)
-        values = self._normalise(values * self._residual + heard, f"{layer}.self_attn_layer_norm")
+        attended = self._attention(values, f"{layer}.self_attn", bias)
+        values = self._normalise(values * self._residual + attended, f"{layer}.self_attn_layer_norm")
         inner = self._linear(nn.gelu(self._linear(values, f"{layer}.fc1")), f"{layer}.fc2")
         return self._normalise(values * self._residual + inner, f"{layer}.final_layer_norm")
 
@@ -106,8 +106,8 @@ class Beats:
         gates = self._linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
         update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
         weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
-        found = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
-        return self._linear(found.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
+        attended = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
+        return self._linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
     def _relative(self, patches: int) -> Tensor:
         """The bias of every pair of places, (heads, patches, patches): near ones exactly, far ones by logarithm."""

@@ -64,16 +64,16 @@ class Casp(Harmony):
         """
         import torch
 
-        found = []
+        cosines = []
         with torch.inference_mode():
             for first in range(0, len(speech), self._batch):
-                heard, under = (
+                speech_vectors, music_vectors = (
                     tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
-                found.append(torch.cosine_similarity(heard, under).cpu().numpy())
+                cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())
                 progress.report("comparing speech and music", min(first + self._batch, len(speech)), len(speech))
-        return np.concatenate(found)
+        return np.concatenate(cosines)
 
 
 def _tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Callable[[Tensor], Tensor]:

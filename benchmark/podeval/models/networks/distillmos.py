@@ -83,8 +83,8 @@ class DistillMos(WindowScorer):
         with torch.inference_mode():
             for first in range(0, len(windows), _BATCH):
                 batch = np.stack([_fitted(window) for window in windows[first : first + _BATCH]])
-                found = self._judge(torch.from_numpy(batch).to(self._device))
-                values[first : first + len(batch)] = found.cpu().numpy()
+                scores = self._judge(torch.from_numpy(batch).to(self._device))
+                values[first : first + len(batch)] = scores.cpu().numpy()
                 progress.report("naturalness, windows", first + len(batch), len(windows))
         return values
 
@@ -140,8 +140,8 @@ def _renamed(name: str) -> str:
 
 def _fitted(window: Samples) -> Samples:
     fitted = np.zeros(WINDOW, dtype=np.float32)
-    taken = window[:WINDOW]
-    fitted[: len(taken)] = taken
+    beginning = window[:WINDOW]
+    fitted[: len(beginning)] = beginning
     return fitted
 
 

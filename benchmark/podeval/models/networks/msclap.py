@@ -97,15 +97,15 @@ class MsClap(AudioText):
         """
         import torch
 
-        found = []
+        embeddings = []
         with torch.inference_mode():
             for first in range(0, len(clips), self._batch):
                 batch = np.stack(clips[first : first + self._batch])
                 if batch.shape[1] != CLIP:
                     raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
-                found.append(_units(self._hear(torch.from_numpy(batch).to(self._device))))
+                embeddings.append(_units(self._hear(torch.from_numpy(batch).to(self._device))))
                 progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
-        return np.concatenate(found)
+        return np.concatenate(embeddings)
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One embedding a text, shape (texts, dimensions), of length 1.
@@ -198,8 +198,8 @@ def _fill(network: Any, weights: Weights) -> None:
     Raises:
         KeyError: one is missing.
     """
-    found = network.load_state_dict(weights, strict=False)
-    if missing := [name for name in found.missing_keys if not name.endswith(_COMPUTED)]:
+    result = network.load_state_dict(weights, strict=False)
+    if missing := [name for name in result.missing_keys if not name.endswith(_COMPUTED)]:
         raise KeyError(f"{len(missing)} missing, {missing[0]} among them")
 
 

@@ -82,14 +82,14 @@ class OmniVadMusic(MusicDetector):
         import torch
 
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
-        found = np.empty((count, _CLASSES), dtype=np.float32)
+        values = np.empty((count, _CLASSES), dtype=np.float32)
         with torch.inference_mode():
             for first, last in _pieces(count):
                 begin, end = max(first - REACH, 0), min(last + REACH, count)
                 banks = _filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
-                found[first:last] = self._network(banks)[first - begin : last - begin]
+                values[first:last] = self._network(banks)[first - begin : last - begin]
                 progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
-        return found
+        return values
 
 
 def _pieces(count: int) -> Iterator[tuple[int, int]]:

@@ -96,8 +96,8 @@ class Spleeter(Separator):
                 spectra = _analyse(_stretch(samples, start, start + _BLOCK + _OVERLAP))
                 share = self.speech_share(spectra.abs())
                 block, tail = _synthesise(torch.stack([share * spectra, (1 - share) * spectra]), tail)
-                for stem, found in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
-                    stem.append(found.T.numpy())
+                for stem, part in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
+                    stem.append(part.T.numpy())
                 progress.report("separating", min(start + _BLOCK, frames) / RATE, frames / RATE)
         return stems[0].finish(), stems[1].finish()
 

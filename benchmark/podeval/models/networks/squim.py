@@ -73,7 +73,7 @@ class Squim(WindowScorer):
         """
         import torch
 
-        found = np.empty(len(windows), dtype=np.float32)
+        estimates = np.empty(len(windows), dtype=np.float32)
         order = sorted(range(len(windows)), key=lambda index: len(windows[index]))
         done = 0
         with torch.inference_mode():
@@ -82,10 +82,10 @@ class Squim(WindowScorer):
                 for first in range(0, len(indices), self._batch):
                     batch = indices[first : first + self._batch]
                     stacked = torch.from_numpy(np.stack([windows[index] for index in batch]))
-                    found[batch] = self._estimate(stacked.to(self._encoder.device)).cpu().numpy()
+                    estimates[batch] = self._estimate(stacked.to(self._encoder.device)).cpu().numpy()
                     done += len(batch)
                     progress.report("estimating PESQ", done, len(windows))
-        return found
+        return estimates
 
     def _estimate(self, samples: Tensor) -> Tensor:
         """PESQ, (windows,), from samples, (windows, frames)."""
@@ -121,11 +121,11 @@ def _dual_path(weights: Weights) -> Step:
         # (windows, segments, frames of a segment, channels), the two ways of cutting taking turns.
         values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
         for block in range(blocks):
-            found = along[block](values.flatten(0, 1)).view_as(values)
-            values = values + normalise(found.permute(0, 3, 2, 1), f"row_norm.{block}").permute(0, 3, 2, 1)
+            output = along[block](values.flatten(0, 1)).view_as(values)
+            values = values + normalise(output.permute(0, 3, 2, 1), f"row_norm.{block}").permute(0, 3, 2, 1)
             turned = values.transpose(1, 2)
-            found = across[block](turned.flatten(0, 1)).view_as(turned).transpose(1, 2)
-            values = values + normalise(found.permute(0, 3, 2, 1), f"col_norm.{block}").permute(0, 3, 2, 1)
+            output = across[block](turned.flatten(0, 1)).view_as(turned).transpose(1, 2)
+            values = values + normalise(output.permute(0, 3, 2, 1), f"col_norm.{block}").permute(0, 3, 2, 1)
         values = nn.prelu(
             nn.linear(values, weights["conv.0.weight"].flatten(1), weights["conv.0.bias"]), weights["conv.1.weight"]
         )
@@ -140,11 +140,11 @@ def _recurrent(weights: Weights) -> Step:
     import torch
     import torch.nn.functional as nn
 
-    own = part(weights, "rnn.")
+    of_lstm = part(weights, "rnn.")
     network: Any = torch.nn.LSTM(
-        own["weight_ih_l0"].shape[1], own["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
+        of_lstm["weight_ih_l0"].shape[1], of_lstm["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
     )
-    network.load_state_dict(own)
+    network.load_state_dict(of_lstm)
     network.eval().to(weights["proj.weight"].device)
     return lambda values: nn.linear(network(values)[0], weights["proj.weight"], weights["proj.bias"])
 
@@ -154,10 +154,10 @@ def _answer(weights: Weights) -> Step:
     import torch
     import torch.nn.functional as nn
 
-    own = part(weights, "0.")
-    wide, size = own["linear1.weight"].shape
+    of_layer = part(weights, "0.")
+    wide, size = of_layer["linear1.weight"].shape
     layer: Any = torch.nn.TransformerEncoderLayer(size, _HEADS, wide, dropout=0.0, batch_first=True)
-    layer.load_state_dict(own)
+    layer.load_state_dict(of_layer)
     layer.eval().to(weights["1.alpha"].device)
 
     def run(values: Tensor) -> Tensor:
