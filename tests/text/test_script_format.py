@@ -6,7 +6,6 @@ from podeval.errors import BadInput
 from podeval.text.script_format import (
     Minutes,
     count_length,
-    minutes_of,
     read_script,
     script_problems,
     without_reasoning,
@@ -94,8 +93,6 @@ def test_the_tolerance_and_the_bounds_can_be_others() -> None:
 def test_length_counts_words_and_characters_not_punctuation_or_labels() -> None:
     assert count_length("It's 3.5 well-known, isn't it? — yes!") == 6
     assert count_length("我用 Python 写了100行，很快。") == 9
-    assert minutes_of("话" * 450) == 1.5
-    assert minutes_of("word " * 75) == 0.5
 
 
 @pytest.mark.parametrize(

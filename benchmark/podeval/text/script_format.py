@@ -102,11 +102,6 @@ def rate_of(text: str) -> int | None:
     return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]
 
 
-def minutes_of(text: str) -> float:
-    """How long the words take to say, by the language they are in."""
-    return count_length(text) / PER_MINUTE[detect_language(text)]
-
-
 def script_problems(
     text: str,
     language: str,

@@ -17,15 +17,12 @@ from podeval import progress
 from podeval.models.checkpoint import not_the_weights, part, tensors
 from podeval.models.device import device
 from podeval.models.interfaces import Harmony, Samples
-from podeval.models.networks.beats import RATE, Beats
+from podeval.models.networks.beats import Beats
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     Weights = dict[str, Tensor]
-
-CLIP = 10 * RATE
-"""Samples of a clip."""
 
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 

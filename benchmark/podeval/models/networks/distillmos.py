@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-RATE = 16_000
 WINDOW = 122_880
 """Samples the network looks at: 7.68 s."""
 
