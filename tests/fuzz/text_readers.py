@@ -46,10 +46,10 @@ def chinese_tokens(text: str) -> None:
 
 def read_tokens(text: str) -> None:
     """Tokens of a text whose language is found out."""
-    from podeval.text import tokens
+    from podeval.text import language
 
     with contextlib.suppress(PodevalError):
-        tokens.read_tokens(text)
+        language.read_tokens(text)
 
 
 def whisper(text: str) -> None:
