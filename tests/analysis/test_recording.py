@@ -275,9 +275,9 @@ def test_a_long_file_is_decoded_mixed_and_metered_in_bounded_memory(tmp_path: Pa
             out.write(block)
     program = textwrap.dedent(f"""
         import resource
-        from podeval.audio import buffer, decode, resample
+        from podeval.audio import decode, resample, sample_buffer
         small = 8 * 2**20
-        for function in (resample.mono, resample.resample, buffer.SampleBuffer.__init__):
+        for function in (resample.mono, resample.resample, sample_buffer.SampleBuffer.__init__):
             function.__kwdefaults__["memory_bytes"] = small
         decode.DEFAULT_LIMITS.__dict__["memory_bytes"] = small
         from podeval.analysis import Recording

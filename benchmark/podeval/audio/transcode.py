@@ -54,7 +54,7 @@ class Transcoded:
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
     """One file as `<item>.flac` or `<item>.wav` in a folder; a refusal is an answer."""
     try:
-        decoded = decode(source, limits=_limits(bounds))
+        decoded = decode(source, limits=_make_limits(bounds))
         _check(decoded, bounds)
         name = _write(decoded, item, folder)
     except BadAudio as error:
@@ -81,7 +81,7 @@ def main(job_file: str) -> None:
             report.flush()
 
 
-def _limits(bounds: Bounds) -> DecodeLimits:
+def _make_limits(bounds: Bounds) -> DecodeLimits:
     frames = int(bounds.seconds * bounds.rates[1])
     return DecodeLimits(
         channels=bounds.channels,

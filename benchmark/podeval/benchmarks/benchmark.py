@@ -319,10 +319,10 @@ def _read_items(split: Split) -> tuple[Item, ...]:
         items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:
         raise PodevalError(f"the data file {split.file} does not hold items: {error}") from error
-    return tuple(_spoken(item, split) for item in items) if split.scripts else items
+    return tuple(_add_script(item, split) for item in items) if split.scripts else items
 
 
-def _spoken(item: Item, split: Split) -> Item:
+def _add_script(item: Item, split: Split) -> Item:
     """The item with its script and voices."""
     assert split.scripts
     voices = read_voices(split.voices) if split.voices else {}

@@ -37,7 +37,7 @@ class ReferenceVoice(FactSheet):
         Raises:
             PodevalError: it is not there, or not what the manifest pins.
         """
-        return _checked(self.file, self.sha256)
+        return _verify_recording(self.file, self.sha256)
 
 
 class ScriptSpeaker(FactSheet):
@@ -110,7 +110,7 @@ def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
 
 
 @cache
-def _checked(file: str, sha256: str) -> Path:
+def _verify_recording(file: str, sha256: str) -> Path:
     path = data_path(file)
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()

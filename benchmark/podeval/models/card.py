@@ -84,13 +84,13 @@ class ModelCard:
 
     def absent_packages(self) -> list[str]:
         """The packages that it needs and that are not installed."""
-        return [package for package in self.packages if not _importable(package)]
+        return [package for package in self.packages if not _is_importable(package)]
 
     def missing(self) -> str | None:
         """Why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
-        if self.weights and not weights.lock()[self.weights].installed():
+        if self.weights and not weights.lock()[self.weights].is_installed():
             return f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"
         if any(repo.missing() for repo in self.hub):
             return f"the weights of {self.title} are not installed; run `{self.command}`"
@@ -102,7 +102,7 @@ class ModelCard:
         profile = (*self.profiles, *self.variant_in)[0]
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
-    def checked_files(self) -> dict[str, Path]:
+    def verify_files(self) -> dict[str, Path]:
         """Paths of the weight files by name, every SHA-256 checked; of a repo on the Hub, its folder by its id.
 
         Raises:
@@ -125,7 +125,7 @@ class ModelCard:
         return paths
 
 
-def _importable(package: str) -> bool:
+def _is_importable(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:

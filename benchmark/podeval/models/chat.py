@@ -29,7 +29,7 @@ class Sampling:
     seed: int | None = 0
     max_tokens: int | None = 4096
 
-    def seeded(self, seed: int) -> "Sampling":
+    def with_seed(self, seed: int) -> "Sampling":
         """The same with a request's seed added, where seeds are sent at all."""
         total = None if self.seed is None else self.seed + seed
         return Sampling(self.temperature, self.top_p, total, self.max_tokens)

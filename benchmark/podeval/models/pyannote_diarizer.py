@@ -11,7 +11,7 @@ import numpy as np
 from podeval import progress
 from podeval.models.device import device
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
-from podeval.models.pyannote_library import pyannote_audio
+from podeval.models.pyannote_library import import_pyannote_audio
 
 RATE = 16_000
 
@@ -27,7 +27,7 @@ class PyannoteDiarizer(Diarizer):
         import torch
 
         (folder,) = files.values()
-        self._pipeline = pyannote_audio().Pipeline.from_pretrained(folder)
+        self._pipeline = import_pyannote_audio().Pipeline.from_pretrained(folder)
         self._pipeline.to(torch.device(device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:

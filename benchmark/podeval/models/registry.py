@@ -48,13 +48,13 @@ def card(job: str, profile: str) -> ModelCard:
             if candidate.id == chosen[job]:
                 return candidate
         choices = ", ".join(c.id for c in able) or "none"
-        raise BadInput(f"the {name} profile has no {_words(job)} {chosen[job]!r}; it has {choices}")
+        raise BadInput(f"the {name} profile has no {_in_words(job)} {chosen[job]!r}; it has {choices}")
     for candidate in able:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
-    hint = f"choose one by --profile {name},{job}={others[0]}" if others else _elsewhere(job, name)
-    raise ModelMissing(f"the {name} profile has no {_words(job)} ({JOBS[job]}); {hint}")
+    hint = f"choose one by --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
+    raise ModelMissing(f"the {name} profile has no {_in_words(job)} ({JOBS[job]}); {hint}")
 
 
 def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
@@ -66,7 +66,7 @@ def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
     return tuple(available)
 
 
-def _elsewhere(job: str, profile: str) -> str:
+def _advise_elsewhere(job: str, profile: str) -> str:
     """Which other profile can do the job, as advice."""
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
@@ -86,7 +86,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     return name, {job: model for job, _, model in pairs}
 
 
-def _words(job: str) -> str:
+def _in_words(job: str) -> str:
     return job.replace("_", " ")
 
 
@@ -104,7 +104,7 @@ def load(job: str, profile: str) -> Any:
 @functools.cache
 def _build(identifier: str, job: str, revision: str) -> Any:
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
-    files = chosen.checked_files()
+    files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")
     builder: Callable[..., Any] = getattr(importlib.import_module(module), name)
     try:

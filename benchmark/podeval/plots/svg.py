@@ -55,7 +55,7 @@ class Logarithmic:
             inside = [value for value in values if self.least <= value <= self.most]
             if len(inside) >= 3:
                 break
-        return [(self.at(value), short(value)) for value in inside]
+        return [(self.at(value), format_value(value)) for value in inside]
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def short(value: float) -> str:
+def format_value(value: float) -> str:
     """`1.5 B` for a count of parameters, `0.02` for a small number."""
     for size, letter in ((1e9, " B"), (1e6, " M")):
         if value >= size:

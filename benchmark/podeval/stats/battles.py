@@ -69,9 +69,11 @@ class Battles:
         meaning = np.array([OUTCOMES.index(kind) if kind != SKIPPED else -1 for kind in kinds], dtype=np.intp)
         result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
         kept = result >= 0
-        sides, systems = pandas.factorize(np.concatenate([_names(first), _names(second)]), sort=True)
+        sides, systems = pandas.factorize(np.concatenate([_to_objects(first), _to_objects(second)]), sort=True)
         people, voters = (
-            (np.arange(n), np.arange(n).astype(str)) if voter is None else pandas.factorize(_names(voter), sort=True)
+            (np.arange(n), np.arange(n).astype(str))
+            if voter is None
+            else pandas.factorize(_to_objects(voter), sort=True)
         )
         battles = cls(
             systems=tuple(str(name) for name in systems),
@@ -101,7 +103,7 @@ class Battles:
         Raises:
             BadInput: a record that is neither, or covariates that not all battles have.
         """
-        rows = [_record(number, record) for number, record in enumerate(records, start=1)]
+        rows = [_read_record(number, record) for number, record in enumerate(records, start=1)]
         names = sorted({name for row in rows for name in row["covariates"]})
         for name in names:
             if missing := sum(name not in row["covariates"] for row in rows):
@@ -175,11 +177,11 @@ def tally(battles: Battles) -> Tally:
     return Tally(battles.systems, wins, ties + ties.T, both_bad + both_bad.T)
 
 
-def _names(column: Sequence[str]) -> NDArray[np.object_]:
+def _to_objects(column: Sequence[str]) -> NDArray[np.object_]:
     return np.asarray(column, dtype=object)
 
 
-def _record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
+def _read_record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
     if "model_a" in record and "winner" in record:
         sides = {"first": record["model_a"], "second": record["model_b"]}
         outcome = next((code for code, name in zip("ab", sides.values(), strict=True) if name == record["winner"]), "")

@@ -55,11 +55,11 @@ class Rows:
         return bool(self.weight[self.outcome == 2].any())
 
 
-def rows_of(battles: Battles, position: bool) -> Rows:
+def group_into_rows(battles: Battles, position: bool) -> Rows:
     """The battles' votes by voter, pair and outcome; one by one where they have covariates of their own."""
-    systems, sides = _present(np.concatenate([battles.first, battles.second]))
+    systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
-    people, voter = _present(battles.voter)
+    people, voter = _number_present(battles.voter)
     outcome = np.minimum(battles.outcome, 2)
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
@@ -79,7 +79,7 @@ def rows_of(battles: Battles, position: bool) -> Rows:
     return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
 
 
-def _present(codes: Codes) -> tuple[Codes, Codes]:
+def _number_present(codes: Codes) -> tuple[Codes, Codes]:
     """The codes that occur, in order, and each code's place among them."""
     present = np.flatnonzero(np.bincount(codes))
     index = np.zeros(int(present[-1]) + 1, dtype=np.intp)
@@ -94,14 +94,14 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
         PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
     """
     if rows.covariates:
-        return _newton(rows, prior, start)
-    counted = _by_cell(rows)
-    return _newton(counted, prior, _newman(counted, prior))
+        return _fit_by_newton(rows, prior, start)
+    counted = _group_by_cell(rows)
+    return _fit_by_newton(counted, prior, _fit_by_newman(counted, prior))
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Covariance of the parameters if every vote were somebody else's: the inverse of the information."""
-    free = _free(rows, fitted)
+    free = _find_free_parameters(rows, fitted)
     full = np.zeros((fitted.size, fitted.size))
     try:
         full[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
@@ -119,13 +119,13 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; that of one with little weight is left out of the reckoning.
     """
-    free = _free(rows, fitted)
+    free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
     scores = _scores(rows, fitted)[:, free]
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        information = _information(_of_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
+        information = _information(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
         values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
         pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
@@ -134,7 +134,7 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     return full
 
 
-def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
+def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
     """Parameters refitted on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
     from scipy import sparse
 
@@ -142,8 +142,10 @@ def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
     draws = random.multinomial(rows.voters, np.full(rows.voters, 1 / rows.voters), size=rounds).astype(np.float64)
     if rows.covariates:
         start = fit(rows, prior)
-        return np.stack([_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws])
-    counted = _by_cell(rows)
+        return np.stack(
+            [_fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
+        )
+    counted = _group_by_cell(rows)
     size = len(rows.systems)
     index = np.zeros(3 * size * size, dtype=np.intp)
     index[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
@@ -159,7 +161,7 @@ def information_of_a_battle(apart: float, tie_odds: float) -> float:
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
 
 
-def _by_cell(rows: Rows) -> Rows:
+def _group_by_cell(rows: Rows) -> Rows:
     """The votes of all voters together, by pair and outcome."""
     size = len(rows.systems)
     cell = (rows.a * size + rows.b) * 3 + rows.outcome
@@ -171,7 +173,7 @@ def _by_cell(rows: Rows) -> Rows:
     return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
 
 
-def _newman(rows: Rows, prior: float) -> Array | None:
+def _fit_by_newman(rows: Rows, prior: float) -> Array | None:
     """The fit by evalica (its v is half of ours), the average opponent being one more system; None where it failed."""
     import evalica
 
@@ -192,11 +194,11 @@ def _newman(rows: Rows, prior: float) -> Array | None:
     return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
 
 
-def _newton(rows: Rows, prior: float, start: Array | None) -> Array:
+def _fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
     size, effects = len(rows.systems), len(rows.covariates)
     beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
-    free = _free(rows, at)
+    free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     for _ in range(_MOST_STEPS):
         uphill = _gradient(rows, at, prior)[free]
@@ -215,7 +217,7 @@ def _newton(rows: Rows, prior: float, start: Array | None) -> Array:
     raise PodevalError("the ratings did not settle; a covariate tells the systems apart: leave it out")
 
 
-def _free(rows: Rows, fitted: Array) -> NDArray[np.intp]:
+def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:
     return np.arange(fitted.size if rows.ties else fitted.size - 1)
 
 
@@ -318,7 +320,7 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     return by_voter
 
 
-def _of_voter(rows: Rows, voter: int) -> Rows:
+def _select_voter(rows: Rows, voter: int) -> Rows:
     kept = rows.voter == voter
     fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
     return replace(rows, **fields, voter=np.zeros(int(kept.sum()), dtype=np.intp), voters=1)

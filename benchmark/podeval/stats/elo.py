@@ -42,7 +42,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     counted = battles.only(decided) if variant == "mtalk" else battles
     ratings = _ratings(counted, np.arange(len(counted)))
     counts = {
-        system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _fought(battles, number)
+        system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _has_fought(battles, number)
     }
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=int)
@@ -88,5 +88,5 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
     return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
 
 
-def _fought(battles: Battles, number: int) -> bool:
+def _has_fought(battles: Battles, number: int) -> bool:
     return bool((battles.first == number).any() or (battles.second == number).any())

@@ -217,7 +217,7 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
         raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
-    (first, variance), (second, others) = (_about_shared(ratings, shared) for ratings in (one, other))
+    (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
     apart, total = first - second, variance + others
     freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
     error = np.sqrt(total)
@@ -237,7 +237,7 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     return Cohorts(srcc(first.tolist(), second.tolist()), differing, gaps)
 
 
-def _about_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
+def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
     """Ratings of some systems about their own mean, and the variances of these; NaN where none can be had."""
     names = [rating.system for rating in ratings.systems]
     indices = [names.index(system) for system in shared]

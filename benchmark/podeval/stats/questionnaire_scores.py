@@ -66,7 +66,7 @@ def screen_answers(
         least_words: the shortest reason.
     """
     reasons_by_rater: dict[str, list[str]] = {}
-    for rater, of_rater in _by_rater(answers).items():
+    for rater, of_rater in _group_by_rater(answers).items():
         reasons = []
         for answer in of_rater:
             clip, about = clips.get((answer.item, answer.system), ClipFacts()), f"{answer.item} by {answer.system}"
@@ -129,7 +129,7 @@ def scores(
     }
 
 
-def _by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
+def _group_by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
     by_rater: dict[str, list[QuestionnaireAnswer]] = {}
     for answer in answers:
         by_rater.setdefault(answer.rater, []).append(answer)

@@ -74,7 +74,7 @@ def screen(
                 f"the screening goes by the anchor {anchor}, which no page has; name it, or set its rule off"
             )
     return [
-        _screened(rater, list(of_rater.values()), times.get(rater, {}), rules, high, low)
+        _screen_listener(rater, list(of_rater.values()), times.get(rater, {}), rules, high, low)
         for rater, of_rater in pages.items()
     ]
 
@@ -106,7 +106,7 @@ def judged(
     return ScreenedListener(rater, pages, low_worst, high_top, alike, tuple(reasons))
 
 
-def _screened(
+def _screen_listener(
     rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
 ) -> ScreenedListener:
     with_low = [page for page in pages if low in page]

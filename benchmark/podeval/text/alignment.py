@@ -28,9 +28,9 @@ from statistics import median
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.numerals import spoken
+from podeval.text.numerals import say_number
 from podeval.text.script import Script
-from podeval.text.simplified_chinese import simplified
+from podeval.text.simplified_chinese import simplify
 from podeval.text.tokens import HAN, detect_language
 
 TRUSTED_COVERAGE = 0.5
@@ -125,22 +125,22 @@ def speaker_turns(
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard_words = _timed(words, language)
-    partners = _partners(written, [word.text for word in heard_words])
+    heard_words = _split_timed_words(words, language)
+    partners = _match_words(written, [word.text for word in heard_words])
     extents: list[_Extent] = []
     offset = 0
     for index, turn in enumerate(turns):
-        extent = _extent(index, turn, partners[offset : offset + len(turn)], heard_words)
+        extent = _find_extent(index, turn, partners[offset : offset + len(turn)], heard_words)
         offset += len(turn)
         if extent is not None:
             extents.append(extent)
-    spoken = tuple(
+    aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
-        for at in _extended(extents, heard_words, duration)
+        for at in _extend_to_unheard_words(extents, heard_words, duration)
     )
-    heard_turns = {turn.index for turn in spoken}
+    heard_turns = {turn.index for turn in aligned}
     return Alignment(
-        spoken,
+        aligned,
         tuple(index for index in range(len(turns)) if index not in heard_turns),
         sum(extent.matched for extent in extents) / len(written),
     )
@@ -152,18 +152,18 @@ def words_of(text: str, language: str = "en") -> list[str]:
     Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
     """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
-    plain = _NUMBER.sub(lambda match: f" {_said_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
+    plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
-        plain = simplified(plain)
+        plain = simplify(plain)
     return _WORD.findall(plain)
 
 
 @lru_cache(maxsize=4_096)
-def _said_number(digits: str, language: str) -> str:
-    return spoken(digits, language)
+def _say_number(digits: str, language: str) -> str:
+    return say_number(digits, language)
 
 
-def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
+def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
     """The heard words in time, split as the script's are, each part with its share of the word's time."""
     timed: list[_Word] = []
     for text, start, end in words:
@@ -178,7 +178,7 @@ def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Wo
     return sorted(timed, key=lambda word: (word.start, word.end))
 
 
-def _partners(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
+def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
     """Per written word the heard word in its place, the same or another; None where none was heard."""
     partners: list[int | None] = [None] * len(written)
     for edit in Levenshtein.opcodes(written, heard_words):
@@ -187,11 +187,11 @@ def _partners(written: Sequence[str], heard_words: Sequence[str]) -> list[int | 
     return partners
 
 
-def _extent(
+def _find_extent(
     index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[_Word]
 ) -> _Extent | None:
     """Where a turn lies, or None if too little of it was heard."""
-    chain = _without_strays(
+    chain = _drop_strays(
         [(position, partner) for position, partner in enumerate(partners) if partner is not None],
         lambda pair: turn[pair[0]] == heard_words[pair[1]].text,
     )
@@ -203,7 +203,7 @@ def _extent(
     return _Extent(index, heard_words[start].start, heard_words[end].end, head, tail, matched)
 
 
-def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
+def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
     """The pairs of places and partners without the few at either end that lie beyond foreign words."""
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:
@@ -219,7 +219,9 @@ def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, i
     return [pair for run in runs[kept[0] : kept[-1] + 1] for pair in run]
 
 
-def _extended(extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None) -> list[_Extent]:
+def _extend_to_unheard_words(
+    extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None
+) -> list[_Extent]:
     """The turns with the words missing at their edges: as long as such words are, up to the pause."""
     if not extents:
         return []

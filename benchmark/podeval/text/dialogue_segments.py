@@ -89,7 +89,7 @@ class DialogueClip:
     @property
     def file_name(self) -> str:
         """PodEval's name for the clip's audio; what a file system could stumble over is replaced."""
-        speakers = f"{_file_safe(self.first_speaker)}-{_file_safe(self.second_speaker)}"
+        speakers = f"{_make_file_safe(self.first_speaker)}-{_make_file_safe(self.second_speaker)}"
         return f"dialog_{self.number}_{speakers}_{self.start:.2f}-{self.end:.2f}.wav"
 
     def to_json(self) -> dict[str, object]:
@@ -168,7 +168,7 @@ def _parse_line(line: str, number: int) -> Segment:
     return Segment(match["speaker"], start, end, match["text"].strip())
 
 
-def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
+def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
     """Words joined to whisper-like segments: they end with a sentence, before a pause, or at 30 s.
 
     Args:
@@ -185,16 +185,16 @@ def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
     refuse_more(len(ordered), MOST_WORDS, "words")
     for text, begins, ends in ordered:
         if pending and (begins - end > PAUSE or ends - start > LONGEST or _ends_sentence(pending[-1])):
-            segments.append(_joined(pending, start, end))
+            segments.append(_join_words(pending, start, end))
             pending = []
         if not pending:
             start = begins
         pending.append(text)
         end = ends
-    return [*segments, *([_joined(pending, start, end)] if pending else [])]
+    return [*segments, *([_join_words(pending, start, end)] if pending else [])]
 
 
-def attribute(
+def attribute_to_speakers(
     spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
     """Give each utterance to the speaker whose turns overlap it longest.
@@ -297,13 +297,13 @@ def select(
     if not 0 <= min_seconds <= max_seconds < math.inf:
         raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a low limit and a high one")
 
-    def fitting() -> list[DialogueClip]:
+    def find_fitting() -> list[DialogueClip]:
         return [clip for clip in clips if min_seconds <= clip.duration <= max_seconds]
 
-    candidates = fitting()
+    candidates = find_fitting()
     while len(candidates) < min(count, len(clips)) and min_seconds > _NARROWEST and max_seconds < _WIDEST:
         min_seconds, max_seconds = min_seconds - 1, max_seconds + 1
-        candidates = fitting()
+        candidates = find_fitting()
     drawn = random.Random(seed).sample(candidates, min(count, len(candidates)))  # noqa: S311 - a draw that can be repeated
     chosen = tuple(sorted(drawn, key=lambda clip: clip.number))
     return Selection(chosen, count, len(candidates), min_seconds, max_seconds, seed)
@@ -313,13 +313,13 @@ def _ends_sentence(word: str) -> bool:
     return bool(_SENTENCE_END.search(word)) and not _ABBREVIATED.fullmatch(word)
 
 
-def _joined(words: Sequence[str], start: float, end: float) -> Utterance:
+def _join_words(words: Sequence[str], start: float, end: float) -> Utterance:
     """With times of two digits, as a transcript keeps them."""
     text = words[0] if len(words) == 1 and " " not in words[0] else _NO_SPACE.sub("", " ".join(words))
     return Utterance(text, round(float(start), 2), round(float(max(start, end)), 2))
 
 
-def _file_safe(name: str) -> str:
+def _make_file_safe(name: str) -> str:
     """At most 60 bytes of letters, digits, underscores, dots and dashes, never a leading dot or dash."""
     plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return plain.encode()[:60].decode("utf-8", "ignore") or "_"

@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
 from podeval.text.normalise import normalise
-from podeval.text.spoken_numbers import said_alike
+from podeval.text.spoken_numbers import say_alike
 from podeval.text.tokens import check_language, is_unspaced
 
 Edit = Literal["equal", "substitute", "delete", "insert"]
@@ -81,7 +81,7 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         BadInput: another language or normaliser.
     """
     words = check_language(language) == "en" and not is_unspaced(reference)
-    pair = said_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
+    pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
     expected, transcript = (normalise(text, language, normaliser) for text in pair)
     if not words:
         expected, transcript = ("".join(text.split()) for text in (expected, transcript))
@@ -104,7 +104,7 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         insertions=outcome.insertions,
         deletions=outcome.deletions,
         reference_length=length,
-        chunks=_chunks(outcome, " " if words else ""),
+        chunks=_read_chunks(outcome, " " if words else ""),
     )
 
 
@@ -114,7 +114,7 @@ def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
     return distance / len(reference)
 
 
-def _chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
+def _read_chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
     reference, hypothesis = outcome.references[0], outcome.hypotheses[0]
     return tuple(
         Chunk(
