@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,17 @@ def shared_data() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"no real files at {SHARED.resolve()}")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def distortions() -> ModuleType:
+    """The module `tests/studies/distortions.py`, whose folder is on no path."""
+    spec = importlib.util.spec_from_file_location("distortions", REPOSITORY / "tests" / "studies" / "distortions.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture(scope="session")

@@ -16,9 +16,9 @@ from podeval.analysis.playback import (
     Level,
     Playback,
     Stretch,
-    level_of,
+    decode_standard,
     matched_gains,
-    standard,
+    measure_level,
 )
 from podeval.audio.decode import content_hash
 from podeval.errors import BadInput, PodevalError
@@ -61,9 +61,9 @@ def test_a_stretch_is_the_same_read_by_itself_or_cut_from_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stretch = Stretch(tone(tmp_path / "a.flac", 24_000), 1.25, 2.75)
-    alone = standard(stretch)
+    alone = decode_standard(stretch)
     monkeypatch.setattr(playback, "_SEEKABLE", ())
-    assert np.array_equal(standard(stretch), alone)
+    assert np.array_equal(decode_standard(stretch), alone)
 
 
 def test_a_gain_is_that_of_the_samples_and_never_clips_what_was_not_measured(kept: Playback, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_level_is_that_of_what_is_heard(kept: Playback, tmp_path: Path) -> Non
     assert found.loudness == pytest.approx(20 * np.log10(0.5), abs=0.05)
     assert found.true_peak == pytest.approx(20 * np.log10(0.5), abs=0.1)
     assert kept.level(Stretch(tmp_path / "sine.wav")) == found
-    assert level_of(np.zeros((48_000, 2), np.float32)).loudness is None
+    assert measure_level(np.zeros((48_000, 2), np.float32)).loudness is None
 
 
 def test_a_copy_is_made_once_also_when_many_ask_at_once(
@@ -128,9 +128,9 @@ def test_a_copy_is_made_once_also_when_many_ask_at_once(
 
     def counted(asked: Stretch) -> np.ndarray:
         made.append(asked)
-        return standard(asked)
+        return decode_standard(asked)
 
-    monkeypatch.setattr(playback, "standard", counted)
+    monkeypatch.setattr(playback, "decode_standard", counted)
     threads = [threading.Thread(target=kept.copy, args=(stretch,)) for _ in range(8)]
     for thread in threads:
         thread.start()

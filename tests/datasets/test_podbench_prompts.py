@@ -6,7 +6,7 @@ import pytest
 
 from podeval.datasets.podbench_prompts import make_generation_prompt
 from podeval.errors import BadInput
-from podeval.text.script_format import script_problems
+from podeval.text.script_format import find_script_problems
 from podeval.text.tokens import detect_language
 
 
@@ -29,7 +29,7 @@ def test_the_form_it_shows_is_the_form_that_is_checked(language: str, words: str
     shown = [line for line in prompt.splitlines() if line.endswith("…")]
     script = "\n".join(line.replace("…", words) for line in shown)
     assert len(shown) == speakers
-    assert script_problems(script, language, speakers) == []
+    assert find_script_problems(script, language, speakers) == []
 
 
 @pytest.mark.parametrize(

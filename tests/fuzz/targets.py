@@ -104,7 +104,7 @@ def transcript(data: bytes) -> None:
     """Scripts as people and models write them: JSON, labels, plain text."""
     from podeval.errors import BadInput
     from podeval.text.script import Script
-    from podeval.text.script_format import any_script, minutes_of, read_script, script_problems
+    from podeval.text.script_format import any_script, find_script_problems, read_script
 
     text = data.decode("utf-8", "replace")
     for read in (any_script, read_script, Script.parse):
@@ -114,8 +114,7 @@ def transcript(data: bytes) -> None:
             continue
         assert all(turn.text.strip() for turn in script.turns)
         json.dumps(script.to_json())
-    minutes_of(text)
-    script_problems(text, "en")
+    find_script_problems(text, "en")
 
 
 def document(data: bytes) -> None:

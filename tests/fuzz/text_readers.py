@@ -46,10 +46,10 @@ def chinese_tokens(text: str) -> None:
 
 def read_tokens(text: str) -> None:
     """Tokens of a text whose language is found out."""
-    from podeval.text import tokens
+    from podeval.text import language
 
     with contextlib.suppress(PodevalError):
-        tokens.read_tokens(text)
+        language.read_tokens(text)
 
 
 def whisper(text: str) -> None:
@@ -63,13 +63,13 @@ def whisper(text: str) -> None:
 def compared(text: str) -> None:
     """A text in the other forms that transcripts are compared in."""
     from podeval.text.normalise import bracketed_share, normalise
-    from podeval.text.simplified_chinese import mainland, simplified
+    from podeval.text.simplified_chinese import convert_to_mainland, simplify
 
     for language, normaliser in (("en", "basic"), ("en", "lfs"), ("en", "none"), ("zh", "whisper"), ("zh", "lfs")):
         with contextlib.suppress(PodevalError):
             normalise(text, language, normaliser)
     bracketed_share(text)
-    mainland(simplified(text))
+    convert_to_mainland(simplify(text))
 
 
 def languages(text: str) -> None:
@@ -94,10 +94,10 @@ def diarised(text: str) -> None:
 
 def heard(text: str) -> None:
     """Words with times, as a transcriber hears them."""
-    from podeval.text.dialogue_segments import utterances
+    from podeval.text.dialogue_segments import join_utterances
 
     with contextlib.suppress(PodevalError):
-        utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
+        join_utterances([(word, float(at), at + 0.5) for at, word in enumerate(text.split(" "))])
 
 
 def request(text: str) -> None:
@@ -110,16 +110,16 @@ def request(text: str) -> None:
 
 def asked_length(text: str) -> None:
     """How long a script is to be."""
-    from podeval.text.asked_length import length_asked
+    from podeval.text.asked_length import read_requested_length
 
-    length_asked(text)
+    read_requested_length(text)
 
 
 def asked_strictly(text: str) -> None:
     """Whether that is meant exactly."""
-    from podeval.text.asked_length import length_is_strict
+    from podeval.text.asked_length import is_length_strict
 
-    length_is_strict(text)
+    is_length_strict(text)
 
 
 def speech(text: str) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from podeval.judges.concurrency import AdaptiveConcurrency, Patience
-from podeval.models.chat_endpoint import _retry_after
+from podeval.models.chat_endpoint import _read_retry_after
 
 
 def test_a_crowded_round_halves_the_calls_once() -> None:
@@ -65,9 +65,9 @@ def test_waits_double_up_to_the_longest_and_half_of_each_is_chance() -> None:
 
 @pytest.mark.parametrize(("value", "seconds"), [("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("soon", None), (None, None)])
 def test_a_wait_is_read_from_the_header(value: str | None, seconds: float | None) -> None:
-    assert _retry_after({"retry-after": value} if value else {}) == seconds
+    assert _read_retry_after({"retry-after": value} if value else {}) == seconds
 
 
 def test_a_wait_may_be_a_date() -> None:
     date = (datetime.now(UTC) + timedelta(seconds=30)).strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert _retry_after({"retry-after": date}) == pytest.approx(30, abs=2)
+    assert _read_retry_after({"retry-after": date}) == pytest.approx(30, abs=2)

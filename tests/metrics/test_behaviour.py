@@ -1,6 +1,7 @@
 """The directions that matter most, on two synthetic voices; docs/distortion-study.md has them on a whole corpus."""
 
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.analysis.cache import Cache
-from podeval.audio import distortions
 from podeval.audio.resample import mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score
@@ -29,7 +29,7 @@ ONE_VOICE = Script.parse([{"speaker": "Guide", "text": WORDS}])
 
 
 @pytest.fixture(scope="module")
-def voices() -> tuple[Samples, Samples]:
+def voices(distortions: ModuleType) -> tuple[Samples, Samples]:
     """The same words in two voices of espeak-ng, at 16 kHz and −23 LUFS, about 11 s each."""
     engine = EspeakNg()
     if missing := engine.available():
@@ -60,7 +60,9 @@ def score(tmp_path: Path) -> Any:
 
 
 @pytest.mark.models
-def test_noise_lowers_the_background_quality_more_the_louder_it_is(voices: tuple[Samples, Samples], score: Any) -> None:
+def test_noise_lowers_the_background_quality_more_the_louder_it_is(
+    distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
+) -> None:
     clean = voices[0][: round(9.5 * RATE)]
     found = [clean, *(distortions.gaussian_noise(clean, snr, seed=1) for snr in (20, 5))]
     bak = [score("dnsmos", samples)["bak"] for samples in found]
@@ -69,14 +71,16 @@ def test_noise_lowers_the_background_quality_more_the_louder_it_is(voices: tuple
 
 
 @pytest.mark.models
-def test_speech_as_loud_as_the_noise_has_a_quality(voices: tuple[Samples, Samples], score: Any) -> None:
+def test_speech_as_loud_as_the_noise_has_a_quality(
+    distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
+) -> None:
     clean = voices[0][: round(9.5 * RATE)]
     assert 1 <= score("dnsmos", distortions.gaussian_noise(clean, 0, seed=1))["ovrl"] < 2
 
 
 @pytest.mark.models
 def test_another_voice_lowers_timbre_consistency_three_times_as_far_as_another_room(
-    voices: tuple[Samples, Samples], score: Any
+    distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
 ) -> None:
     clean, other = voices
     middle = len(clean) // 2
@@ -92,7 +96,7 @@ def test_another_voice_lowers_timbre_consistency_three_times_as_far_as_another_r
 
 @pytest.mark.models
 def test_a_room_lowers_srmr_and_one_entered_in_the_middle_raises_its_spread(
-    voices: tuple[Samples, Samples], score: Any
+    distortions: ModuleType, voices: tuple[Samples, Samples], score: Any
 ) -> None:
     clean = voices[1]
     ringing = [distortions.reverberate(clean, RATE, rt60, seed=1) for rt60 in (0.3, 0.8)]
@@ -105,7 +109,7 @@ def test_a_room_lowers_srmr_and_one_entered_in_the_middle_raises_its_spread(
 
 @pytest.mark.parametrize("db", [-12.0, 6.0])
 def test_gain_shifts_loudness_and_peak_by_itself_and_nothing_else(
-    db: float, voices: tuple[Samples, Samples], score: Any
+    distortions: ModuleType, db: float, voices: tuple[Samples, Samples], score: Any
 ) -> None:
     clean, louder = score("loudness", voices[0]), score("loudness", distortions.gain(voices[0], db))
     assert louder["integrated"] - clean["integrated"] == pytest.approx(db, abs=1e-4)

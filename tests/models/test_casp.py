@@ -124,10 +124,10 @@ def test_the_encoder_s_vectors_are_speechbrain_s(published: Path) -> None:
     """Reference: speechbrain 1.1.2's BEATs of the same weights on torchaudio's filter banks, 1e-4."""
     import torch
 
-    from podeval.models.checkpoint import tensors
+    from podeval.models.checkpoint import read_tensors
     from podeval.models.networks.beats import Beats
 
-    state = tensors(published / FILE, "state_dict", "model.speech_encoder.")
+    state = read_tensors(published / FILE, "state_dict", "model.speech_encoder.")
     with torch.inference_mode():
         found = Beats(state, furthest=800, deep_norm=True).encode(torch.from_numpy(np.stack(clips(published)[0])))
     np.testing.assert_allclose(found.numpy(), np.load(published / "answers.npz")["patches"], atol=1e-4)
@@ -155,7 +155,7 @@ def test_another_checkpoint_is_refused_with_a_reason(published: Path, load_refer
 def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     import torch
 
-    from podeval.models.checkpoint import tensors
+    from podeval.models.checkpoint import read_tensors
 
     class Trap:
         def __init__(self, call: Any, *given: Any) -> None:
@@ -167,30 +167,30 @@ def test_nothing_of_a_checkpoint_is_run(tmp_path: Path) -> None:
     mark, path = tmp_path / "mark", tmp_path / "trap.ckpt"
     weights = {"state_dict": {"a.b": torch.ones(2), "c": torch.zeros(1), "count": 3}}
     torch.save({**weights, "trap": Trap(eval, f"open({str(mark)!r}, 'w')")}, path)
-    found = tensors(path, "state_dict", "a.")
+    found = read_tensors(path, "state_dict", "a.")
     assert json.dumps({name: value.tolist() for name, value in found.items()}) == '{"b": [1.0, 1.0]}'
     import os
 
     torch.save({**weights, "trap": Trap(os.system, f"touch {mark}")}, path)
     with pytest.raises(ModelMissing, match=r"trap.ckpt is damaged, or holds code beside its weights"):
-        tensors(path, "state_dict")
+        read_tensors(path, "state_dict")
     assert not mark.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"no checkpoint", b"PK\x03\x04 nor this"])
 def test_what_is_no_checkpoint_is_refused(content: bytes, tmp_path: Path) -> None:
-    from podeval.models.checkpoint import tensors
+    from podeval.models.checkpoint import read_tensors
 
     (tmp_path / "model.ckpt").write_bytes(content)
     with pytest.raises(ModelMissing, match=r"model.ckpt is damaged"):
-        tensors(tmp_path / "model.ckpt", "state_dict")
+        read_tensors(tmp_path / "model.ckpt", "state_dict")
 
 
 def test_a_checkpoint_without_the_entry_is_refused(tmp_path: Path) -> None:
     import torch
 
-    from podeval.models.checkpoint import tensors
+    from podeval.models.checkpoint import read_tensors
 
     torch.save({"model": {}}, tmp_path / "model.ckpt")
     with pytest.raises(ModelMissing, match=r"model.ckpt has no weights under 'state_dict'"):
-        tensors(tmp_path / "model.ckpt", "state_dict")
+        read_tensors(tmp_path / "model.ckpt", "state_dict")

@@ -28,7 +28,7 @@ Load = Callable[..., TransformersChat]
 @pytest.fixture
 def from_hub(hub_client: Any) -> Load:
     """Publish a folder on the loopback Hub, install it as users do, load it."""
-    chat_transformers._loaded.cache_clear()
+    chat_transformers._load.cache_clear()
 
     def load(repo: str, folder: Path, *, hears: bool = False) -> TransformersChat:
         hub_client.publish(repo, COMMIT, folder)
@@ -75,7 +75,7 @@ def test_what_is_too_long_is_refused(from_hub: Load, tiny_models: Any, tmp_path:
 
 def test_a_call_ends_by_the_wall_clock(from_hub: Load, tiny_models: Any, tmp_path: Path) -> None:
     chat = from_hub("own/tiny", tiny_models.qwen2(tmp_path / "model"))
-    chat._ends = lambda: [-1]  # type: ignore[method-assign]
+    chat._list_end_tokens = lambda: [-1]  # type: ignore[method-assign]
     with pytest.raises(ChatBusy, match=r"did not answer within 0\.2 s"):
         chat.chat(ASKED, Sampling(1.0, None, 0, 3000), None, 0.2)
 
@@ -112,7 +112,7 @@ def test_what_is_heard_is_the_librarys_own_reading_of_the_file(
     folder = tiny_models.qwen_omni(tmp_path / "model", whole=False)
     sound = clip(1.0)
     chat = from_hub("own/omni", folder, hears=True)
-    inputs = chat._inputs(heard(sound))
+    inputs = chat._prepare_inputs(heard(sound))
     tokenizer = AutoTokenizer.from_pretrained(folder)
     text = (
         "<|im_start|>system\nYou judge.<|im_end|>\n<|im_start|>user\nListen.<|audio_bos|>"
@@ -140,7 +140,7 @@ def test_a_model_that_does_not_hear_says_so(from_hub: Load, tiny_models: Any, tm
     folder = tiny_models.qwen2(tmp_path / "model")
     with pytest.raises(ChatRefused, match="does not hear"):
         from_hub("own/tiny", folder).chat(heard(clip(1.0)), SHORT, None, 60)
-    chat_transformers._loaded.cache_clear()
+    chat_transformers._load.cache_clear()
     with pytest.raises(ModelMissing, match="knows no model that hears"):
         from_hub("own/tiny", folder, hears=True)
 

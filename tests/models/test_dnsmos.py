@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from podeval.errors import BadInput, CannotScore, ModelMissing
-from podeval.models.dnsmos import Dnsmos, DnsmosWindows, window_starts
+from podeval.models.dnsmos import Dnsmos, DnsmosWindows, list_window_starts
 from podeval.models.networks.dnsmos import (
     Convolution,
     Layer,
     MaxPool,
-    mel_basis,
+    make_mel_basis,
     run_seamed,
     run_stack,
-    seamless,
+    wrap_seamless,
 )
 
 torch = pytest.importorskip("torch")
@@ -230,11 +230,11 @@ def test_absent_weights_name_the_command_that_brings_them(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("seconds", "count"), [(9.01, 1), (10.5, 1), (11, 2), (17.52, 8), (20, 11), (40, 31)])
 def test_windows_are_counted_as_in_the_reference(seconds: float, count: int) -> None:
-    assert window_starts(round(seconds * RATE), "exact") == list(range(count))
+    assert list_window_starts(round(seconds * RATE), "exact") == list(range(count))
 
 
 def test_upstream_loses_the_windows_that_the_reference_loses() -> None:
-    found = set(window_starts(16_384 * RATE, "upstream"))
+    found = set(list_window_starts(16_384 * RATE, "upstream"))
     assert set(range(16_375)) - found == LOST
 
 
@@ -248,7 +248,7 @@ def test_layers_over_a_running_signal_equal_layers_over_each_window(starts: list
     stack = (convolution(1, 4), convolution(4, 6), convolution(6, 3), MaxPool(), convolution(3, 5), MaxPool())
     signal, length = torch.randn(1, 1, 64, 11), 32
     begin = torch.tensor(starts)
-    found = run_seamed(stack, seamless(signal, begin, begin + length))
+    found = run_seamed(stack, wrap_seamless(signal, begin, begin + length))
     for k, start in enumerate(starts):
         expected = run_stack(stack, signal[:, :, start : start + length])[0]
         window = found.whole[0, :, start // 4 : (start + length) // 4].clone()
@@ -261,4 +261,4 @@ def test_layers_over_a_running_signal_equal_layers_over_each_window(starts: list
 def test_mel_filters_are_those_of_librosa() -> None:
     librosa = pytest.importorskip("librosa")
     expected = librosa.filters.mel(sr=RATE, n_fft=321, n_mels=120)
-    np.testing.assert_allclose(mel_basis(RATE, 321, 120), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(make_mel_basis(RATE, 321, 120), expected, rtol=1e-6, atol=1e-9)

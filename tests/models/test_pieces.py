@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from podeval.models.chunking import RATE, pieces
+from podeval.models.chunking import RATE, cut_at_pauses
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from podeval.models.chunking import RATE, pieces
 )
 def test_pieces_cover_the_recording_and_fit_whisper_s_window(seconds: float) -> None:
     samples = np.random.default_rng(0).normal(size=int(seconds * RATE)).astype(np.float32)
-    found = list(pieces(samples))
+    found = list(cut_at_pauses(samples))
     assert found[0].start == 0
     assert found[-1].stop == len(samples)
     assert all(a.stop == b.start for a, b in itertools.pairwise(found))
@@ -24,6 +24,6 @@ def test_pieces_cover_the_recording_and_fit_whisper_s_window(seconds: float) -> 
 def test_a_cut_falls_into_the_pause() -> None:
     samples = np.random.default_rng(0).normal(size=40 * RATE).astype(np.float32)
     samples[int(21.3 * RATE) : int(21.9 * RATE)] = 0
-    first, second = pieces(samples)
+    first, second = cut_at_pauses(samples)
     assert 21.3 * RATE < first.stop < 21.9 * RATE
     assert second.start == first.stop

@@ -25,9 +25,9 @@ tiny_pyannote.make_importable({packages!r})
 import numpy as np
 from pathlib import Path
 from podeval.models import installing, registry
-from podeval.models.pyannote_library import pyannote_audio
+from podeval.models.pyannote_library import import_pyannote_audio
 
-pyannote_audio()
+import_pyannote_audio()
 XVECTOR = "reference,speaker_encoder=pyannote/embedding"
 tiny_pyannote.diarizer(Path({diarizer!r}))
 tiny_pyannote.embedding(Path({embedding!r}))

@@ -150,7 +150,7 @@ def test_the_real_libraries_files_are_refused_when_tampered_with(
 
     monkeypatch.setattr("importlib.util.find_spec", elsewhere)
     with pytest.raises(ModelMissing, match="not the pinned file"):
-        real.checked_files()
+        real.verify_files()
 
 
 def test_identities_name_model_revision_weights_and_options_and_none_where_there_is_no_model() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from podeval.models import repeated_windows
-from podeval.models.repeated_windows import Labels, Vectors, cluster_few, cluster_once, first_said
+from podeval.models.repeated_windows import Labels, Vectors, cluster_few, cluster_once, find_first_said
 
 HOP, WINDOW = 0.6, 1.5
 ALIKE = 0.8
@@ -28,7 +28,7 @@ def nearly(vectors: Vectors, seed: int, off: float = 0.3) -> Vectors:
 
 
 def first(vectors: Vectors) -> list[int]:
-    return list(first_said(vectors, spans(len(vectors)), ALIKE))
+    return list(find_first_said(vectors, spans(len(vectors)), ALIKE))
 
 
 @pytest.mark.parametrize("own", [1.2, 0.5])

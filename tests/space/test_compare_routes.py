@@ -108,7 +108,7 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
     """Copies take a while to make: here until they are let go."""
     empty = playback.Playback(tmp_path / "copies")
     monkeypatch.setattr(playback.Playback, "default", lambda: empty)
-    made, going_on = playback.standard, threading.Event()
+    made, going_on = playback.decode_standard, threading.Event()
 
     def slowly(stretch: playback.Stretch) -> playback.Samples:
         going_on.wait(60)
@@ -152,13 +152,13 @@ def test_who_asks_for_many_sounds_at_once_holds_up_nobody(
 def test_same_loudness_is_that_of_both_copies(client: TestClient, tmp_path: Path) -> None:
     import soundfile as sf
 
-    from podeval.analysis.playback import level_of
+    from podeval.analysis.playback import measure_level
 
     levels = []
     for side in told(client.get(compared(item="arts-2", level=1), headers=PAGE).text)["sides"]:
         assert dict(parse_qsl(side["audio"].partition("?")[2]))["beside"] in ("hibari", "piper")
         (tmp_path / "copy.flac").write_bytes(client.get(side["audio"]).content)
-        levels.append(level_of(sf.read(tmp_path / "copy.flac", dtype="float32", always_2d=True)[0]).loudness)
+        levels.append(measure_level(sf.read(tmp_path / "copy.flac", dtype="float32", always_2d=True)[0]).loudness)
     assert levels[0] == pytest.approx(levels[1], abs=0.1)
 
 

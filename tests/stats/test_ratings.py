@@ -102,15 +102,15 @@ def test_two_systems_are_as_far_apart_as_their_odds() -> None:
 
 
 def test_the_librarys_fit_is_the_maximum_of_our_likelihood() -> None:
-    rows = davidson.rows_of(simulated(3), position=False)
-    by_evalica = davidson._newman(davidson._by_cell(rows), 0.5)
-    assert by_evalica == pytest.approx(davidson._newton(rows, 0.5, None), abs=1e-6)
+    rows = davidson.group_into_rows(simulated(3), position=False)
+    by_evalica = davidson._fit_by_newman(davidson._group_by_cell(rows), 0.5)
+    assert by_evalica == pytest.approx(davidson._fit_by_newton(rows, 0.5, None), abs=1e-6)
     assert davidson.fit(rows, 0.5) == pytest.approx(by_evalica, abs=1e-6)
 
 
 def test_information_is_the_derivative_of_the_score() -> None:
     battles = simulated(4, position=0.3)
-    rows = davidson.rows_of(battles, position=True)
+    rows = davidson.group_into_rows(battles, position=True)
     at = davidson.fit(rows)
     step = 1e-5
     moved = [

@@ -10,7 +10,8 @@ import pytest
 
 from podeval.errors import BadInput
 from podeval.leaderboard import papers
-from podeval.stats.mushra_scores import Mark, correlations, reliability, standings
+from podeval.stats.agreement import inter_rater
+from podeval.stats.mushra_scores import Mark, reliability, standings, table_of
 from podeval.stats.questionnaire_scores import ClipFacts, QuestionnaireAnswer, scores, screen_answers
 from podeval.stats.screening import MushraRules, PamRules, judged, screen, screen_pam
 
@@ -100,9 +101,9 @@ def test_means_have_intervals_by_listener_and_ranks_leave_the_anchors_out() -> N
     assert by_name["HQ"].best is None
     assert by_name["x"].mean.clusters == 8
     assert reliability(marks).value > 0.8
-    raters, table = correlations(marks)
+    raters, table = table_of(marks)
     assert raters == [f"r{n}" for n in range(8)]
-    assert table[0][1].value > 0.9
+    assert inter_rater(table)[0][1].value > 0.9
     with pytest.raises(BadInput, match="twice"):
         standings([*marks, marks[0]])
 

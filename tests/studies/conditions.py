@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import distortions
 import numpy as np
 from corpus import RATE, Item, Samples, load, other_recording, other_voice
-
-from podeval.audio import distortions
 
 LEVELS: dict[str, tuple[float, ...]] = {
     "noise": (30, 20, 10, 0),

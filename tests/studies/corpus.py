@@ -14,10 +14,10 @@ from pathlib import Path
 import av
 import numpy as np
 import soundfile
+from distortions import match_loudness
 from numpy.typing import NDArray
 
 from podeval.audio.decode import decode
-from podeval.audio.distortions import match_loudness
 from podeval.audio.resample import mono, resample
 from podeval.systems.dialogue_reader import DialogueReader, SpokenLine, cut_silence
 from podeval.systems.espeak_ng import EspeakNg

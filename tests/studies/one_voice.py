@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 from corpus import PASSAGE, Samples
+from distortions import gain, gaussian_noise, speed
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.audio.decode import decode
-from podeval.audio.distortions import gain, gaussian_noise, speed
 from podeval.audio.resample import mono, resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from distortions import match_loudness
 from numpy.typing import NDArray
 
 from podeval.analysis import Recording
 from podeval.audio import loudness
 from podeval.audio.decode import decode
-from podeval.audio.distortions import match_loudness
 from podeval.audio.resample import resample
 from podeval.metrics import catalogue
 from podeval.metrics.score import Score

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from podeval.analysis.cache import Cache, default_cache
 from podeval.analysis.playback import Playback, Stretch
 from podeval.analysis.recording import Recording
-from podeval.analysis.speech_track import through
+from podeval.analysis.speech_track import resample_through
 from podeval.audio.decode import content_hash
 from podeval.cli import main
 from podeval.errors import BadInput
@@ -135,7 +135,7 @@ def test_no_word_is_left_in_any_file_of_the_board_its_cache_or_its_mirror(
     build(board)
     content = content_hash(run.outputs / "item_0.flac")
     recording = Recording.open(run.outputs / "item_0.flac")
-    cache, stem = default_cache(), through(recording, 8_000)
+    cache, stem = default_cache(), resample_through(recording, 8_000)
     for about in (content, stem.content):
         cache.put(Cache.key(about, "transcript"), TRANSCRIPT.encode())
     kept_fact = Cache.key(content_hash(board / "ten/demo/other/outputs/item_0.flac"), "transcript")

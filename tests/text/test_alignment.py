@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from podeval.errors import BadInput, CannotScore
@@ -131,6 +131,13 @@ def test_overlapping_word_times_meet_halfway() -> None:
     assert first.end == second.start == pytest.approx(1.1)
 
 
+def test_a_word_longer_than_the_turn_after_it_leaves_that_turn_no_negative_time() -> None:
+    script = Script((Turn("A", "one two"), Turn("B", "three"), Turn("A", "four five")))
+    heard = [("one", 0.0, 1.0), ("two", 4.9, 10.0), ("three", 5.0, 6.0), ("four", 7.0, 8.0), ("five", 8.0, 9.0)]
+    times = [(turn.start, turn.end) for turn in speaker_turns(script, heard).turns]
+    assert times == [(0.0, 7.5), (7.5, 7.5), (7.5, 9.0)]
+
+
 def test_chinese_is_aligned_by_characters_across_variants() -> None:
     script = Script((Turn("甲", "我們今天聊聊海水。"), Turn("乙", "好啊，AI 怎麼說？")))
     heard = [
@@ -168,6 +175,9 @@ def test_what_cannot_be_aligned_is_refused() -> None:
         ),
         max_size=60,
     )
+)
+@example(
+    words=[("did", 6.375, 0.0625), ("did", 16.625, 2.4375), ("and", 12.4375, 0.875), ("joining us", 7.5625, 2.875)]
 )
 @settings(deadline=None)
 def test_turns_are_ordered_and_do_not_overlap_whatever_was_heard(words: list[tuple[str, float, float]]) -> None:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from podeval.text.asked_length import length_asked, length_is_strict
+from podeval.text.asked_length import is_length_strict, read_requested_length
 
 NO_LIMIT = float("inf")
 
@@ -84,7 +84,7 @@ NO_LIMIT = float("inf")
     ],
 )
 def test_a_length_is_read(request_text: str, least: float, most: float) -> None:
-    found = length_asked(request_text)
+    found = read_requested_length(request_text)
     assert found is not None
     assert (found.least, found.most) == (pytest.approx(least), pytest.approx(most))
 
@@ -126,13 +126,13 @@ def test_a_length_is_read(request_text: str, least: float, most: float) -> None:
     ],
 )
 def test_what_is_not_certain_is_not_read(request_text: str) -> None:
-    assert length_asked(request_text) is None
+    assert read_requested_length(request_text) is None
 
 
 @pytest.mark.parametrize("piece", ["需要", "5分钟", "“", " ", "10 minutes ", "1-", "exactly ", "时长"])
 def test_a_long_request_is_read_in_time(piece: str) -> None:
     started = time.perf_counter()
-    length_is_strict(piece * 10_000 + "5分钟")
+    is_length_strict(piece * 10_000 + "5分钟")
     assert time.perf_counter() - started < 10
 
 
@@ -156,4 +156,4 @@ def test_a_long_request_is_read_in_time(piece: str) -> None:
     ],
 )
 def test_only_a_word_about_the_length_makes_it_strict(request_text: str, strict: bool) -> None:
-    assert length_is_strict(request_text) is strict
+    assert is_length_strict(request_text) is strict

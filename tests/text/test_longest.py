@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from podeval.errors import BadInput
-from podeval.text.dialogue_segments import utterances
+from podeval.text.dialogue_segments import join_utterances
 from podeval.text.language import read_tokens
 from podeval.text.normalise import normalise
 from podeval.text.script import Script
@@ -66,7 +66,7 @@ def test_ten_hours_of_speech_are_read() -> None:
 
 def test_more_words_than_anybody_hears_in_a_day_are_refused() -> None:
     with pytest.raises(BadInput, match="100,001 words; at most 100,000 are read"):
-        utterances(("a", float(at), at + 0.5) for at in range(100_001))
+        join_utterances(("a", float(at), at + 0.5) for at in range(100_001))
 
 
 def test_a_number_that_nobody_says_is_refused() -> None:

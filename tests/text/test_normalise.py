@@ -8,7 +8,7 @@ import pytest
 import podeval
 from podeval.errors import BadInput
 from podeval.text.normalise import bracketed_share, normalise
-from podeval.text.simplified_chinese import mainland, simplified
+from podeval.text.simplified_chinese import convert_to_mainland, simplify
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_whisper_for_chinese_simplifies_and_drops_punctuation_width_and_brackets
 
 
 def test_conversion_reads_what_json_can_hold_and_changes_no_simplified_text() -> None:
-    assert simplified("我們\ud800去臺灣") == "我们?去台湾"
+    assert simplify("我們\ud800去臺灣") == "我们?去台湾"
     # zh-cn of zhconv made 为什幺 of this one; OpenCC's wording alone makes 进程 of 程序.
     said = "为什么程序的核心是向量和智慧"
-    assert (simplified(said), mainland(said)) == (said, said)
-    assert mainland("這個軟體的程式碼") == "这个软件的代码"
+    assert (simplify(said), convert_to_mainland(said)) == (said, said)
+    assert convert_to_mainland("這個軟體的程式碼") == "这个软件的代码"
 
 
 def test_nothing_of_podeval_imports_zhconv() -> None:
@@ -65,7 +65,7 @@ def test_the_share_that_is_dropped_with_its_brackets_is_told() -> None:
 
 def test_whisper_for_chinese_keeps_the_wording() -> None:
     # Taiwan's 軟體 becomes 软体, not the mainland's 软件: another word was said.
-    assert normalise("軟體", "zh") == simplified("軟體") == "软体"
+    assert normalise("軟體", "zh") == simplify("軟體") == "软体"
 
 
 def test_basic_lowers_and_takes_punctuation_for_spaces_but_keeps_the_apostrophe() -> None:

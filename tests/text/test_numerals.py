@@ -2,7 +2,7 @@
 
 import pytest
 
-from podeval.text.numerals import number, spoken
+from podeval.text.numerals import parse_number, say_number
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from podeval.text.numerals import number, spoken
     ],
 )
 def test_numbers_as_they_are_written(text: str, value: float | None) -> None:
-    assert number(text) == value
+    assert parse_number(text) == value
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_numbers_as_they_are_written(text: str, value: float | None) -> None:
     ],
 )
 def test_digits_as_they_are_said(digits: str, english: str, chinese: str) -> None:
-    assert (spoken(digits), spoken(digits, "zh")) == (english, chinese)
+    assert (say_number(digits), say_number(digits, "zh")) == (english, chinese)
 
 
 def test_a_row_of_digits_is_said_digit_by_digit() -> None:
-    assert spoken("1" * 5000).split() == ["one"] * 5000
+    assert say_number("1" * 5000).split() == ["one"] * 5000

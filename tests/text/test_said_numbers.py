@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from podeval.text.spoken_numbers import said_alike
+from podeval.text.spoken_numbers import say_alike
 from podeval.text.word_errors import word_errors
 
 
@@ -55,7 +55,7 @@ def test_another_number_stays_an_error_either_way(one: str, other: str, errors: 
 
 def test_texts_without_digits_stay_as_they_are() -> None:
     pair = ("二零二四年三五个人千万别走", "两千零二十四年三十五个人")
-    assert said_alike(*pair) == pair
+    assert say_alike(*pair) == pair
 
 
 def test_other_normalisers_and_languages_leave_numbers_alone() -> None:
@@ -66,6 +66,6 @@ def test_other_normalisers_and_languages_leave_numbers_alone() -> None:
 def test_every_number_of_a_long_text_takes_a_moment() -> None:
     text = "今天是2024年3月5日，气温25度，涨了3.5%，大家好。" * 2000
     start = time.process_time()
-    said_alike(text, text.replace("2024", "二零二四"))
+    say_alike(text, text.replace("2024", "二零二四"))
     # 0.3 s on a free core.
     assert time.process_time() - start < 5

@@ -6,9 +6,8 @@ from podeval.errors import BadInput
 from podeval.text.script_format import (
     Minutes,
     count_length,
-    minutes_of,
+    find_script_problems,
     read_script,
-    script_problems,
     without_reasoning,
 )
 
@@ -22,9 +21,9 @@ def script(words: int, word: str = "word ") -> str:
 
 @pytest.mark.parametrize(("text", "language"), [(ENGLISH, "en"), (CHINESE, "zh")])
 def test_a_script_as_asked_has_no_problem(text: str, language: str) -> None:
-    assert script_problems(text, language, 2) == []
-    assert script_problems(text, language, (2, 3)) == []
-    assert script_problems(text, language) == []
+    assert find_script_problems(text, language, 2) == []
+    assert find_script_problems(text, language, (2, 3)) == []
+    assert find_script_problems(text, language) == []
 
 
 def test_turns_are_read_with_their_continuations() -> None:
@@ -62,40 +61,38 @@ def test_what_has_no_turns_is_no_script() -> None:
     ],
 )
 def test_each_problem_is_a_sentence(text: str, sentence: str) -> None:
-    found = script_problems(text, "en", 2)
+    found = find_script_problems(text, "en", 2)
     assert any(problem.startswith(sentence) for problem in found), found
 
 
 def test_a_colon_in_speech_is_no_speaker() -> None:
     text = "Host 1: Hi.\nRemember this: it is fine.\nHost 2: See https://example.org now.\nhttps://example.org"
-    assert script_problems(text, "en", 2) == []
+    assert find_script_problems(text, "en", 2) == []
 
 
 @pytest.mark.parametrize(("words", "fits"), [(239, False), (240, True), (360, True), (361, False)])
 def test_two_minutes_of_english_are_300_words_and_a_fifth(words: int, fits: bool) -> None:
-    found = script_problems(script(words), "en", 2, minutes=2)
+    found = find_script_problems(script(words), "en", 2, minutes=2)
     said = f"The script has {words} words, {words / 150:.1f} minutes at 150 a minute; 240 to 360 are accepted."
     assert found == ([] if fits else [said])
 
 
 @pytest.mark.parametrize(("characters", "fits"), [(479, False), (480, True), (720, True), (721, False)])
 def test_two_minutes_of_chinese_are_600_characters_and_a_fifth(characters: int, fits: bool) -> None:
-    assert (script_problems(script(characters, "话"), "zh", 2, minutes=2) == []) == fits
+    assert (find_script_problems(script(characters, "话"), "zh", 2, minutes=2) == []) == fits
 
 
 def test_the_tolerance_and_the_bounds_can_be_others() -> None:
-    assert script_problems(script(300), "en", 2, minutes=2, tolerance=0) == []
-    assert len(script_problems(script(316), "en", 2, minutes=2, tolerance=0.05)) == 1
-    assert script_problems(script(10), "en", 2, minutes=Minutes(0, 5)) == []
-    (found,) = script_problems(script(10), "en", 2, minutes=Minutes(5, float("inf")))
+    assert find_script_problems(script(300), "en", 2, minutes=2, tolerance=0) == []
+    assert len(find_script_problems(script(316), "en", 2, minutes=2, tolerance=0.05)) == 1
+    assert find_script_problems(script(10), "en", 2, minutes=Minutes(0, 5)) == []
+    (found,) = find_script_problems(script(10), "en", 2, minutes=Minutes(5, float("inf")))
     assert found.endswith("600 or more are accepted.")
 
 
 def test_length_counts_words_and_characters_not_punctuation_or_labels() -> None:
     assert count_length("It's 3.5 well-known, isn't it? — yes!") == 6
     assert count_length("我用 Python 写了100行，很快。") == 9
-    assert minutes_of("话" * 450) == 1.5
-    assert minutes_of("word " * 75) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -113,16 +110,16 @@ def test_only_the_script_of_an_answer_is_kept(answer: str, script: str) -> None:
 
 def test_another_language_is_refused() -> None:
     with pytest.raises(BadInput, match="language must be en or zh"):
-        script_problems(ENGLISH, "fr")
+        find_script_problems(ENGLISH, "fr")
 
 
 def test_french_and_gibberish_are_not_english_and_a_speaker_needs_words() -> None:
     french = "Bonsoir à tous et bienvenue dans notre émission sur la mer et le sel qu'elle contient depuis toujours."
-    assert script_problems(f"Host 1: {french}", "en") == ["The script is in French; English was asked for."]
+    assert find_script_problems(f"Host 1: {french}", "en") == ["The script is in French; English was asked for."]
     letters = " ".join(a + b + "q" for a in "xzkvj" for b in "xzkvj")
-    assert script_problems(f"Host 1: {letters}", "en") == [
+    assert find_script_problems(f"Host 1: {letters}", "en") == [
         "The language of the script cannot be told; English was asked for."
     ]
-    assert script_problems("Host 1: Yes.", "en") == []
-    problems = script_problems("Host 1: Good evening to all of you, and welcome.\nHost 2: ...", "en", 2)
+    assert find_script_problems("Host 1: Yes.", "en") == []
+    problems = find_script_problems("Host 1: Good evening to all of you, and welcome.\nHost 2: ...", "en", 2)
     assert problems == ["2 speakers asked for, 1 in the script."]

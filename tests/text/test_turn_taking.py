@@ -13,11 +13,11 @@ from podeval.text.dialogue_segments import (
     DialogueClip,
     Segment,
     Selection,
-    attribute,
+    attribute_to_speakers,
     dialogue_clips,
+    join_utterances,
     parse_diarised,
     select,
-    utterances,
     why_no_clips,
 )
 
@@ -167,7 +167,7 @@ def test_the_limits_widen_until_enough_clips_fit_or_the_ends_are_reached() -> No
 def test_a_length_is_what_its_two_digits_say() -> None:
     (clip,) = dialogue_clips([Segment("A", 7.02, 15.0, "a"), Segment("B", 15.0, 32.02, "b")])
     assert clip.end - clip.start != 25.0
-    assert select([clip], 1).found == 1
+    assert select([clip], 1).eligible == 1
 
 
 @given(
@@ -181,7 +181,7 @@ def test_a_selection_never_crashes(lengths: list[float], count: int, one: float,
     clips = clips_lasting(*lengths)
     low, high = sorted((one, other))
     selection = select(clips, count, min_seconds=low, max_seconds=high, seed=seed)
-    assert len(selection.clips) == min(count, selection.found)
+    assert len(selection.clips) == min(count, selection.eligible)
     assert set(selection.clips) <= set(clips)
     assert all(selection.min_seconds <= clip.duration <= selection.max_seconds for clip in selection.clips)
     assert selection.min_seconds <= low
@@ -212,32 +212,32 @@ def timed(*words: str, step: float = 0.5) -> list[tuple[str, float, float]]:
 
 def test_utterances_end_with_sentences_but_not_with_abbreviations() -> None:
     words = timed("Hi", "Dr.", "J.", "Ray!”", "It", "is", "3.5", "e.g.", "today?", "Yes")
-    assert [said.text for said in utterances(words)] == ["Hi Dr. J. Ray!”", "It is 3.5 e.g. today?", "Yes"]
+    assert [said.text for said in join_utterances(words)] == ["Hi Dr. J. Ray!”", "It is 3.5 e.g. today?", "Yes"]
 
 
 def test_utterances_end_before_pauses_and_at_thirty_seconds() -> None:
-    said = utterances([("a", 0.0, 1.0), ("b", 1.5, 2.004), ("c", 2.51, 3.0), ("d", 3.0, 3.0)])
+    said = join_utterances([("a", 0.0, 1.0), ("b", 1.5, 2.004), ("c", 2.51, 3.0), ("d", 3.0, 3.0)])
     assert [(u.text, u.start, u.end) for u in said] == [("a b", 0.0, 2.0), ("c d", 2.51, 3.0)]
-    assert [len(u.text.split()) for u in utterances(timed(*["so"] * 130))] == [60, 60, 10]
-    assert utterances([]) == []
+    assert [len(u.text.split()) for u in join_utterances(timed(*["so"] * 130))] == [60, 60, 10]
+    assert join_utterances([]) == []
 
 
 def test_chinese_words_are_joined_without_spaces_and_hyphens_without_gaps() -> None:
     assert (
-        utterances(timed("你", "好，", "podcast", "听众。", "hydro", "-thermal", "at", "-5"))[0].text
+        join_utterances(timed("你", "好，", "podcast", "听众。", "hydro", "-thermal", "at", "-5"))[0].text
         == "你好，podcast听众。"
     )
-    assert utterances(timed("hydro", "-thermal", "at", "-5"))[0].text == "hydro-thermal at -5"
+    assert join_utterances(timed("hydro", "-thermal", "at", "-5"))[0].text == "hydro-thermal at -5"
 
 
 def test_an_utterance_goes_to_the_speaker_who_overlaps_it_longest() -> None:
-    said = utterances([("One.", 0.0, 4.0), ("Two.", 4.0, 8.0), ("Three.", 20.0, 21.0), ("Four.", 30.0, 31.0)])
+    said = join_utterances([("One.", 0.0, 4.0), ("Two.", 4.0, 8.0), ("Three.", 20.0, 21.0), ("Four.", 30.0, 31.0)])
     turns = [("B", 3.0, 5.6), ("A", 0.0, 3.0), ("B", 7.6, 8.0), ("C", 5.6, 7.7), ("A", 8.0, 20.0), ("D", 29.0, 40.0)]
-    segments, nobody = attribute(said, turns)
+    segments, nobody = attribute_to_speakers(said, turns)
     # Two: B has 1.6 and 0.4 s in two turns, C 2.1 s in one.
     assert [(segment.text, segment.speaker) for segment in segments] == [("One.", "A"), ("Two.", "C"), ("Four.", "D")]
     assert [utterance.text for utterance in nobody] == ["Three."]
-    assert attribute(said, []) == ([], said)
+    assert attribute_to_speakers(said, []) == ([], said)
 
 
 @given(
@@ -247,7 +247,7 @@ def test_an_utterance_goes_to_the_speaker_who_overlaps_it_longest() -> None:
 def test_attribution_equals_a_look_at_every_turn(
     spans: list[tuple[float, float]], turns: list[tuple[str, float, float]]
 ) -> None:
-    said = utterances((f"{n}.", start, start + length) for n, (start, length) in enumerate(spans))
+    said = join_utterances((f"{n}.", start, start + length) for n, (start, length) in enumerate(spans))
     turns = sorted(((speaker, start, start + length) for speaker, start, length in turns), key=lambda turn: turn[1])
     expected = {}
     for utterance in said:
@@ -258,7 +258,7 @@ def test_attribution_equals_a_look_at_every_turn(
                 shares[speaker] = shares.get(speaker, 0.0) + share
         if shares:
             expected[utterance.text] = max(shares, key=shares.__getitem__)
-    segments, nobody = attribute(said, turns)
+    segments, nobody = attribute_to_speakers(said, turns)
     assert {segment.text: segment.speaker for segment in segments} == expected
     assert len(segments) + len(nobody) == len(said)
 

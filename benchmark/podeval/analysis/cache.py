@@ -38,14 +38,14 @@ class Cache:
     def key(content: str, fact: str, **dependencies: Any) -> str:
         """The name of an entry: what it is about, what it is, and everything that can change it."""
         text = json.dumps([_VERSION, content, fact, dependencies], sort_keys=True)
-        return f"{_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
+        return f"{_make_prefix(content)}-{hashlib.sha256(text.encode()).hexdigest()[:48]}"
 
     def delete_about(self, contents: Iterable[str]) -> int:
         """Delete every entry about these contents and what was derived from them; returns how many.
 
         Entries of earlier versions, whose names do not say what they are about, are deleted as well.
         """
-        prefixes = {_prefix(content) for content in contents}
+        prefixes = {_make_prefix(content) for content in contents}
         deleted = 0
         for path in self.folder.glob("??/*") if prefixes else ():
             start, dash, _ = (path.parent.name + path.name).partition("-")
@@ -105,13 +105,13 @@ class Cache:
         return self.folder / key[:2] / key[2:]
 
 
-def derived(content: str, *how: Any) -> str:
+def derive_content(content: str, *how: Any) -> str:
     """The content of a recording that was made from another one, deleted with the facts about that one."""
-    made = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
-    return f"{content.partition(_DERIVED)[0]}{_DERIVED}{made}"
+    digest = hashlib.sha256(json.dumps([content, *how], sort_keys=True).encode()).hexdigest()
+    return f"{content.partition(_DERIVED)[0]}{_DERIVED}{digest}"
 
 
-def _prefix(content: str) -> str:
+def _make_prefix(content: str) -> str:
     return hashlib.sha256(content.partition(_DERIVED)[0].encode()).hexdigest()[:16]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from podeval.analysis.recording import Recording
 from podeval.errors import BadInput, CannotScore
 from podeval.models.interfaces import Transcript
-from podeval.text.dialogue_segments import Segment, Utterance, attribute, utterances
+from podeval.text.dialogue_segments import Segment, Utterance, attribute_to_speakers, join_utterances
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ def diarised_transcript(recording: Recording, language: str | None = None) -> Di
         ModelMissing: the profile's transcriber or diarizer is not installed.
     """
     recording.require_sound()
-    heard = _transcript(recording, language)
-    said = utterances((word.text, word.start, word.end) for word in heard.words)
-    if not said:
+    transcript = _transcribe(recording, language)
+    spoken = join_utterances((word.text, word.start, word.end) for word in transcript.words)
+    if not spoken:
         raise CannotScore(f"no words are heard in {recording.name}; is there speech in it?")
     turns = recording.diarization()
     if not turns:
         raise CannotScore(f"no speaker is found in {recording.name}; is there speech in it?")
-    segments, nobody = attribute(said, ((turn.speaker, turn.start, turn.end) for turn in turns))
-    return DiarisedTranscript(tuple(segments), tuple(nobody), heard.language)
+    segments, nobody = attribute_to_speakers(spoken, ((turn.speaker, turn.start, turn.end) for turn in turns))
+    return DiarisedTranscript(tuple(segments), tuple(nobody), transcript.language)
 
 
-def _transcript(recording: Recording, language: str | None) -> Transcript:
+def _transcribe(recording: Recording, language: str | None) -> Transcript:
     try:
         return recording.transcript(language)
     except ValueError as error:

@@ -113,15 +113,15 @@ class Playback:
             PodevalError: there is no room for the copy.
         """
         hidden = {} if seconds is None else {"seconds": round(seconds, 3)}
-        key = self._key(stretch, "copy", gain=round(gain, 2), **hidden)
+        key = self._make_key(stretch, "copy", gain=round(gain, 2), **hidden)
         path = self._path(key, "flac")
-        with self._alone(key):
+        with self._lock_for(key):
             if not (path.is_file() and self._path(key, "json").is_file()):
                 with self._making:
                     self._require_unchanged(stretch)
-                    samples, chance = standard(stretch), None
+                    samples, chance = decode_standard(stretch), None
                     if seconds is not None:
-                        samples, chance = _lasting(samples, seconds), np.random.default_rng(int(key[-16:], 16))
+                        samples, chance = _fit_to_length(samples, seconds), np.random.default_rng(int(key[-16:], 16))
                     self._write(path, self._path(key, "json"), samples, gain, chance)
         with contextlib.suppress(OSError):
             os.utime(path)
@@ -130,8 +130,8 @@ class Playback:
     def peaks(self, stretch: Stretch, gain: float = 0.0, seconds: float | None = None) -> list[float]:
         """Highest magnitudes of `PEAKS` equal parts of a copy, 0 to 1; fewer where it has fewer samples."""
         path = self.copy(stretch, gain, seconds).with_suffix(".json")
-        found: list[float] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        heights: list[float] = json.loads(path.read_text(encoding="utf-8"))
+        return heights
 
     def level(self, stretch: Stretch) -> Level:
         """How loud a stretch is in its copy without gain.
@@ -140,29 +140,29 @@ class Playback:
             BadInput: there is no such recording or stretch.
             Changed: its file is another one now.
         """
-        key = self._key(stretch, "level")
-        if known := self._levels.get(key):
-            return known
+        key = self._make_key(stretch, "level")
+        if in_memory := self._levels.get(key):
+            return in_memory
         path = self._path(key, "json")
-        with self._alone(key):
+        with self._lock_for(key):
             try:
-                found = Level(*json.loads(path.read_text(encoding="utf-8")))
+                level = Level(*json.loads(path.read_text(encoding="utf-8")))
             except (OSError, ValueError, TypeError):
                 with self._making:
                     self._require_unchanged(stretch)
-                    found = level_of(standard(stretch))
+                    level = measure_level(decode_standard(stretch))
                 with contextlib.suppress(OSError):
-                    _put(path, json.dumps([found.loudness, found.true_peak]))
+                    _put(path, json.dumps([level.loudness, level.true_peak]))
         if len(self._levels) >= _MOST_LEVELS:
             self._levels.clear()
-        self._levels[key] = found
-        return found
+        self._levels[key] = level
+        return level
 
     def delete_copies(self, contents: Iterable[str]) -> int:
         """Delete every copy made of these files, by their SHA-256; returns how many files were deleted."""
         return self._cache.delete_about(contents)
 
-    def _key(self, stretch: Stretch, fact: str, **more: float) -> str:
+    def _make_key(self, stretch: Stretch, fact: str, **more: float) -> str:
         content = stretch.content or content_hash(stretch.source)
         end = None if stretch.end is None else round(stretch.end, 4)
         return Cache.key(content, f"playback {fact}", start=round(stretch.start, 4), end=end, rate=RATE, **more)
@@ -171,23 +171,23 @@ class Playback:
         """Refuse to keep another sound under the hash of the one that was taken in."""
         if not stretch.content:
             return
-        known: tuple[int, ...] = ()
+        file_state: tuple[int, ...] = ()
         with contextlib.suppress(OSError):
             is_now = stretch.source.stat()
-            known = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
-        found = self._hashes.get(known)
-        if found is None:
-            found = content_hash(stretch.source)
+            file_state = (is_now.st_dev, is_now.st_ino, is_now.st_size, is_now.st_mtime_ns, is_now.st_ctime_ns)
+        content = self._hashes.get(file_state)
+        if content is None:
+            content = content_hash(stretch.source)
             if len(self._hashes) >= _MOST_LEVELS:
                 self._hashes.clear()
-            self._hashes[known] = found
-        if found != stretch.content:
+            self._hashes[file_state] = content
+        if content != stretch.content:
             raise Changed(stretch.source)
 
     def _path(self, key: str, ending: str) -> Path:
         return self._cache.folder / key[:2] / f"{key[2:]}.{ending}"
 
-    def _alone(self, key: str) -> threading.Lock:
+    def _lock_for(self, key: str) -> threading.Lock:
         """One thread makes a copy, the others wait for it (and, rarely, for another one)."""
         return self._locks[int(key[:8], 16) % _LOCKS]
 
@@ -196,7 +196,7 @@ class Playback:
     ) -> None:
         import soundfile
 
-        heights = peaks_of(samples)
+        heights = measure_peaks(samples)
         # A stretch that was not measured (the whole beside its excerpt) is not clipped by the gain of what was.
         factor = np.float32(min(10 ** (gain / 20), max(1.0, 1 / max(*heights, 1e-9))))
         partial = path.with_name(f".partial-{os.getpid()}-{path.name}")
@@ -223,7 +223,7 @@ class Playback:
             self._cache.prune()
 
 
-def standard(stretch: Stretch) -> Samples:
+def decode_standard(stretch: Stretch) -> Samples:
     """A stretch at 48 kHz in two channels, `(frames, 2)` float32; more channels are mixed to both by their mean.
 
     Raises:
@@ -234,17 +234,17 @@ def standard(stretch: Stretch) -> Samples:
         raise BadInput(f"{stretch.source} has no sound from {stretch.start:.2f} s on")
     if samples.shape[1] > 2:
         samples = samples.mean(axis=1, keepdims=True, dtype=np.float32)
-    found = resample(samples, rate, RATE)
-    return np.broadcast_to(found, (len(found), 2)) if found.shape[1] == 1 else found
+    resampled = resample(samples, rate, RATE)
+    return np.broadcast_to(resampled, (len(resampled), 2)) if resampled.shape[1] == 1 else resampled
 
 
-def _lasting(samples: Samples, seconds: float) -> Samples:
+def _fit_to_length(samples: Samples, seconds: float) -> Samples:
     """The same with silence after it, or without its last samples, so that it lasts exactly so long."""
     frames = round(seconds * RATE)
     return np.pad(samples[:frames], ((0, max(0, frames - len(samples))), (0, 0)))
 
 
-def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:
+def measure_peaks(samples: Samples, count: int = PEAKS) -> list[float]:
     """Highest magnitude of each of `count` equal parts of `(frames, channels)` samples."""
     bounds = np.linspace(0, len(samples), min(count, len(samples)) + 1).round().astype(int)
     up, down = (extreme.reduceat(samples, bounds[:-1], axis=0) for extreme in (np.maximum, np.minimum))
@@ -252,7 +252,7 @@ def peaks_of(samples: Samples, count: int = PEAKS) -> list[float]:
     return highest
 
 
-def level_of(samples: Samples) -> Level:
+def measure_level(samples: Samples) -> Level:
     """The level of `(frames, 2)` samples at 48 kHz."""
     from podeval.audio import loudness
 
@@ -287,8 +287,8 @@ def _read(stretch: Stretch) -> tuple[Samples, int]:
             if file.format in _SEEKABLE:
                 first, last = round(stretch.start * file.samplerate), round(stretch.end * file.samplerate)
                 file.seek(min(first, file.frames))
-                found = file.read(max(0, last - first), dtype="float32", always_2d=True)
-                return np.nan_to_num(found, posinf=1.0, neginf=-1.0), int(file.samplerate)
+                samples = file.read(max(0, last - first), dtype="float32", always_2d=True)
+                return np.nan_to_num(samples, posinf=1.0, neginf=-1.0), int(file.samplerate)
     decoded = decode(stretch.source)
     last = decoded.frames if stretch.end is None else round(stretch.end * decoded.rate)
     return decoded.samples[round(stretch.start * decoded.rate) : last], decoded.rate

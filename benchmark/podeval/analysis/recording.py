@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from podeval.analysis.cache import Cache, default_cache, derived
-from podeval.analysis.speech_track import Stems, has_music, speech_stem, through
+from podeval.analysis.cache import Cache, default_cache, derive_content
+from podeval.analysis.speech_track import Stems, has_music, resample_through, separate_speech_stem
 from podeval.audio.decode import content_hash, decode
 from podeval.audio.resample import mono, resample
 from podeval.audio.windows import Clip, Span, windows_over
@@ -201,8 +201,8 @@ class Recording:
                 each other.
         """
         self.require_rate(rate)
-        made: Samples = self._once(f"mono {rate}", lambda: resample(self._mixed(), self.rate, rate))
-        return made
+        samples: Samples = self._compute_once(f"mono {rate}", lambda: resample(self._mix(), self.rate, rate))
+        return samples
 
     def require_rate(self, rate: int) -> None:
         """Refuse a recording that lacks what a model at `rate` listens to.
@@ -218,11 +218,15 @@ class Recording:
 
     def speech(self) -> tuple[Span, ...]:
         """Stretches of speech."""
-        return self._derived("voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono()))
+        return self._derive_fact(
+            "voice_activity", TypeAdapter(tuple[Span, ...]), lambda model: model.speech(self.mono())
+        )
 
     def music(self) -> tuple[Span, ...]:
         """Stretches of music, under speech or alone."""
-        return self._derived("music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono()))
+        return self._derive_fact(
+            "music_detector", TypeAdapter(tuple[Span, ...]), lambda model: model.music(self.mono())
+        )
 
     def derive(self, samples: Samples, rate: int, step: str, by: Any, notes: dict[str, Any]) -> "Recording":
         """Make another recording of this one.
@@ -237,7 +241,7 @@ class Recording:
         return type(self)(
             samples,
             rate,
-            derived(self.content, step, by),
+            derive_content(self.content, step, by),
             name=self.name,
             layout=self.layout,
             profile=self.profile,
@@ -264,11 +268,13 @@ class Recording:
             CannotScore: its rate is below that of the speech models, as `mono` says.
         """
         self.require_rate(MODEL_RATE)
-        return self if rate == self.rate else self._once(f"through {rate}", lambda: through(self, rate))
+        return (
+            self if rate == self.rate else self._compute_once(f"through {rate}", lambda: resample_through(self, rate))
+        )
 
     def speech_stem(self) -> "Recording":
         """Its speech, apart from music, as a recording of its own; raises as `speech_track` does."""
-        return self._once("speech stem", lambda: speech_stem(self))
+        return self._compute_once("speech stem", lambda: separate_speech_stem(self))
 
     def stems(self) -> Stems:
         """Speech apart from music and everything else; made when first asked for, not kept on disk.
@@ -281,11 +287,11 @@ class Recording:
             CannotScore: the recording has more than two channels.
             ModelMissing: the profile has no separator, or it is not installed.
         """
-        return self._once("stems", self._separate)
+        return self._compute_once("stems", self._separate)
 
     def transcript(self, language: str | None = None) -> Transcript:
         """What was said, with word times; `language` None lets the transcriber decide, at the cost of one more look."""
-        return self._derived(
+        return self._derive_fact(
             "transcriber",
             TypeAdapter(Transcript),
             lambda model: model.transcribe(self.mono(), language),
@@ -294,7 +300,9 @@ class Recording:
 
     def diarization(self) -> tuple[SpeakerTurn, ...]:
         """Who speaks when, by similarity of voices alone."""
-        return self._derived("diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono()))
+        return self._derive_fact(
+            "diarizer", TypeAdapter(tuple[SpeakerTurn, ...]), lambda model: model.diarize(self.mono())
+        )
 
     def turns(self, script: Script | None = None, language: str | None = None) -> tuple[SpeakerTurn, ...]:
         """Who speaks when: by aligning the script's words where there is one, else by diarisation.
@@ -304,8 +312,8 @@ class Recording:
         """
         if script is None:
             return self.diarization()
-        heard = self.transcript(language)
-        words = [(word.text, word.start, word.end) for word in heard.words]
+        transcript = self.transcript(language)
+        words = [(word.text, word.start, word.end) for word in transcript.words]
         aligned = speaker_turns(script, words, self.duration)
         if not aligned.trusted:
             raise CannotScore("less than half of the script's words are heard, so who speaks when cannot be told")
@@ -330,28 +338,28 @@ class Recording:
         for turn in turns:
             if min(turn.end, self.duration) > turn.start:
                 spans.setdefault(turn.speaker, []).append(Span(turn.start, min(turn.end, self.duration)))
-        seconds = {speaker: sum(span.duration for span in own) for speaker, own in spans.items()}
-        clips = {
-            speaker: windows_over(own, VOICE_WINDOW, VOICE_STRIDE) or [tuple(own)]
-            for speaker, own in spans.items()
+        seconds = {speaker: sum(span.duration for span in of_speaker) for speaker, of_speaker in spans.items()}
+        windows = {
+            speaker: windows_over(of_speaker, VOICE_WINDOW, VOICE_STRIDE) or [tuple(of_speaker)]
+            for speaker, of_speaker in spans.items()
             if seconds[speaker] >= SHORTEST_VOICE
         }
-        vectors = iter(self.embeddings([clip for own in clips.values() for clip in own]) if clips else ())
+        vectors = iter(self.embeddings([clip for clips in windows.values() for clip in clips]) if windows else ())
         return tuple(
-            SpeakerVoice(speaker, tuple(own), np.stack([next(vectors) for _ in own]), seconds[speaker])
-            for speaker, own in clips.items()
+            SpeakerVoice(speaker, tuple(clips), np.stack([next(vectors) for _ in clips]), seconds[speaker])
+            for speaker, clips in windows.items()
         )
 
     def speech_quality(self, windows: str) -> NDArray[np.float64]:
         """DNSMOS of every window of 9.01 s, shape (windows, 5): start in seconds, SIG, BAK, OVRL, P.808."""
 
-        def stacked(model: Any) -> NDArray[Any]:
-            found = model.score(self.mono(), windows=windows)
-            return np.stack([found.start, found.sig, found.bak, found.ovrl, found.p808], axis=1)
+        def stack_scores(model: Any) -> NDArray[Any]:
+            scores = model.score(self.mono(), windows=windows)
+            return np.stack([scores.start, scores.sig, scores.bak, scores.ovrl, scores.p808], axis=1)
 
-        return self.array_from("speech_quality", stacked, windows=windows)
+        return self.array_from("speech_quality", stack_scores, windows=windows)
 
-    def _mixed(self) -> Samples:
+    def _mix(self) -> Samples:
         mixed = mono(self.samples)
         if self.channels > 1 and 0 < _energy(self.samples) / self.channels > CANCELLED * _energy(mixed):
             raise CannotScore("nothing is left of the recording when its channels are averaged; they cancel each other")
@@ -363,15 +371,15 @@ class Recording:
         speech, accompaniment = model.separate(resample(self.samples, self.rate, rate))
         return Stems(speech, accompaniment, rate)
 
-    def _once(self, name: str, make: Callable[[], T]) -> T:
+    def _compute_once(self, name: str, make: Callable[[], T]) -> T:
         if name not in self._facts:
             self._facts[name] = make()
-        found: T = self._facts[name]
-        return found
+        fact: T = self._facts[name]
+        return fact
 
-    def _derived(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
+    def _derive_fact(self, job: str, form: TypeAdapter[T], ask: Callable[[Any], T], **parameters: Any) -> T:
         """A fact from a model: from memory, from disk, or computed and kept in both."""
-        return self._kept(job, form.validate_json, form.dump_json, ask, parameters)
+        return self._read_or_compute(job, form.validate_json, form.dump_json, ask, parameters)
 
     def array_from(self, job: str, ask: Callable[[Any], NDArray[Any]], **parameters: Any) -> NDArray[Any]:
         """What a job's model says of this recording as an array, kept in memory and on disk.
@@ -381,9 +389,9 @@ class Recording:
             ask: gets the model, gives the array.
             parameters: all that can change the answer beside the recording and the model.
         """
-        return self._kept(job, _array_from_bytes, _array_to_bytes, ask, parameters)
+        return self._read_or_compute(job, _array_from_bytes, _array_to_bytes, ask, parameters)
 
-    def _kept(
+    def _read_or_compute(
         self,
         job: str,
         read: Callable[[bytes], T],
@@ -404,7 +412,7 @@ class Recording:
             self.cache.put(key, write(value))
             return value
 
-        return self._once(key, make)
+        return self._compute_once(key, make)
 
 
 def _from_integers(array: NDArray[Any]) -> NDArray[np.float64]:

@@ -38,20 +38,20 @@ class ReferenceVoices(Mapping[str, Recording]):
             BadInput: not such a thing, or a file that cannot be read.
         """
         if isinstance(source, Mapping):
-            return cls({str(name): cls._opened(name, path, options) for name, path in source.items()})
+            return cls({str(name): cls._open_voice(name, path, options) for name, path in source.items()})
         text = str(source)
         if text.lstrip().startswith("{"):
-            return cls.read(_parsed(text, "the reference voices"), **options)
+            return cls.read(_parse_paths(text, "the reference voices"), **options)
         if text.lower().endswith(".json"):
             try:
-                named = _parsed(Path(text).read_text(encoding="utf-8"), text)
+                paths = _parse_paths(Path(text).read_text(encoding="utf-8"), text)
             except (OSError, UnicodeDecodeError) as error:
                 raise BadInput(f"{text} cannot be read ({error})") from None
-            return cls.read({name: str(Path(text).parent / str(path)) for name, path in named.items()}, **options)
+            return cls.read({name: str(Path(text).parent / str(path)) for name, path in paths.items()}, **options)
         return cls({ONLY: Recording.open(text, **options)})
 
     @staticmethod
-    def _opened(name: Any, path: Any, options: Mapping[str, Any]) -> Recording:
+    def _open_voice(name: Any, path: Any, options: Mapping[str, Any]) -> Recording:
         if not isinstance(path, str | Path):
             raise BadInput(f"the reference voice of {name} must be the path of a recording, not {type(path).__name__}")
         return Recording.open(path, **options)
@@ -63,10 +63,10 @@ class ReferenceVoices(Mapping[str, Recording]):
         Raises:
             CannotScore: a reference recording is silent, too short or holds no speech.
         """
-        return {name: self._embedding(name, recording) for name, recording in self._recordings.items()}
+        return {name: self._embed(name, recording) for name, recording in self._recordings.items()}
 
     @staticmethod
-    def _embedding(name: str, recording: Recording) -> NDArray[np.float32]:
+    def _embed(name: str, recording: Recording) -> NDArray[np.float32]:
         of = f"the reference voice of {name}" if name else "the reference voice"
         try:
             recording.require_sound()
@@ -93,11 +93,11 @@ class ReferenceVoices(Mapping[str, Recording]):
         return len(self._recordings)
 
 
-def _parsed(text: str, name: str) -> dict[str, Any]:
+def _parse_paths(text: str, name: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        paths = json.loads(text)
     except ValueError as error:
         raise BadInput(f"{name} is not JSON ({error}); write {{speaker: path}}") from None
-    if not isinstance(found, dict):
+    if not isinstance(paths, dict):
         raise BadInput(f"{name} must hold a recording by speaker, such as {{'HOST': 'host.wav'}}")
-    return found
+    return paths

@@ -88,7 +88,7 @@ def has_music(recording: MixedRecording) -> bool:
     return sum(span.duration for span in lasting_music(recording)) >= LEAST_SHARE * recording.duration
 
 
-def speech_stem(recording: R) -> R:
+def separate_speech_stem(recording: R) -> R:
     """The speech of a recording as a recording of its own, at the separator's rate, with notes that say so.
 
     Raises:
@@ -112,7 +112,7 @@ def speech_stem(recording: R) -> R:
     return stem
 
 
-def through(recording: R, rate: int) -> R:
+def resample_through(recording: R, rate: int) -> R:
     """The recording as if it had been stored at another rate, as LFS-Bench does with all audio."""
     samples = resample(recording.samples, recording.rate, rate)
     derived: R = recording.derive(samples, rate, "through", rate, {**recording.notes, "through_rate": rate})

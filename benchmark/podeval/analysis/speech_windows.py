@@ -34,8 +34,8 @@ def require_speech(recording: Recording, shortest: float = 0.0) -> None:
 def sounding(clips: Sequence[Clip], speech: Sequence[Span]) -> NDArray[np.bool_]:
     """Of every window whether it holds enough speech, shape (windows,)."""
     lengths = np.array([sum(span.duration for span in clip) for clip in clips])
-    heard: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
-    return heard
+    enough: NDArray[np.bool_] = seconds_inside(clips, speech) >= (1 - MOST_SILENCE) * lengths - 1e-9
+    return enough
 
 
 def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[SpeakerVoice, ...]:
@@ -44,18 +44,18 @@ def spoken_voices(recording: Recording, turns: Sequence[SpeakerTurn]) -> tuple[S
     `seconds` are those of speech within the turns, `left_out` counts the other windows.
     """
     speech = recording.speech()
-    found = []
+    voices = []
     for voice in recording.voices(turns):
-        heard = sounding(voice.clips, speech)
-        if heard.any():
-            own = tuple(Span(turn.start, turn.end) for turn in turns if turn.speaker == voice.speaker)
-            found.append(
+        enough = sounding(voice.clips, speech)
+        if enough.any():
+            spans = tuple(Span(turn.start, turn.end) for turn in turns if turn.speaker == voice.speaker)
+            voices.append(
                 replace(
                     voice,
-                    clips=tuple(clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds),
-                    embeddings=voice.embeddings[heard],
-                    seconds=float(seconds_inside([own], speech)[0]),
-                    left_out=int((~heard).sum()),
+                    clips=tuple(clip for clip, sounds in zip(voice.clips, enough, strict=True) if sounds),
+                    embeddings=voice.embeddings[enough],
+                    seconds=float(seconds_inside([spans], speech)[0]),
+                    left_out=int((~enough).sum()),
                 )
             )
-    return tuple(found)
+    return tuple(voices)

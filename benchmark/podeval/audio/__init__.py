@@ -2,7 +2,6 @@
 
 __all__ = [
     "decode",
-    "distortions",
     "excerpts",
     "formats",
     "loudness",

@@ -182,7 +182,7 @@ class _Sink:
 
     def finish(self, container: Container, size: int) -> Decoded:
         if self._buffer is None or not self.frames:
-            raise self.refuse(f"{self._no_audio(container, size)}: {_REMEDY}")
+            raise self.refuse(f"{self._describe_no_audio(container, size)}: {_REMEDY}")
         seconds = self.frames / self.rate
         self._check_whole(container, seconds, size)
         if self.damage:
@@ -197,7 +197,7 @@ class _Sink:
             note="; ".join(notes) or None,
         )
 
-    def _no_audio(self, container: Container, size: int) -> str:
+    def _describe_no_audio(self, container: Container, size: int) -> str:
         if container.stated_bytes is not None and container.stated_bytes > size:
             return f"is cut off ({size} of at least {container.stated_bytes} bytes) and nothing in it can be decoded"
         cause = f" ({self.damage})" if self.damage else ""
@@ -279,7 +279,7 @@ def _read_av(file: BinaryIO, container: Container, sink: _Sink) -> None:
             metadata_errors="replace",
             io_open=_refuse_to_open,
         ) as source:
-            stream = _audio_stream(source, sink)
+            stream = _choose_audio_stream(source, sink)
             if stream is not None:
                 _decode_stream(source, stream, container, sink)
     except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
@@ -290,7 +290,7 @@ def _refuse_to_open(url: str, flags: int, options: dict[str, str]) -> BinaryIO:
     raise PermissionError(f"an audio file asked for {url!r}")
 
 
-def _audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
+def _choose_audio_stream(source: "InputContainer", sink: _Sink) -> "AudioStream | None":
     streams = source.streams.audio
     if not streams and source.streams.video:
         raise sink.refuse("holds video but no audio: give a file with an audio stream")
@@ -333,7 +333,7 @@ def _decode_stream(source: "InputContainer", stream: "AudioStream", container: C
             # PyAV 18 crashes when it makes an array of more than seven planes; a packed frame has one.
             many_planes = frame.format.is_planar and sink.channels > 7
             for readable in packer.resample(frame) if many_planes else (frame,):
-                sink.append(_samples(readable, sink.channels))
+                sink.append(_to_floats(readable, sink.channels))
     # One or two are usual where streams were joined or the end was cut inside a packet.
     if damaged > max(2, packets // 100):
         sink.damage = f"{damaged} of {packets} packets cannot be decoded"
@@ -360,7 +360,7 @@ class _Clock:
         self.seconds = max(self.seconds, at - self._start + frame.samples / frame.sample_rate)
 
 
-def _samples(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:
+def _to_floats(frame: "AudioFrame", channels: int) -> NDArray[np.float32]:
     """The samples of a frame as float32 `(frames, channels)`; integers scaled to ±1."""
     raw = frame.to_ndarray()
     rows = raw.T if frame.format.is_planar else raw.reshape(-1, channels)

@@ -24,8 +24,8 @@ def centre_frequencies(rate: int, channels: int, lowest: float) -> Floats:
     """Centre frequencies in Hz, rising from `lowest` to just below half the rate; shape (channels,)."""
     offset = _EAR_Q * _LEAST_BANDWIDTH
     share = np.arange(channels, 0, -1) / channels
-    found: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
-    return found
+    frequencies: Floats = (lowest + offset) ** share * (rate / 2 + offset) ** (1 - share) - offset
+    return frequencies
 
 
 def bandwidths(centres: Floats) -> Floats:
@@ -44,7 +44,7 @@ def filters(centres: Floats, rate: int) -> Floats:
             [np.ones_like(zero), -radius * zero, 0 * zero, np.ones_like(zero), -2 * radius * np.cos(angle), radius**2],
             axis=1,
         )
-    at_centre = np.diagonal(np.abs(_response(sections, angle)))
+    at_centre = np.diagonal(np.abs(_frequency_response(sections, angle)))
     # A quarter of the gain, in decibels, to each section.
     sections[:, :, :3] *= (at_centre**-0.25)[:, np.newaxis, np.newaxis]
     return sections
@@ -71,8 +71,8 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
     half = math.floor(_WINDOW_S * rate + 0.5) // 2
     window = (0.5 * (1 + np.cos(np.pi * np.arange(1 - half, half) / half))).astype(np.float32)
     angles = 2 * np.pi * np.arange(size // 2 + 1) / size
-    gather = (np.abs(_response(filters(centres, rate), angles)) / size).astype(np.float32)
-    found = np.empty((len(centres), columns), dtype=np.float32)
+    gather = (np.abs(_frequency_response(filters(centres, rate), angles)) / size).astype(np.float32)
+    magnitudes = np.empty((len(centres), columns), dtype=np.float32)
     if columns:
         # The window lies in the middle of the samples that are transformed; where it lies does not change magnitudes.
         frames = sliding_window_view(samples[size // 2 - half + 1 :], len(window))[::hop][:columns]
@@ -81,11 +81,11 @@ def gammatonegram(samples: NDArray[np.float32], rate: int, centres: Floats) -> N
             some = frames[start : start + _FRAMES_AT_A_TIME]
             np.multiply(some, window, out=padded[: len(some), : len(window)])
             spectrum = fft.rfft(padded[: len(some)], axis=1)
-            np.matmul(gather, np.abs(spectrum).T, out=found[:, start : start + len(some)])
-    return found
+            np.matmul(gather, np.abs(spectrum).T, out=magnitudes[:, start : start + len(some)])
+    return magnitudes
 
 
-def _response(sections: Floats, angles: Floats) -> NDArray[np.complex128]:
+def _frequency_response(sections: Floats, angles: Floats) -> NDArray[np.complex128]:
     """Complex gain of every channel at angular frequencies in radians per sample; shape (channels, angles)."""
     powers = np.exp(-1j * np.outer(np.arange(3), angles))
     gains: NDArray[np.complex128] = np.prod((sections[..., :3] @ powers) / (sections[..., 3:] @ powers), axis=1)

@@ -40,7 +40,7 @@ class KWeighting:
     """
 
     def __init__(self, rate: int, channels: int, frames: int) -> None:
-        self._filter = _in_rows(rate)
+        self._filter = _make_row_filter(rate)
         self._state = np.zeros((channels, 4))
         stacks = frames // (_ROW * _STACK) + 1
         self._rows = np.zeros((channels, stacks, _STACK, _ROW + 4))
@@ -56,10 +56,12 @@ class KWeighting:
 
         frames, channels = block.shape
         rows = frames // _ROW
-        given = self._rows.reshape(channels, -1, _ROW + 4)
-        given[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
-        given[:, :, _ROW:] = self._states((self._rows[..., :_ROW] @ self._filter.after).reshape(channels, -1, 4))
-        self._state = given[:, rows, _ROW:].copy()
+        padded = self._rows.reshape(channels, -1, _ROW + 4)
+        padded[:, :rows, :_ROW] = block[: rows * _ROW].reshape(rows, _ROW, channels).transpose(2, 0, 1)
+        padded[:, :, _ROW:] = self._compute_states(
+            (self._rows[..., :_ROW] @ self._filter.after).reshape(channels, -1, 4)
+        )
+        self._state = padded[:, rows, _ROW:].copy()
         np.matmul(self._rows, self._filter.response, out=self._weighted)
         weighted = self._weighted.reshape(channels, -1)[:, :frames]
         if frames > rows * _ROW:
@@ -70,7 +72,7 @@ class KWeighting:
         self._state[np.abs(self._state) < 1e-30] = 0.0
         return weighted
 
-    def _states(self, gained: Floats) -> Floats:
+    def _compute_states(self, gained: Floats) -> Floats:
         """The filter's state before every row from what each row adds to it; both (channels, rows, 4)."""
         groups = gained.reshape(len(gained), -1, 4 * _GROUP)
         before = np.concatenate((self._state[:, np.newaxis], groups[:, :-1] @ self._filter.through), axis=1)
@@ -106,7 +108,7 @@ class _InRows(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def _in_rows(rate: int) -> _InRows:
+def _make_row_filter(rate: int) -> _InRows:
     from scipy.signal import sosfilt
 
     sections = k_weighting(rate)
@@ -148,8 +150,8 @@ def k_weighting(rate: int) -> Floats:
         anchors = np.array([0.0, np.abs(np.log(poles[0])) * 48_000 / (2 * np.pi), min(rate, 48_000) / 2])
         at_48k, here = _power_basis(anchors / 48_000), _power_basis(anchors / rate)
         denominator = np.poly(poles ** (48_000 / rate)).real
-        wanted = (at_48k @ _power(b)) / (at_48k @ _power(a)) * (here @ _power(denominator))
-        sections.append(np.concatenate((_minimum_phase(np.linalg.solve(here, wanted)), denominator)))
+        target = (at_48k @ _power(b)) / (at_48k @ _power(a)) * (here @ _power(denominator))
+        sections.append(np.concatenate((_minimum_phase(np.linalg.solve(here, target)), denominator)))
     return np.array(sections)
 
 

@@ -105,31 +105,31 @@ def measure(samples: Samples, rate: int, layout: str | None = None) -> Loudness:
     """
     _check(samples, rate)
     weights = channel_weights(samples.shape[1], layout)
-    heard = np.flatnonzero(weights)
-    meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(heard), rate)
+    weighted_channels = np.flatnonzero(weights)
+    meter, weighting = TruePeakMeter(rate, samples.shape[1]), KWeighting(rate, len(weighted_channels), rate)
     energies = []
-    for start, block in _blocks(samples, rate):
+    for start, block in _read_blocks(samples, rate):
         if not math.isfinite(meter.push(block)):
-            raise _not_finite(block, start, rate)
-        weighted = weighting.push(block if len(heard) == block.shape[1] else block[:, heard])
-        energies.append(weights[heard] @ _energies(weighted, rate))
+            raise _explain_not_finite(block, start, rate)
+        weighted = weighting.push(block if len(weighted_channels) == block.shape[1] else block[:, weighted_channels])
+        energies.append(weights[weighted_channels] @ _energies(weighted, rate))
         if len(samples) > _LONG * rate:
             progress.report("loudness", min(start + rate, len(samples)) / rate, len(samples) / rate)
     power = np.concatenate(energies)
     edges = _cell_edges(len(power), rate)
-    momentary = _windowed(power, edges, _MOMENTARY)
-    short_term = _windowed(power, edges, _SHORT_TERM)
+    momentary = _mean_power_in_windows(power, edges, _MOMENTARY)
+    short_term = _mean_power_in_windows(power, edges, _SHORT_TERM)
     reading, reason = _range(short_term[::_STEP])
     return Loudness(
         integrated=_integrated(momentary[::_STEP], len(samples) / rate),
         true_peak=to_db(meter.finish()),
         range=reading,
-        momentary=_lufs(momentary[::_STEP]),
+        momentary=_to_lufs(momentary[::_STEP]),
         momentary_times=edges[_MOMENTARY::_STEP] / rate,
-        short_term=_lufs(short_term[::_STEP]),
+        short_term=_to_lufs(short_term[::_STEP]),
         short_term_times=edges[_SHORT_TERM::_STEP] / rate,
-        max_momentary=float(_lufs(momentary).max()),
-        max_short_term=float(_lufs(short_term).max()) if len(short_term) else None,
+        max_momentary=float(_to_lufs(momentary).max()),
+        max_short_term=float(_to_lufs(short_term).max()) if len(short_term) else None,
         reasons={"range": reason} if reason else {},
     )
 
@@ -165,12 +165,12 @@ def _check(samples: Samples, rate: int) -> None:
         raise CannotScore(f"Loudness needs at least 0.4 s of audio, there are {len(samples) / rate:.2f} s.")
 
 
-def _not_finite(block: Samples, start: int, rate: int) -> CannotScore:
+def _explain_not_finite(block: Samples, start: int, rate: int) -> CannotScore:
     at = (start + int(np.argmin(np.isfinite(block).all(axis=1)))) / rate
     return CannotScore(f"The sample at {at:.3f} s is not a finite number; repair or decode the file again.")
 
 
-def _blocks(samples: Samples, rate: int) -> Iterator[tuple[int, Samples]]:
+def _read_blocks(samples: Samples, rate: int) -> Iterator[tuple[int, Samples]]:
     """First frame and samples, shape (frames, channels), of every second."""
     for start in range(0, len(samples), rate):
         yield start, np.ascontiguousarray(samples[start : start + rate])
@@ -195,7 +195,7 @@ def _cell_edges(cells: int, rate: int) -> NDArray[np.int64]:
     return (np.arange(cells + 1) * rate + _CELLS_PER_SECOND // 2) // _CELLS_PER_SECOND
 
 
-def _windowed(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
+def _mean_power_in_windows(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
     """Mean power in every window of `cells` cells; empty where there is no whole window."""
     if len(energies) < cells:
         return np.empty(0)
@@ -203,35 +203,35 @@ def _windowed(energies: Floats, edges: NDArray[np.int64], cells: int) -> Floats:
     return power
 
 
-def _lufs(power: Floats) -> Floats:
+def _to_lufs(power: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         loudness: Floats = _OFFSET + 10.0 * np.log10(power)
     return loudness
 
 
-def _power_of(lufs: float) -> float:
+def _to_power(lufs: float) -> float:
     return float(10.0 ** ((lufs - _OFFSET) / 10.0))
 
 
 def _integrated(blocks: Floats, seconds: float) -> float:
     """Gated loudness of 0.4 s blocks, BS.1770-4, equations 4 to 7."""
-    audible = blocks[blocks > _power_of(_ABSOLUTE_GATE)]
+    audible = blocks[blocks > _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
         raise CannotScore(f"Silent: no 0.4 s block in {seconds:.1f} s of audio is louder than -70 LUFS.")
     gate = audible.mean() * 10.0 ** (_RELATIVE_GATE / 10.0)
-    return float(_lufs(audible[audible > gate].mean()))
+    return float(_to_lufs(audible[audible > gate].mean()))
 
 
 def _range(windows: Floats) -> tuple[float | None, str | None]:
     """Loudness range of 3 s windows (EBU Tech 3342), or the reason why there is none."""
     if not len(windows):
         return None, "Loudness range needs at least 3 s of audio."
-    audible = windows[windows >= _power_of(_ABSOLUTE_GATE)]
+    audible = windows[windows >= _to_power(_ABSOLUTE_GATE)]
     if not len(audible):
         return None, "Loudness range needs a 3 s window louder than -70 LUFS, there is none."
     gate = audible.mean() * 10.0 ** (_RANGE_GATE / 10.0)
     # Nearest rank, as in the listing of Tech 3342.
-    low, high = np.percentile(_lufs(audible[audible >= gate]), (10, 95), method="nearest")
+    low, high = np.percentile(_to_lufs(audible[audible >= gate]), (10, 95), method="nearest")
     return float(high - low), None
 
 
@@ -254,9 +254,9 @@ def measure_podeval(samples: Samples, rate: int) -> Loudness:
     import pyloudnorm
 
     _check(samples, rate)
-    for start, block in _blocks(samples, rate):
+    for start, block in _read_blocks(samples, rate):
         if not np.isfinite(block).all():
-            raise _not_finite(block, start, rate)
+            raise _explain_not_finite(block, start, rate)
     mono = samples.mean(axis=1)
     meter = pyloudnorm.Meter(rate)
     frame, hop = 3 * rate, rate * 3 // 2

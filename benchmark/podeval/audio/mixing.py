@@ -41,7 +41,7 @@ def lay_under(speech: Samples, sound: Samples, rate: int, snr_db: float) -> Samp
     """
     _require_mono(speech, sound)
     bed = np.take(sound, np.arange(len(speech)) % len(sound))
-    return _added(speech, bed, 0, rate, snr_db)
+    return _add_at(speech, bed, 0, rate, snr_db)
 
 
 def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float) -> Samples:
@@ -55,11 +55,11 @@ def put_in(speech: Samples, sound: Samples, rate: int, snr_db: float, at: float)
     start = round(at * rate)
     if not 0 <= start < len(speech):
         raise BadInput(f"a sound at {at:.2f} s lies outside speech of {len(speech) / rate:.2f} s")
-    return _added(speech, sound[: len(speech) - start], start, rate, snr_db)
+    return _add_at(speech, sound[: len(speech) - start], start, rate, snr_db)
 
 
-def _added(speech: Samples, sound: Samples, start: int, rate: int, snr_db: float) -> Samples:
-    faded = _faded(sound, rate)
+def _add_at(speech: Samples, sound: Samples, start: int, rate: int, snr_db: float) -> Samples:
+    faded = _fade_ends(sound, rate)
     power = float(np.mean(np.square(faded)))
     if not power:
         raise CannotScore("the sound is silent, so that it cannot be mixed at a ratio")
@@ -69,15 +69,15 @@ def _added(speech: Samples, sound: Samples, start: int, rate: int, snr_db: float
     return np.asarray(mixed, dtype=np.float32)
 
 
-def _faded(sound: Samples, rate: int) -> NDArray[np.float64]:
+def _fade_ends(sound: Samples, rate: int) -> NDArray[np.float64]:
     """The sound with a short rise and fall, so that it does not click."""
-    found = sound.astype(np.float64)
-    size = min(round(FADE * rate), len(found) // 2)
+    faded = sound.astype(np.float64)
+    size = min(round(FADE * rate), len(faded) // 2)
     if size:
         ramp = np.linspace(0, 1, size)
-        found[:size] *= ramp
-        found[-size:] *= ramp[::-1]
-    return found
+        faded[:size] *= ramp
+        faded[-size:] *= ramp[::-1]
+    return faded
 
 
 def _require_mono(speech: Samples, sound: Samples) -> None:

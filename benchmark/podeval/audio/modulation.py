@@ -54,7 +54,7 @@ def modulation_energies(envelopes: Singles, rate: float, bands: tuple[float, ...
     weights = np.ascontiguousarray(weights.reshape(parts, hop).T)
     rows = envelopes.reshape(-1, envelopes.shape[-1])
     energies = np.empty((len(rows), len(bands), frames))
-    for start, band, output in _band_passed(rows, stretches * hop, _bank(rate, bands, min(hop, _LONGEST_BLOCK))):
+    for start, band, output in _filter_bands(rows, stretches * hop, _make_bank(rate, bands, min(hop, _LONGEST_BLOCK))):
         np.square(output, out=output)
         shared = (output.reshape(-1, hop) @ weights).reshape(-1, stretches, parts).astype(np.float64)
         energies[start : start + len(output), band] = sum(
@@ -85,7 +85,7 @@ class _Bank:
 
 
 @lru_cache(maxsize=8)
-def _bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
+def _make_bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
     steps = np.arange(block)
     impulse = (steps == 0).astype(np.float64)
     carry, gather, respond = [], [], []
@@ -108,18 +108,18 @@ def _bank(rate: float, bands: tuple[float, ...], block: int) -> _Bank:
     )
 
 
-def _band_passed(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple[int, int, Singles]]:
+def _filter_bands(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple[int, int, Singles]]:
     """The outputs of the modulation filters, at rest before, to envelopes cut or filled with zeros to `length`.
 
     Yields:
         The first row, the band, and its output for some rows, which the next writes over; shape (rows, length).
     """
     count = math.ceil(length / bank.block)
-    given = envelopes[:, :length]
-    padded = np.zeros((len(given), count * bank.block), dtype=np.float32)
-    padded[:, : given.shape[1]] = given
-    blocks = padded.reshape(len(given), count, bank.block)
-    carried = _carried(blocks, bank)
+    inside = envelopes[:, :length]
+    padded = np.zeros((len(inside), count * bank.block), dtype=np.float32)
+    padded[:, : inside.shape[1]] = inside
+    blocks = padded.reshape(len(inside), count, bank.block)
+    carried = _carry_over_blocks(blocks, bank)
     together = max(1, _VALUES_AT_A_TIME // length)
     for start in range(0, len(blocks), together):
         some = np.empty((len(blocks[start : start + together]), count, bank.block + 2), dtype=np.float32)
@@ -131,7 +131,7 @@ def _band_passed(envelopes: Singles, length: int, bank: _Bank) -> Iterator[tuple
             yield start, band, output.reshape(len(some), -1)[:, :length]
 
 
-def _carried(blocks: Singles, bank: _Bank) -> Singles:
+def _carry_over_blocks(blocks: Singles, bank: _Bank) -> Singles:
     """What every block is handed by those before it, real and imaginary; shape (bands, rows, blocks, 2)."""
     rows, count, size = blocks.shape
     added = (blocks.reshape(-1, size) @ bank.gather).view(np.complex64).reshape(rows, count, -1)

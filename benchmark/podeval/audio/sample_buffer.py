@@ -127,12 +127,12 @@ class _OnDisk(np.memmap[Any, np.dtype[np.float32]]):
         self._handed_out = 0
 
     def __getitem__(self, index: Any) -> Any:
-        found = super().__getitem__(index)
-        self._handed_out += getattr(found, "nbytes", 0)
+        part = super().__getitem__(index)
+        self._handed_out += getattr(part, "nbytes", 0)
         if self._handed_out > _HELD_BYTES:
             self._handed_out = 0
             let_go(self)
-        return found
+        return part
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Results of arithmetic are plain arrays in memory."""

@@ -28,7 +28,7 @@ from scipy import fft, signal
 
 from podeval import progress
 from podeval.audio import gammatone
-from podeval.audio.blas_threads import one_thread
+from podeval.audio.blas_threads import limit_to_one_thread
 from podeval.audio.modulation import FRAME_S, lower_edges, modulation_energies
 from podeval.errors import BadInput, CannotScore
 
@@ -65,7 +65,7 @@ def srmr(samples: ArrayLike, rate: int, fast: bool = True, norm: bool = False) -
         CannotScore: silence, samples that are not numbers, or shorter than one frame (0.26 s slow, 0.29 s fast).
         BadInput: samples of another shape, or too low a rate.
     """
-    signal_ = _checked(samples, rate)
+    signal_ = _check_samples(samples, rate)
     _require_frame(len(signal_), rate, fast, CannotScore, "the signal")
     _, values = _ratios(signal_, rate, [0], len(signal_), fast, norm)
     if not len(values):
@@ -97,7 +97,7 @@ def srmr_windows(
         CannotScore: samples that are not numbers.
         BadInput: samples of another shape, too low a rate, a window shorter than a frame, or a stride below a sample.
     """
-    signal_ = _checked(samples, rate)
+    signal_ = _check_samples(samples, rate)
     length, stride = round(window_s * rate), round(stride_s * rate)
     if stride < 1:
         raise BadInput(f"the stride must be at least one sample, not {stride_s} s")
@@ -107,7 +107,7 @@ def srmr_windows(
     return starts[kept] / rate, values
 
 
-def _checked(samples: ArrayLike, rate: int) -> NDArray[np.floating]:
+def _check_samples(samples: ArrayLike, rate: int) -> NDArray[np.floating]:
     array = np.asanyarray(samples)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.number) or np.iscomplexobj(array):
         raise BadInput(f"SRMR takes real samples of one channel, shape (frames,), not {array.dtype} {array.shape}")
@@ -138,7 +138,7 @@ def _ratios(
     shared = not fast or stride % gammatone.gammatonegram_rate(rate)[0] == 0
     batch = _WINDOWS_AT_A_TIME[fast] if shared else 1
     kept, values = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    with one_thread():
+    with limit_to_one_thread():
         for first in range(0, len(starts), batch):
             some = starts[first : first + batch]
             envelopes = _gammatonegrams if fast else _hilbert_envelopes
@@ -149,9 +149,9 @@ def _ratios(
                 ],
                 axis=1,
             )
-            sounding, found = _ratio(_clipped(energies) if norm else energies, rate, centres, bands, fast)
+            sounding, ratios = _ratio(_clip_energies(energies) if norm else energies, rate, centres, bands, fast)
             kept.append(first + sounding)
-            values.append(found)
+            values.append(ratios)
             progress.report("reverberation", (some[-1] + length) / rate, (starts[-1] + length) / rate)
     return np.concatenate(kept), np.concatenate(values)
 
@@ -215,7 +215,7 @@ def _scale(windows: Sequence[Floats] | Floats) -> Floats:
     return (1 / np.where(peaks > _SILENCE, peaks, 1))[:, np.newaxis]
 
 
-def _clipped(energies: Floats) -> Floats:
+def _clip_energies(energies: Floats) -> Floats:
     """Energies held between the peak of the channels' mean and 30 dB below it, window by window."""
     peak = energies.mean(axis=1).max(axis=(1, 2))[:, np.newaxis, np.newaxis, np.newaxis]
     return np.clip(energies, peak * _DYNAMIC_RANGE, peak)

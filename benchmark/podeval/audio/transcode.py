@@ -54,14 +54,14 @@ class Transcoded:
 def transcode(item: str, source: Path, folder: Path, bounds: Bounds = Bounds()) -> Transcoded:
     """One file as `<item>.flac` or `<item>.wav` in a folder; a refusal is an answer."""
     try:
-        found = decode(source, limits=_limits(bounds))
-        _check(found, bounds)
-        name = _write(found, item, folder)
+        decoded = decode(source, limits=_make_limits(bounds))
+        _check(decoded, bounds)
+        name = _write(decoded, item, folder)
     except BadAudio as error:
         return Transcoded(item, refused=str(error).replace(repr(str(source)), source.name))
     except (OSError, MemoryError, ValueError) as error:
         return Transcoded(item, refused=f"{source.name} cannot be transcoded ({type(error).__name__}: {error})")
-    return Transcoded(item, name, found.seconds, found.rate, found.channels)
+    return Transcoded(item, name, decoded.seconds, decoded.rate, decoded.channels)
 
 
 def write_job(path: Path, files: Mapping[str, Path], out: Path, bounds: Bounds) -> None:
@@ -81,7 +81,7 @@ def main(job_file: str) -> None:
             report.flush()
 
 
-def _limits(bounds: Bounds) -> DecodeLimits:
+def _make_limits(bounds: Bounds) -> DecodeLimits:
     frames = int(bounds.seconds * bounds.rates[1])
     return DecodeLimits(
         channels=bounds.channels,
@@ -92,23 +92,25 @@ def _limits(bounds: Bounds) -> DecodeLimits:
     )
 
 
-def _check(found: Decoded, bounds: Bounds) -> None:
-    if found.seconds < bounds.least_seconds:
-        raise BadAudio(f"it is {found.seconds:.3f} s long, less than {bounds.least_seconds:g} s: give the whole item.")
-    for start in range(0, found.frames, _FRAMES):
-        if not np.isfinite(found.samples[start : start + _FRAMES]).all():
+def _check(decoded: Decoded, bounds: Bounds) -> None:
+    if decoded.seconds < bounds.least_seconds:
+        raise BadAudio(
+            f"it is {decoded.seconds:.3f} s long, less than {bounds.least_seconds:g} s: give the whole item."
+        )
+    for start in range(0, decoded.frames, _FRAMES):
+        if not np.isfinite(decoded.samples[start : start + _FRAMES]).all():
             raise BadAudio("it holds samples that are no numbers (NaN or infinity): write finite samples.")
 
 
-def _write(found: Decoded, item: str, folder: Path) -> str:
+def _write(decoded: Decoded, item: str, folder: Path) -> str:
     import soundfile
 
-    peak = max(float(np.abs(found.samples[at : at + _FRAMES]).max()) for at in range(0, found.frames, _FRAMES))
+    peak = max(float(np.abs(decoded.samples[at : at + _FRAMES]).max()) for at in range(0, decoded.frames, _FRAMES))
     kind, subtype = ("FLAC", "PCM_24") if peak <= 1.0 else ("WAV", "FLOAT")
     name = f"{item}.{kind.lower()}"
-    with soundfile.SoundFile(folder / name, "w", found.rate, found.channels, subtype, format=kind) as file:
-        for start in range(0, found.frames, _FRAMES):
-            file.write(found.samples[start : start + _FRAMES])
+    with soundfile.SoundFile(folder / name, "w", decoded.rate, decoded.channels, subtype, format=kind) as file:
+        for start in range(0, decoded.frames, _FRAMES):
+            file.write(decoded.samples[start : start + _FRAMES])
     return name
 
 

@@ -32,10 +32,10 @@ def windows_over(spans: Sequence[Span], window: float, stride: float) -> list[Cl
     """
     total = sum(span.duration for span in spans)
     count = int((total - window) / stride + 1e-9) + 1 if total >= window - 1e-9 else 0
-    return [_cut(spans, number * stride, number * stride + window) for number in range(count)]
+    return [_cut_clip(spans, number * stride, number * stride + window) for number in range(count)]
 
 
-def _cut(spans: Sequence[Span], start: float, end: float) -> Clip:
+def _cut_clip(spans: Sequence[Span], start: float, end: float) -> Clip:
     """What lies between two moments of the joined time, in the original time."""
     clip, before = [], 0.0
     for span in spans:

@@ -19,7 +19,7 @@ __all__ = ["Benchmark", "benchmark", "get", "item_maker", "names", "real_pod", "
 
 def names() -> tuple[str, ...]:
     """Names of all benchmarks, in alphabetical order."""
-    return tuple(sorted(_all()))
+    return tuple(sorted(_find_all()))
 
 
 def get(name: str) -> Benchmark:
@@ -28,11 +28,11 @@ def get(name: str) -> Benchmark:
     Raises:
         BadInput: there is none; says which name is closest.
     """
-    known = _all()
-    if name in known:
-        return known[name]
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(known))}"
+    benchmarks = _find_all()
+    if name in benchmarks:
+        return benchmarks[name]
+    near = difflib.get_close_matches(name, benchmarks, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(sorted(benchmarks))}"
     raise BadInput(f"there is no benchmark {name!r}; {hint}")
 
 
@@ -43,10 +43,10 @@ def item_maker(name: str) -> Callable[[Mapping[str, Any]], Item]:
 
 
 @cache
-def _all() -> dict[str, Benchmark]:
-    found = {}
+def _find_all() -> dict[str, Benchmark]:
+    benchmarks = {}
     for module in pkgutil.iter_modules(__path__):
         declared = getattr(importlib.import_module(f"{__name__}.{module.name}"), "BENCHMARK", None)
         if isinstance(declared, Benchmark):
-            found[declared.name] = declared
-    return found
+            benchmarks[declared.name] = declared
+    return benchmarks

@@ -235,10 +235,10 @@ class Benchmark(FactSheet):
 
     @model_validator(mode="after")
     def _refers_to_what_it_declares(self) -> Self:
-        known = {track.name for track in self.tracks}
+        tracks = {track.name for track in self.tracks}
         parts_with_tracks: tuple[Split | Dimension, ...] = (*self.splits, *self.dimensions)
         for part in parts_with_tracks:
-            if unknown := set(part.tracks) - known:
+            if unknown := set(part.tracks) - tracks:
                 raise ValueError(f"{part.name} names tracks that are not declared: {', '.join(sorted(unknown))}")
         for dimension in self.dimensions:
             if dimension.main not in dimension.columns:
@@ -252,8 +252,8 @@ class Benchmark(FactSheet):
         for composite in self.composites:
             if unknown := {*composite.columns} - columns:
                 raise ValueError(f"{composite.name} is made of columns that are not measured: {sorted(unknown)}")
-        named: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
-        for parts in named:
+        named_parts: tuple[tuple[Track | Split | Dimension, ...], ...] = (self.tracks, self.splits, self.dimensions)
+        for parts in named_parts:
             if len({part.name for part in parts}) < len(parts):
                 raise ValueError("two tracks, splits or dimensions share a name")
         return self
@@ -290,8 +290,8 @@ class Benchmark(FactSheet):
 
     def groups(self, breakdown: Breakdown, items: Iterable[Item]) -> tuple[str, ...]:
         """The groups of a breakdown that some of these items are in, in the record's order."""
-        found = {item.group(breakdown.name) for item in items} - {""}
-        return tuple(group for group in breakdown.groups or sorted(found) if group in found)
+        present = {item.group(breakdown.name) for item in items} - {""}
+        return tuple(group for group in breakdown.groups or sorted(present) if group in present)
 
     def dimensions_of(self, track: str | None = None, split: str | None = None) -> tuple[Dimension, ...]:
         """The dimensions of one track or of all, as far as they are measured in a split, or in any."""
@@ -319,16 +319,16 @@ def _read_items(split: Split) -> tuple[Item, ...]:
         items = _ItemsFile.model_validate(json.loads(pinned.read())).items
     except ValidationError as error:
         raise PodevalError(f"the data file {split.file} does not hold items: {error}") from error
-    return tuple(_spoken(item, split) for item in items) if split.scripts else items
+    return tuple(_add_script(item, split) for item in items) if split.scripts else items
 
 
-def _spoken(item: Item, split: Split) -> Item:
+def _add_script(item: Item, split: Split) -> Item:
     """The item with its script and voices."""
     assert split.scripts
     voices = read_voices(split.voices) if split.voices else {}
     try:
         script = read_scripts(split.scripts)[item.id]
-        given = {speaker.name: voices[speaker.voice] for speaker in script.speakers} if split.voices else {}
+        reference_voices = {speaker.name: voices[speaker.voice] for speaker in script.speakers} if split.voices else {}
     except KeyError as missing:
         raise PodevalError(f"{item.id} of the split {split.name} has no script or no voice {missing}") from None
     if len(script.speakers) != item.voices:
@@ -337,6 +337,6 @@ def _spoken(item: Item, split: Split) -> Item:
         update={
             "script": script.script(split.version),
             "spontaneous": script.script("spontaneous"),
-            "reference_voices": given,
+            "reference_voices": reference_voices,
         }
     )

@@ -30,17 +30,17 @@ class PinnedFile(FactSheet):
         Raises:
             PodevalError: it is not the content that is pinned.
         """
-        if (found := content_revision(self.file)) != self.revision:
+        if (actual := content_revision(self.file)) != self.revision:
             raise PodevalError(
-                f"the data file {self.file} is {found[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
+                f"the data file {self.file} is {actual[:19]}…, its benchmark pins {self.revision[:19]}…; reinstall "
                 "podeval, or pin the new revision if you changed the data on purpose"
             )
-        return _data(self.file)
+        return _read_data(self.file)
 
 
 def content_revision(file: str) -> str:
     """`sha256:…` of a text file of the package's data; line ends count as they are stored in git."""
-    content = _data(file).replace(b"\r\n", b"\n")
+    content = _read_data(file).replace(b"\r\n", b"\n")
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -49,5 +49,5 @@ def data_path(file: str) -> Path:
     return Path(str(resources.files("podeval.benchmarks").joinpath("data", file)))
 
 
-def _data(file: str) -> bytes:
+def _read_data(file: str) -> bytes:
     return data_path(file).read_bytes()

@@ -37,7 +37,7 @@ class ReferenceVoice(FactSheet):
         Raises:
             PodevalError: it is not there, or not what the manifest pins.
         """
-        return _checked(self.file, self.sha256)
+        return _verify_recording(self.file, self.sha256)
 
 
 class ScriptSpeaker(FactSheet):
@@ -65,9 +65,9 @@ class SpokenScript(FactSheet):
 
     @model_validator(mode="after")
     def _names_who_speaks(self) -> "SpokenScript":
-        named, heard = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
-        if len(set(named)) < len(named) or set(named) != heard:
-            raise ValueError(f"{self.id} names {', '.join(named)}, and {', '.join(sorted(heard))} speak")
+        names, speaking = [speaker.name for speaker in self.speakers], {turn.speaker for turn in self.turns}
+        if len(set(names)) < len(names) or set(names) != speaking:
+            raise ValueError(f"{self.id} names {', '.join(names)}, and {', '.join(sorted(speaking))} speak")
         return self
 
     def script(self, version: Version) -> Script:
@@ -86,11 +86,11 @@ def read_scripts(pinned: PinnedFile) -> dict[str, SpokenScript]:
     """
     lines = pinned.read().decode("utf-8").splitlines()
     try:
-        found = [SpokenScript.model_validate(json.loads(line)) for line in lines]
+        parsed = [SpokenScript.model_validate(json.loads(line)) for line in lines]
     except (ValueError, ValidationError) as error:
         raise PodevalError(f"the data file {pinned.file} does not hold scripts: {error}") from error
-    scripts = {script.id: script for script in found}
-    if len(scripts) < len(found):
+    scripts = {script.id: script for script in parsed}
+    if len(scripts) < len(parsed):
         raise PodevalError(f"the data file {pinned.file} holds two scripts of one topic")
     return scripts
 
@@ -103,21 +103,21 @@ def read_voices(pinned: PinnedFile) -> dict[str, ReferenceVoice]:
         PodevalError: the manifest is not the one that is pinned, or holds something else.
     """
     try:
-        found = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]
+        voices = [ReferenceVoice.model_validate(voice) for voice in json.loads(pinned.read())["voices"]]
     except (ValueError, KeyError, TypeError, ValidationError) as error:
         raise PodevalError(f"the data file {pinned.file} does not list voices: {error}") from error
-    return {voice.id: voice for voice in found}
+    return {voice.id: voice for voice in voices}
 
 
 @cache
-def _checked(file: str, sha256: str) -> Path:
+def _verify_recording(file: str, sha256: str) -> Path:
     path = data_path(file)
     try:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise PodevalError(f"the recording {file} cannot be read ({error}); reinstall podeval") from None
-    if found != sha256:
+    if digest != sha256:
         raise PodevalError(
-            f"the recording {file} is {found[:12]}…, its manifest says {sha256[:12]}…; reinstall podeval"
+            f"the recording {file} is {digest[:12]}…, its manifest says {sha256[:12]}…; reinstall podeval"
         )
     return path

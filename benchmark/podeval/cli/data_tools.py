@@ -246,8 +246,8 @@ def _apply_selection(output: dict[str, Any], selection: "Selection") -> "list[Di
     limits = f"{selection.min_seconds:g} to {selection.max_seconds:g} s"
     if not selection.clips:
         output["reason"] = f"no clip lasts {limits}; give other limits with --min-seconds and --max-seconds"
-    elif selection.found < selection.asked:
-        _say(f"clips of {limits}: {selection.found} found, {selection.asked} asked for; all found are taken")
+    elif selection.eligible < selection.requested:
+        _say(f"clips of {limits}: {selection.eligible} found, {selection.requested} asked for; all found are taken")
     return list(selection.clips)
 
 

@@ -3,7 +3,7 @@
 Its wording is podeval's own, its substance that of PodBench's Appendix D.1: the user's wishes first, facts from the
 materials only, text for the ear, a set length for a minute, and turns with numbered speakers. The benchmark itself puts
 the authors' finished `input_prompt` to systems; this prompt is for requests of one's own. What it asks for in form is
-checked by `podeval.text.script_format.script_problems`.
+checked by `podeval.text.script_format.find_script_problems`.
 """
 
 from collections.abc import Sequence

@@ -292,7 +292,7 @@ class JudgeClient:
             _NoAnswer: none came; says why.
         """
         judge = self.judge
-        sampling = judge.sampling.seeded(request.seed)
+        sampling = judge.sampling.with_seed(request.seed)
         reckoned = _reckoned_tokens(messages, request)
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:

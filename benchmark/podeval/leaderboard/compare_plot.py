@@ -47,7 +47,7 @@ def differences(found: SystemComparison, column: Column, texts: Mapping[str, str
         f'<rect class="dot b" x="{_SIDE + 40}" y="7" width="10" height="10"/><text x="{_SIDE + 56}" y="16">B</text>'
         f'<text class="quiet" x="{WIDTH - _SIDE}" y="16" text-anchor="end">{escape(some)}</text>'
     )
-    marks = f'<g class="axis">{axis.drawn(_TOP - 4, high)}</g>'
+    marks = f'<g class="axis">{axis.render(_TOP - 4, high)}</g>'
     return (
         f'<svg class="pairs" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
         f'font-size="12"><title>{escape(said)}</title>{names}{marks}{lines}</svg>'

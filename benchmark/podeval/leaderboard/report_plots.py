@@ -90,7 +90,7 @@ def distribution(
     drawn = "".join(
         _spread(name, names[name], values, 44 + 34 * place, axis) for place, (name, values) in enumerate(rows)
     )
-    return _svg("spread", high, title, f'<g class="grid">{axis.drawn(24, high)}</g>{drawn}')
+    return _svg("spread", high, title, f'<g class="grid">{axis.render(24, high)}</g>{drawn}')
 
 
 def courses(

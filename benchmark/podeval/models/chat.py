@@ -5,7 +5,7 @@ Messages are those of the OpenAI chat API: a role and a content, which is a text
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from podeval.errors import PodevalError
@@ -29,10 +29,10 @@ class Sampling:
     seed: int | None = 0
     max_tokens: int | None = 4096
 
-    def seeded(self, seed: int) -> "Sampling":
+    def with_seed(self, seed: int) -> "Sampling":
         """The same with a request's seed added, where seeds are sent at all."""
-        own = None if self.seed is None else self.seed + seed
-        return Sampling(self.temperature, self.top_p, own, self.max_tokens)
+        total = None if self.seed is None else self.seed + seed
+        return Sampling(self.temperature, self.top_p, total, self.max_tokens)
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,10 @@ class Form:
     """How a schema is asked for; steps down where a backend refuses, and stays there."""
 
     name: str = "json_schema"
-    known: bool = field(default=False)
 
     LADDER = ("json_schema", "json_object", "text")
 
     def below(self) -> str | None:
         """The next simpler form, None below the last."""
-        place = self.LADDER.index(self.name) + 1
-        return self.LADDER[place] if place < len(self.LADDER) else None
+        rank = self.LADDER.index(self.name) + 1
+        return self.LADDER[rank] if rank < len(self.LADDER) else None

@@ -12,7 +12,7 @@ _LONGEST_BODY = 20_000_000
 T = TypeVar("T")
 
 
-def within(seconds: float, call: Callable[[], T], whom: str) -> T:
+def call_within(seconds: float, call: Callable[[], T], whom: str) -> T:
     """The call's result, or `ChatBusy` when the wall clock says so; the call is then left to end by itself."""
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -27,18 +27,18 @@ def within(seconds: float, call: Callable[[], T], whom: str) -> T:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        raise ChatBusy(late(whom, seconds))
+        raise ChatBusy(describe_lateness(whom, seconds))
     if failure:
         raise failure[0]
     return outcome[0]
 
 
-def late(whom: str, seconds: float) -> str:
+def describe_lateness(whom: str, seconds: float) -> str:
     """That an answer did not come in time."""
     return f"{whom} did not answer within {seconds:g} s"
 
 
-def response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def make_response_format(form: str, schema: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """The field of a request that asks for a schema in this form, None for `text`."""
     if form == "json_schema":
         return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
@@ -64,36 +64,37 @@ def read_completion(body: str, form: str) -> ChatAnswer:
     message = message if isinstance(message, dict) else {}
     usage = data.get("usage") if isinstance(data.get("usage"), dict) else {}
     return ChatAnswer(
-        text=_text_of(message.get("content")),
-        finish=_string(choices[0].get("finish_reason")),
-        refusal=_string(message.get("refusal")),
-        tools=_tools(message.get("tool_calls")),
-        prompt_tokens=_count(usage.get("prompt_tokens")),
-        answer_tokens=_count(usage.get("completion_tokens")),
-        model=" ".join(filter(None, (_string(data.get("model")), _string(data.get("system_fingerprint"))))) or None,
+        text=_read_text(message.get("content")),
+        finish=_to_string(choices[0].get("finish_reason")),
+        refusal=_to_string(message.get("refusal")),
+        tools=_read_tool_names(message.get("tool_calls")),
+        prompt_tokens=_to_count(usage.get("prompt_tokens")),
+        answer_tokens=_to_count(usage.get("completion_tokens")),
+        model=" ".join(filter(None, (_to_string(data.get("model")), _to_string(data.get("system_fingerprint")))))
+        or None,
         form=form,
         raw=data,
     )
 
 
-def _text_of(content: Any) -> str | None:
+def _read_text(content: Any) -> str | None:
     """The text, of a string or of a list of parts."""
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str)) or None
-    return _string(content)
+    return _to_string(content)
 
 
-def _tools(calls: Any) -> tuple[str, ...]:
+def _read_tool_names(calls: Any) -> tuple[str, ...]:
     if not isinstance(calls, list):
         return ()
     functions = (call.get("function") if isinstance(call, dict) else None for call in calls)
     return tuple(str(f.get("name")) if isinstance(f, dict) else "?" for f in functions)
 
 
-def _string(value: Any) -> str | None:
+def _to_string(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _count(value: Any) -> int | None:
+def _to_count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

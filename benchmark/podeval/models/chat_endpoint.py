@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Form, Message, Sampling
-from podeval.models.chat_completion import late, read_completion, response_format, within
+from podeval.models.chat_completion import call_within, describe_lateness, make_response_format, read_completion
 
 _NO_KEY = "no-key"
 """Sent where there is no key: with an empty one the client sends the machine's Hugging Face token."""
@@ -48,9 +48,9 @@ class EndpointChat:
         form = Form(self.form.name) if schema is not None else Form("text")
         refusal: ChatRefused | None = None
         while True:
-            asked = Form(form.name).name
+            form_name = form.name
             try:
-                answer = self._asked(messages, sampling, schema, asked, timeout)
+                answer = self._ask(messages, sampling, schema, form_name, timeout)
             except _BadRequest as refused:
                 # It may be the schema that it does not take: ask in a simpler way, and tell of the first refusal.
                 refusal = refusal or refused
@@ -60,10 +60,10 @@ class EndpointChat:
                 form = Form(below)
                 continue
             if schema is not None:
-                self.form = Form(asked, known=True)
+                self.form = Form(form_name)
             return answer
 
-    def _asked(
+    def _ask(
         self,
         messages: Sequence[Message],
         sampling: Sampling,
@@ -78,11 +78,11 @@ class EndpointChat:
             "max_tokens": sampling.max_tokens,
             **self._extra,
         }
-        asked_format = response_format(form, schema)
-        raw = within(timeout, lambda: self._posted(messages, body, asked_format, timeout), self._endpoint)
-        return read_completion(self._without_key(raw.decode("utf-8", "replace")), form)
+        asked_format = make_response_format(form, schema)
+        raw = call_within(timeout, lambda: self._post(messages, body, asked_format, timeout), self._endpoint)
+        return read_completion(self._hide_key(raw.decode("utf-8", "replace")), form)
 
-    def _posted(
+    def _post(
         self,
         messages: Sequence[Message],
         body: Mapping[str, Any],
@@ -92,30 +92,30 @@ class EndpointChat:
         """The response's body, whole."""
         from huggingface_hub.errors import HfHubHTTPError, InferenceTimeoutError, OfflineModeIsEnabled
 
-        client = _client(self._endpoint, self._key or _NO_KEY, timeout, response_format)
+        client = _make_client(self._endpoint, self._key or _NO_KEY, timeout, response_format)
         try:
             client.chat_completion([dict(message) for message in messages], model=self._model, extra_body=dict(body))
         except InferenceTimeoutError:
-            raise ChatBusy(late(self._endpoint, timeout)) from None
+            raise ChatBusy(describe_lateness(self._endpoint, timeout)) from None
         except HfHubHTTPError as error:
-            raise self._failure(error.response) from None
+            raise self._explain_failure(error.response) from None
         except OfflineModeIsEnabled:
             raise ChatRefused(
                 f"{self._endpoint} is not asked while HF_HUB_OFFLINE is set; unset it", for_all=True
             ) from None
-        except _transport_errors() as error:
-            reason = self._without_key(str(error)) or type(error).__name__
+        except _list_transport_errors() as error:
+            reason = self._hide_key(str(error)) or type(error).__name__
             raise ChatBusy(f"the connection to {self._endpoint} failed ({reason})") from None
         body_received: bytes = client.body
         return body_received
 
-    def _failure(self, response: Any) -> Exception:
+    def _explain_failure(self, response: Any) -> Exception:
         """What an HTTP status means for the caller."""
         status = int(response.status_code)
-        said = self._without_key(_said(response))
-        reason = f"{self._endpoint} answered {status}" + (f": {said}" if said else "")
+        message = self._hide_key(_read_error_message(response))
+        reason = f"{self._endpoint} answered {status}" + (f": {message}" if message else "")
         if status == 429 or status in (408, 409, 425) or status >= 500:
-            return ChatBusy(reason, retry_after=_retry_after(response.headers))
+            return ChatBusy(reason, retry_after=_read_retry_after(response.headers))
         if status in (401, 403):
             return ChatRefused(f"{reason}; set PODEVAL_JUDGE_KEY to a key that may use {self._model}", for_all=True)
         if status in (402, 404, 405):
@@ -124,7 +124,7 @@ class EndpointChat:
             )
         return _BadRequest(reason, for_all=False)
 
-    def _without_key(self, text: str) -> str:
+    def _hide_key(self, text: str) -> str:
         return text.replace(self._key, "[key]") if self._key else text
 
 
@@ -132,7 +132,7 @@ class _BadRequest(ChatRefused):
     """The endpoint does not take this request; perhaps a simpler one."""
 
 
-def _client(endpoint: str, key: str, timeout: float, response_format: Mapping[str, Any] | None) -> Any:
+def _make_client(endpoint: str, key: str, timeout: float, response_format: Mapping[str, Any] | None) -> Any:
     from huggingface_hub import InferenceClient
 
     class Client(InferenceClient):
@@ -150,16 +150,16 @@ def _client(endpoint: str, key: str, timeout: float, response_format: Mapping[st
     return Client(base_url=endpoint, api_key=key, timeout=timeout)
 
 
-def _transport_errors() -> tuple[type[Exception], ...]:
+def _list_transport_errors() -> tuple[type[Exception], ...]:
     """What the client's HTTP library raises for a connection: httpx2, or httpx before huggingface_hub 2."""
-    found: list[type[Exception]] = []
+    errors: list[type[Exception]] = []
     for name in ("httpx2", "httpx"):
         with contextlib.suppress(ImportError):
-            found.append(importlib.import_module(name).TransportError)
-    return tuple(found)
+            errors.append(importlib.import_module(name).TransportError)
+    return tuple(errors)
 
 
-def _said(response: Any) -> str:
+def _read_error_message(response: Any) -> str:
     """What an error response says, in one line."""
     try:
         text = str(response.text)
@@ -173,7 +173,7 @@ def _said(response: Any) -> str:
     return " ".join(text.split())[:300]
 
 
-def _retry_after(headers: Mapping[str, str]) -> float | None:
+def _read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a number or a date."""
     value = headers.get("retry-after")
     if not value:

@@ -14,7 +14,7 @@ from typing import Any
 
 from podeval.errors import ModelMissing
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
-from podeval.models.chat_completion import read_completion, response_format, within
+from podeval.models.chat_completion import call_within, make_response_format, read_completion
 from podeval.models.threads import threads
 
 CONTEXT = 16_384
@@ -70,35 +70,35 @@ class GgufChat:
             "top_p": sampling.top_p,
             "seed": sampling.seed,
             "max_tokens": sampling.max_tokens,
-            "response_format": response_format(form, schema),
+            "response_format": make_response_format(form, schema),
             "cache_prompt": False,
         }
         question = json.dumps({key: value for key, value in body.items() if value is not None})
-        answer = within(timeout, lambda: self._asked(question), self._path.name)
+        answer = call_within(timeout, lambda: self._ask(question), self._path.name)
         if error := json.loads(answer).get("error"):
-            raise self._failure(error)
+            raise self._explain_failure(error)
         return read_completion(answer, form)
 
-    def _asked(self, question: str) -> str:
-        heard: list[str] = []
-        self._server.handle_chat_completions(question, lambda text: heard.append(_text(text)))
-        return heard[0] if heard else "{}"
+    def _ask(self, question: str) -> str:
+        answers: list[str] = []
+        self._server.handle_chat_completions(question, lambda text: answers.append(_to_text(text)))
+        return answers[0] if answers else "{}"
 
-    def _failure(self, error: Any) -> Exception:
-        said = str(error.get("message", error)) if isinstance(error, dict) else str(error)
+    def _explain_failure(self, error: Any) -> Exception:
+        message = str(error.get("message", error)) if isinstance(error, dict) else str(error)
         kind = error.get("type", "") if isinstance(error, dict) else ""
         if kind == "exceed_context_size_error":
             return ChatRefused(
-                f"{self._path.name} is loaded for {self._context} tokens ({said}); raise context in the judge's YAML "
-                "file, as far as model and memory go",
+                f"{self._path.name} is loaded for {self._context} tokens ({message}); raise context in the judge's "
+                "YAML file, as far as model and memory go",
                 for_all=False,
             )
         if isinstance(error, dict) and error.get("code", 500) < 500:
-            return ChatRefused(f"{self._path.name} does not take this: {said}", for_all=False)
-        return ChatBusy(f"{self._path.name} failed: {said}", crowded=False)
+            return ChatRefused(f"{self._path.name} does not take this: {message}", for_all=False)
+        return ChatBusy(f"{self._path.name} failed: {message}", crowded=False)
 
 
-def _text(answer: Any) -> str:
+def _to_text(answer: Any) -> str:
     if isinstance(answer, bytes):
         return answer.decode("utf-8", "replace")
     return answer if isinstance(answer, str) else json.dumps(answer)
@@ -111,9 +111,9 @@ def gguf_chat(path: Path, context: int | None) -> GgufChat:
         ModelMissing: see `GgufChat`.
     """
     stat = path.stat()
-    return _loaded(path.resolve(), context or CONTEXT, stat.st_size, stat.st_mtime_ns)
+    return _load(path.resolve(), context or CONTEXT, stat.st_size, stat.st_mtime_ns)
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(path: Path, context: int, size: int, modified: int) -> GgufChat:
+def _load(path: Path, context: int, size: int, modified: int) -> GgufChat:
     return GgufChat(path, context)

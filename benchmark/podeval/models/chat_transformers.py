@@ -23,7 +23,7 @@ import numpy as np
 from podeval.errors import BadInput, ModelMissing
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatRefused, Message, Sampling
 from podeval.models.hub_files import HubRepo
-from podeval.models.pretrained import preprocessor, pretrained, quiet
+from podeval.models.pretrained import load_preprocessor, load_pretrained, quiet
 
 RATE = 16_000
 
@@ -85,9 +85,9 @@ class TransformersChat:
             # A whole Omni model holds a part that speaks beside the one that thinks.
             options["key_mapping"] = {"^thinker\\.": ""}
         try:
-            self._tokenizer = preprocessor("AutoTokenizer", folder)
-            self._features = preprocessor("WhisperFeatureExtractor", folder) if kind else None
-            self._model = pretrained(kind or "AutoModelForCausalLM", folder, **options)
+            self._tokenizer = load_preprocessor("AutoTokenizer", folder)
+            self._features = load_preprocessor("WhisperFeatureExtractor", folder) if kind else None
+            self._model = load_pretrained(kind or "AutoModelForCausalLM", folder, **options)
         except (OSError, ValueError, KeyError) as error:
             first = str(error).strip().partition("\n")[0]
             raise ModelMissing(f"{name} cannot be loaded ({first}); choose a model that transformers knows") from None
@@ -101,52 +101,53 @@ class TransformersChat:
         if not self._lock.acquire(timeout=timeout):
             raise ChatBusy(f"{self._name} did not get to this within {timeout:g} s")
         try:
-            return self._asked(messages, sampling, timeout)
+            return self._ask(messages, sampling, timeout)
         finally:
             self._lock.release()
 
-    def _asked(self, messages: Sequence[Message], sampling: Sampling, timeout: float) -> ChatAnswer:
+    def _ask(self, messages: Sequence[Message], sampling: Sampling, timeout: float) -> ChatAnswer:
         import torch
 
-        inputs = self._inputs(messages)
-        asked = int(inputs["input_ids"].shape[1])
-        room = self._context() - asked
+        inputs = self._prepare_inputs(messages)
+        prompt_length = int(inputs["input_ids"].shape[1])
+        room = self._read_context_length() - prompt_length
         if room < 1:
             raise ChatRefused(
-                f"the question has {asked} tokens and {self._name} reads {self._context()}", for_all=False
+                f"the question has {prompt_length} tokens and {self._name} reads {self._read_context_length()}",
+                for_all=False,
             )
         options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if sampling.temperature is None or sampling.temperature > 0:
             options = {"do_sample": True, "temperature": sampling.temperature or 1.0, "top_p": sampling.top_p or 1.0}
         began = time.monotonic()
-        with torch.inference_mode(), quiet(), _seeded(sampling.seed):
-            found = self._model.generate(
+        with torch.inference_mode(), quiet(), _seed_draws(sampling.seed):
+            sequences = self._model.generate(
                 **inputs,
                 **options,
                 max_new_tokens=min(sampling.max_tokens or room, room),
                 max_time=timeout,
-                pad_token_id=self._tokenizer.pad_token_id or self._ends()[0],
+                pad_token_id=self._tokenizer.pad_token_id or self._list_end_tokens()[0],
             )
-        answer = found[0, asked:].tolist()
-        whole = bool(answer) and answer[-1] in self._ends()
+        answer = sequences[0, prompt_length:].tolist()
+        whole = bool(answer) and answer[-1] in self._list_end_tokens()
         if not whole and time.monotonic() - began >= timeout:
             raise ChatBusy(f"{self._name} did not answer within {timeout:g} s", crowded=False)
         text = self._tokenizer.decode(answer, skip_special_tokens=True)
         return ChatAnswer(
             text=text or None,
             finish="stop" if whole else "length",
-            prompt_tokens=asked,
+            prompt_tokens=prompt_length,
             answer_tokens=len(answer),
             model=self._name,
             form="text",
             raw={"text": self._tokenizer.decode(answer, skip_special_tokens=False)},
         )
 
-    def _inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
+    def _prepare_inputs(self, messages: Sequence[Message]) -> dict[str, Any]:
         """What the model takes: tokens, and features of the audio with as many tokens in its place."""
-        conversation, clips = _conversation(messages)
+        conversation, clips = _read_conversation(messages)
         text = self._tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
-        heard: dict[str, Any] = {}
+        audio: dict[str, Any] = {}
         if clips:
             if self._features is None:
                 raise ChatRefused(f"{self._name} does not hear", for_all=False)
@@ -159,24 +160,24 @@ class TransformersChat:
                 return_tensors="pt",
             )
             mask = features["attention_mask"]
-            heard = {"input_features": features["input_features"].to(self._model.dtype), "feature_attention_mask": mask}
-            text = _with_audio_tokens(text, [_tokens_of(int(length)) for length in mask.sum(-1)], self._name)
+            audio = {"input_features": features["input_features"].to(self._model.dtype), "feature_attention_mask": mask}
+            text = _insert_audio_tokens(text, [_count_audio_tokens(int(length)) for length in mask.sum(-1)], self._name)
         tokens = self._tokenizer(text, add_special_tokens=False, return_tensors="pt")
-        found = {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"], **heard}
-        return {name: value.to(self._model.device) for name, value in found.items()}
+        inputs = {"input_ids": tokens["input_ids"], "attention_mask": tokens["attention_mask"], **audio}
+        return {name: value.to(self._model.device) for name, value in inputs.items()}
 
-    def _context(self) -> int:
+    def _read_context_length(self) -> int:
         config = self._model.config.get_text_config()
         return int(getattr(config, "max_position_embeddings", 0) or 32_768)
 
-    def _ends(self) -> list[int]:
+    def _list_end_tokens(self) -> list[int]:
         """The tokens that end an answer."""
-        given = self._model.generation_config.eos_token_id
-        found = given if isinstance(given, list) else [given]
-        return [end for end in (*found, self._tokenizer.eos_token_id) if end is not None]
+        declared = self._model.generation_config.eos_token_id
+        ends = declared if isinstance(declared, list) else [declared]
+        return [end for end in (*ends, self._tokenizer.eos_token_id) if end is not None]
 
 
-def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Any]]:
+def _read_conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], list[Any]]:
     """The messages as chat templates have them, and the clips in order, mono at `RATE`."""
     import soundfile
 
@@ -201,12 +202,12 @@ def _conversation(messages: Sequence[Message]) -> tuple[list[dict[str, Any]], li
     return conversation, clips
 
 
-def _tokens_of(frames: int) -> int:
+def _count_audio_tokens(frames: int) -> int:
     """Tokens of so many feature frames: two convolutions by two, as Qwen2-Audio and Qwen2.5-Omni have them."""
     return int(((frames - 1) // 2 + 1 - 2) // 2 + 1)
 
 
-def _with_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
+def _insert_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
     """Each audio token of the template as many times as its clip has tokens."""
     pieces = text.split(_AUDIO_TOKEN)
     if len(pieces) != len(counts) + 1:
@@ -218,7 +219,7 @@ def _with_audio_tokens(text: str, counts: Sequence[int], name: str) -> str:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int | None) -> Any:
+def _seed_draws(seed: int | None) -> Any:
     """Draws inside the block come from the seed; outside nothing changes."""
     import torch
 
@@ -239,20 +240,20 @@ def install(repo: str, commit: str, progress: Callable[[str], None]) -> Path:
     """
     HubRepo(repo, commit, ("config.json",)).install(progress)
     for file in _CONFIGURATION:
-        _optional(repo, commit, file, progress)
+        _fetch_optional(repo, commit, file, progress)
     shards: tuple[str, ...] = (_WHOLE,)
-    if _optional(repo, commit, _INDEX, progress):
-        shards = _shards(_folder(repo, commit))
+    if _fetch_optional(repo, commit, _INDEX, progress):
+        shards = _read_shards(_find_folder(repo, commit))
     try:
         HubRepo(repo, commit, shards).install(progress)
     except BadInput as refusal:
         if shards == (_WHOLE,) and "has no file" in str(refusal):
             raise BadInput(f"{repo} has no weights in safetensors at {commit[:12]}; choose a model that has") from None
         raise
-    return _folder(repo, commit)
+    return _find_folder(repo, commit)
 
 
-def _optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
+def _fetch_optional(repo: str, commit: str, file: str, progress: Callable[[str], None]) -> bool:
     """Fetch a file where the repo has it."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
@@ -269,7 +270,7 @@ def _optional(repo: str, commit: str, file: str, progress: Callable[[str], None]
     return True
 
 
-def _shards(folder: Path) -> tuple[str, ...]:
+def _read_shards(folder: Path) -> tuple[str, ...]:
     """The files that an index of weights names."""
     index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
     names = sorted(set(index["weight_map"].values()))
@@ -278,7 +279,7 @@ def _shards(folder: Path) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _folder(repo: str, commit: str) -> Path:
+def _find_folder(repo: str, commit: str) -> Path:
     return HubRepo(repo, commit, ("config.json",)).folder(f"podeval judge install transformers:{repo}@{commit}")
 
 
@@ -288,22 +289,22 @@ def transformers_chat(repo: str, commit: str, *, hears: bool) -> TransformersCha
     Raises:
         ModelMissing: transformers or the files are not here; names the command that helps. Or see `TransformersChat`.
     """
-    if importlib_missing := [name for name in ("torch", "transformers") if not _importable(name)]:
+    if importlib_missing := [name for name in ("torch", "transformers") if not _is_importable(name)]:
         raise ModelMissing(
             f"a local judge needs {' and '.join(importlib_missing)}; run `pip install 'podeval[judges]'`"
         )
-    folder = _folder(repo, commit)
-    shards = _shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
+    folder = _find_folder(repo, commit)
+    shards = _read_shards(folder) if (folder / _INDEX).is_file() else (_WHOLE,)
     HubRepo(repo, commit, shards).folder(f"podeval judge install transformers:{repo}@{commit}")
-    return _loaded(folder, f"{repo}@{commit[:12]}", hears)
+    return _load(folder, f"{repo}@{commit[:12]}", hears)
 
 
-def _importable(package: str) -> bool:
+def _is_importable(package: str) -> bool:
     import importlib.util
 
     return importlib.util.find_spec(package) is not None
 
 
 @functools.lru_cache(maxsize=1)
-def _loaded(folder: Path, name: str, hears: bool) -> TransformersChat:
+def _load(folder: Path, name: str, hears: bool) -> TransformersChat:
     return TransformersChat(folder, name, hears=hears)

@@ -37,7 +37,7 @@ class _IgnoredArray:
         pass
 
 
-def tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
+def read_tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
     """The tensors whose names begin with `prefix`, by the rest of their names, on the processor.
 
     Args:
@@ -66,14 +66,16 @@ def tensors(path: Path, entry: str, prefix: str = "") -> dict[str, Tensor]:
     state = checkpoint.get(entry) if isinstance(checkpoint, dict) else None
     if not isinstance(state, dict):
         raise ModelMissing(f"{path.name} has no weights under {entry!r}; please report it")
-    return part({str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix)
+    return select_part(
+        {str(n): value.detach() for n, value in state.items() if isinstance(value, torch.Tensor)}, prefix
+    )
 
 
-def part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def select_part(weights: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The weights whose names begin with `prefix`, by the rest of their names."""
     return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
 
 
-def not_the_weights(file: str, model: str, error: Exception) -> ModelMissing:
+def explain_wrong_weights(file: str, model: str, error: Exception) -> ModelMissing:
     """What to raise where a checkpoint could be read and does not hold what a model needs."""
     return ModelMissing(f"{file} does not hold {model} ({' '.join(str(error).split())[:300]}); please report it")

@@ -15,7 +15,7 @@ _STEP = RATE // 20
 _PAUSE = 8
 
 
-def pieces(samples: Samples) -> Iterator[slice]:
+def cut_at_pauses(samples: Samples) -> Iterator[slice]:
     """Few pieces of at most 29 s, each cut in the middle of the quietest 0.4 s of a stretch of 2 s and more."""
     start = 0
     while (left := len(samples) - start) > _LONGEST:

@@ -73,25 +73,25 @@ class HTDemucs(Separator):
             )
         frames, channels = samples.shape
         stems = [SampleBuffer(channels, memory_bytes=MEMORY_BYTES // 2) for _ in range(2)]
-        level = _level(samples)
+        level = _measure_level(samples)
         # What has been estimated from the present offset on, weighted, and the weights.
         pending, weight = torch.zeros(2, channels, self._length), torch.zeros(self._length)
-        fade = _fade(self._length)
+        fade = _make_fade(self._length)
         offsets = range(0, frames, self._stride)
         with torch.inference_mode():
             for first in range(0, len(offsets), self._batch):
                 batch = offsets[first : first + self._batch]
-                for offset, piece in zip(batch, self._estimates(samples, batch, level), strict=True):
+                for offset, piece in zip(batch, self._estimate(samples, batch, level), strict=True):
                     length, ready = (min(most, frames - offset) for most in (self._length, self._stride))
                     pending[..., :length] += fade[:length] * piece[..., :length]
                     weight[:length] += fade[:length]
-                    for stem, found in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
-                        stem.append(found.T.numpy())
-                    pending, weight = (pad(held[..., self._stride :], (0, self._stride)) for held in (pending, weight))
+                    for stem, part in zip(stems, pending[..., :ready] / weight[:ready], strict=True):
+                        stem.append(part.T.numpy())
+                    pending, weight = (pad(sums[..., self._stride :], (0, self._stride)) for sums in (pending, weight))
                     progress.report("separating", offset + ready, frames)
         return stems[0].finish(), stems[1].finish()
 
-    def _estimates(self, samples: Samples, offsets: range, level: tuple[float, float]) -> list[Tensor]:
+    def _estimate(self, samples: Samples, offsets: range, level: tuple[float, float]) -> list[Tensor]:
         """Speech and accompaniment of the pieces at these offsets, each of shape (2, channels, length).
 
         A piece that reaches beyond the recording is moved back by half of what it lacks, and comes out shorter.
@@ -101,7 +101,8 @@ class HTDemucs(Separator):
         mean, deviation = level
         back = [max(0, offset + self._length - len(samples)) // 2 for offset in offsets]
         pieces = [
-            _stretch(samples, offset - moved, self._length, level) for offset, moved in zip(offsets, back, strict=True)
+            _read_stretch(samples, offset - moved, self._length, level)
+            for offset, moved in zip(offsets, back, strict=True)
         ]
         sources = self._model(torch.stack(pieces).to(self._device)).cpu()
         vocals = self._model.sources.index("vocals")
@@ -113,7 +114,7 @@ class HTDemucs(Separator):
         return [stem[..., moved:] for stem, moved in zip(stems, back, strict=True)]
 
 
-def _level(samples: Samples) -> tuple[float, float]:
+def _measure_level(samples: Samples) -> tuple[float, float]:
     """Mean and deviation of the mean of the channels, worked out a block at a time."""
     total = squares = 0.0
     for start in range(0, len(samples), _BLOCK):
@@ -124,7 +125,7 @@ def _level(samples: Samples) -> tuple[float, float]:
     return mean, variance**0.5 + _SILENCE
 
 
-def _fade(length: int) -> Tensor:
+def _make_fade(length: int) -> Tensor:
     """A triangle, highest in the middle."""
     import torch
 
@@ -133,7 +134,7 @@ def _fade(length: int) -> Tensor:
     return triangle / triangle.max()
 
 
-def _stretch(samples: Samples, start: int, length: int, level: tuple[float, float]) -> Tensor:
+def _read_stretch(samples: Samples, start: int, length: int, level: tuple[float, float]) -> Tensor:
     """A piece of the mix at mean 0 and deviation 1, `(2, length)`; zeros where the recording has nothing."""
     import torch
 

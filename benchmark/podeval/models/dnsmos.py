@@ -30,13 +30,13 @@ from podeval.errors import BadInput, CannotScore
 from podeval.models.networks.dnsmos import (
     MaxPool,
     P808Network,
-    log_power,
-    mel_basis,
+    compute_log_power,
+    make_mel_basis,
     read_p835,
     run_dense,
     run_seamed,
     run_stack,
-    seamless,
+    wrap_seamless,
 )
 from podeval.models.threads import threads
 
@@ -113,11 +113,11 @@ class Dnsmos:
 
         self._p835 = read_p835(p835)
         self._p808 = P808Network(p808)
-        pools = [place for place, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
+        pools = [index for index, layer in enumerate(self._p835.stack) if isinstance(layer, MaxPool)]
         # Windows start every 100 frames: divisible by the first two pools of 2, but not by the third.
-        self._shared, self._own = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
+        self._shared, self._per_window = self._p835.stack[: pools[1] + 1], self._p835.stack[pools[1] + 1 :]
         self._hann = torch.hann_window(MEL_FRAME, periodic=True, dtype=torch.float64).float()
-        self._mel = torch.from_numpy(mel_basis(RATE, MEL_FRAME, MEL_BANDS))
+        self._mel = torch.from_numpy(make_mel_basis(RATE, MEL_FRAME, MEL_BANDS))
 
     def score(self, samples: npt.NDArray[np.floating], *, windows: WindowChoice = "exact") -> DnsmosWindows:
         """Scores every window of a recording.
@@ -136,54 +136,54 @@ class Dnsmos:
         """
         import torch
 
-        signal = _long_enough(samples)
-        starts = window_starts(len(signal), windows)
-        wanted = set(starts)
+        signal = _repeat_to_window(samples)
+        starts = list_window_starts(len(signal), windows)
+        to_score = set(starts)
         blocks = range(0, starts[-1] + SPAN, BLOCK_SECONDS)
         power, mel = _Windows(), _Windows()
         rated: list[Future[tuple[Tensor, npt.NDArray[np.float32]]]] = []
-        with _workers() as pool, torch.inference_mode():
+        with _start_workers() as pool, torch.inference_mode():
             for first, (powers, mels) in zip(
-                blocks, _ahead(pool, partial(self._features, signal), blocks), strict=True
+                blocks, _run_ahead(pool, partial(self._compute_features, signal), blocks), strict=True
             ):
                 complete = range(first - SPAN + 1, first - SPAN + 1 + BLOCK_SECONDS)
-                ready = [start for start in complete if start in wanted]
+                ready = [start for start in complete if start in to_score]
                 pictures = power.extend(*powers, keep=ready), mel.extend(*mels, keep=ready)
                 if ready:
                     rated.append(pool.submit(self._rate, *map(torch.stack, pictures)))
                 progress.report("DNSMOS", min(first + BLOCK_SECONDS, blocks.stop), blocks.stop)
             results = [future.result() for future in rated]
         raw, p808 = zip(*results, strict=True)
-        return _scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
+        return _make_scores(starts, torch.cat(raw).numpy(), np.concatenate(p808))
 
-    def _features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
+    def _compute_features(self, signal: npt.NDArray[np.floating], first: int) -> tuple[_Parts, _Parts]:
         """What windows share of both networks over the block of seconds that starts at `first`."""
         import torch
 
-        block = torch.from_numpy(_block(signal, first))
+        block = torch.from_numpy(_read_block(signal, first))
         with torch.inference_mode():
-            return self._power(block), self._mel_power(block)
+            return self._compute_power(block), self._compute_mel_power(block)
 
     def _rate(self, power: Tensor, mel: Tensor) -> tuple[Tensor, npt.NDArray[np.float32]]:
         """Raw SIG, BAK, OVRL and the P.808 quality of complete windows."""
         import torch
 
         with torch.inference_mode():
-            raw = run_dense(self._p835, run_stack(self._own, power))
-            return raw, self._p808.run(_decibels(mel[:, 0]).numpy())
+            raw = run_dense(self._p835, run_stack(self._per_window, power))
+            return raw, self._p808.run(_to_decibels(mel[:, 0]).numpy())
 
-    def _power(self, block: Tensor) -> _Parts:
+    def _compute_power(self, block: Tensor) -> _Parts:
         """The shared layers over a block: (seconds, channels, frames, bins), heads and tails of windows."""
         import torch
 
         bounds = MARGIN + FRAMES_PER_SECOND * torch.arange(BLOCK_SECONDS + 1)
-        features = log_power(self._p835.transform, block, HOP)
-        shared = run_seamed(self._shared, seamless(features, bounds[:-1], bounds[1:]))
+        features = compute_log_power(self._p835.transform, block, HOP)
+        shared = run_seamed(self._shared, wrap_seamless(features, bounds[:-1], bounds[1:]))
         kept = shared.whole[0, :, int(shared.starts[0]) : int(shared.ends[-1])]
         seconds = torch.stack(kept.tensor_split(BLOCK_SECONDS, dim=1))
         return seconds, shared.heads, shared.tails
 
-    def _mel_power(self, block: Tensor) -> _Parts:
+    def _compute_mel_power(self, block: Tensor) -> _Parts:
         """Mel power over a block: (seconds, 1, frames, bands), heads and tails of windows (one frame each).
 
         Frames are centred on multiples of the hop: a window's first frame has zeros for the half that precedes
@@ -237,7 +237,7 @@ class _Windows:
         return complete
 
 
-def window_starts(samples: int, windows: WindowChoice) -> list[int]:
+def list_window_starts(samples: int, windows: WindowChoice) -> list[int]:
     """The seconds at which windows start.
 
     Args:
@@ -255,7 +255,7 @@ def window_starts(samples: int, windows: WindowChoice) -> list[int]:
     return [i for i in range(count) if int((i + WINDOW_SECONDS) * RATE) - i * RATE >= WINDOW]
 
 
-def _long_enough(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+def _repeat_to_window(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     if samples.ndim != 1 or not np.issubdtype(samples.dtype, np.floating):
         raise BadInput(
             f"DNSMOS takes mono floating-point samples, got shape {samples.shape} of {samples.dtype}; "
@@ -268,7 +268,7 @@ def _long_enough(samples: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
     return samples
 
 
-def _block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float32]:
+def _read_block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float32]:
     """Samples of a block of seconds with the margin on both sides; zeros where the recording has none."""
     start = first * RATE - MARGIN * HOP
     stop = (first + BLOCK_SECONDS) * RATE + (MARGIN + 1) * HOP
@@ -281,13 +281,13 @@ def _block(signal: npt.NDArray[np.floating], first: int) -> npt.NDArray[np.float
     return np.pad(present, (before, stop - start - before - len(present)))
 
 
-def _decibels(power: Tensor) -> Tensor:
+def _to_decibels(power: Tensor) -> Tensor:
     """Mel power as the P.808 network takes it: dB below the window's maximum, at most 80, (dB + 40) / 40."""
     level = 10 * power.clamp_min(1e-10).log10()
     return ((level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-80) + 40) / 40
 
 
-def _scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[np.float32]) -> DnsmosWindows:
+def _make_scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[np.float32]) -> DnsmosWindows:
     sig, bak, ovrl = raw.astype(np.float64).T
     return DnsmosWindows(
         start=np.array(starts, dtype=np.float64),
@@ -302,7 +302,7 @@ def _scores(starts: list[int], raw: npt.NDArray[np.float32], p808: npt.NDArray[n
 
 
 @contextmanager
-def _workers() -> Iterator[ThreadPoolExecutor]:
+def _start_workers() -> Iterator[ThreadPoolExecutor]:
     """PODEVAL_THREADS workers, or one per processor, each of which uses one thread of torch.
 
     Blocks side by side scale like threads inside an operation, but do not wait for each other at every operation,
@@ -319,7 +319,7 @@ def _workers() -> Iterator[ThreadPoolExecutor]:
         torch.set_num_threads(before)
 
 
-def _ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> Iterator[T]:
+def _run_ahead(pool: ThreadPoolExecutor, work: Callable[[int], T], items: Iterable[int]) -> Iterator[T]:
     """Results in order, with no more work under way than keeps the workers busy: memory stays bounded."""
     waiting: deque[Future[T]] = deque()
     for item in items:

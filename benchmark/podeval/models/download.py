@@ -43,7 +43,7 @@ def fetch(url: str, to: Path, size: int, sha256: str) -> None:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise BadInput(f"{host} cannot be reached for {to.name} ({reason}); try again with network") from None
     if done != size or digest.hexdigest() != sha256:
-        found = "more" if done > size else str(done)
+        received = "more" if done > size else str(done)
         raise BadInput(
-            f"{url} is not the pinned file ({found} bytes of {size}, or its SHA-256 differs), so it was not kept"
+            f"{url} is not the pinned file ({received} bytes of {size}, or its SHA-256 differs), so it was not kept"
         )

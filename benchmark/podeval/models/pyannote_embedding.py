@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
-from podeval.models.batches import equal_lengths
+from podeval.models.batches import batch_equal_lengths
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, SpeakerEncoder
-from podeval.models.pyannote_library import pyannote_audio
+from podeval.models.pyannote_library import import_pyannote_audio
 
 RATE = 16_000
 _BATCH = 32
@@ -32,7 +32,7 @@ class PyannoteEmbedding(SpeakerEncoder):
 
         (folder,) = files.values()
         self._device = torch.device(device())
-        self._model = pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()
+        self._model = import_pyannote_audio().Model.from_pretrained(folder).to(self._device).eval()
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
         """One embedding a clip; clips of equal length share a batch.
@@ -45,7 +45,7 @@ class PyannoteEmbedding(SpeakerEncoder):
         embeddings = np.empty((len(clips), self._model.dimension), dtype=np.float32)
         shortest = self._model.receptive_field_size(2)
         with torch.inference_mode():
-            for batch in equal_lengths([len(clip) for clip in clips], _BATCH):
+            for batch in batch_equal_lengths([len(clip) for clip in clips], _BATCH):
                 if (length := len(clips[batch[0]])) < shortest:
                     needed = f"{shortest / RATE:.2f} s are needed"
                     raise CannotScore(f"a voice of {length / RATE:.2f} s is too short to be compared; {needed}")

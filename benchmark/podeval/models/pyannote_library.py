@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 
-def pyannote_audio() -> Any:
+def import_pyannote_audio() -> Any:
     """The library, without the usage reports it otherwise sends home; `PYANNOTE_METRICS_ENABLED=1` allows them.
 
     Raises:

@@ -20,13 +20,13 @@ _WHISPER = (
 _BERT = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
 
 
-def _from_hub(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
+def _make_hub_card(repo: HubRepo, *, extra: str = "reference", **facts: Any) -> ModelCard:
     """The card of a model that is one repo."""
     return ModelCard(id=repo.id, revision=repo.revision, hub=(repo,), extra=extra, **facts)
 
 
 CARDS: tuple[ModelCard, ...] = (
-    _from_hub(
+    _make_hub_card(
         HubRepo("openai/whisper-large-v3", "06f233fe06e710322aca913c1bc4249a0d71fce1", _WHISPER),
         job="transcriber",
         title="Whisper large v3",
@@ -38,7 +38,7 @@ CARDS: tuple[ModelCard, ...] = (
         options={"num_beams": 1},
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo("openai/whisper-base", "e37978b90ca9030d5170a5c07aadb050351a65bb", _WHISPER),
         job="transcriber",
         title="Whisper base",
@@ -51,7 +51,7 @@ CARDS: tuple[ModelCard, ...] = (
         options={"num_beams": 1},
         build="podeval.models.whisper_transformers:WhisperTransformers",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo(
             "microsoft/wavlm-base-plus-sv",
             "feb593a6c23c1cc3d9510425c29b0a14d2b07b1e",
@@ -66,7 +66,7 @@ CARDS: tuple[ModelCard, ...] = (
         packages=("torch", "transformers"),
         build="podeval.models.wavlm_xvector:WavLMXVector",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo(
             "pyannote/embedding",
             "4db4899737a38b2d618bbd74350915aa10293cb2",
@@ -84,7 +84,7 @@ CARDS: tuple[ModelCard, ...] = (
         extra="pyannote",
         build="podeval.models.pyannote_embedding:PyannoteEmbedding",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo(
             "pyannote/speaker-diarization-community-1",
             "3533c8cf8e369892e6b79ff1bf80f7b0286a54ee",
@@ -114,7 +114,7 @@ CARDS: tuple[ModelCard, ...] = (
         extra="pyannote",
         build="podeval.models.pyannote_diarizer:PyannoteDiarizer",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo(
             "adefossez/HTDemucs",
             "cbc8a9b1a87023b7fd74e7b3412e6321c0eab003",
@@ -153,7 +153,7 @@ CARDS: tuple[ModelCard, ...] = (
         build="podeval.models.sentence_bert:SentenceBert",
         extra="reference",
     ),
-    _from_hub(
+    _make_hub_card(
         HubRepo("sentence-transformers/all-MiniLM-L6-v2", "c9745ed1d9f207416be6d2e6f8de32d1f16199bf", _BERT),
         job="sentence_encoder",
         title="MiniLM L6 (all-MiniLM-L6-v2)",
@@ -205,7 +205,7 @@ CARDS: tuple[ModelCard, ...] = (
         extra="reference",
     ),
     # No commit of this repo is publicly known; its checkpoint is read as tensors only.
-    _from_hub(
+    _make_hub_card(
         HubRepo("wonderfuluuuuuuuuuuu/DualDub", "main", ("podcast-10s.ckpt",)),
         job="harmony",
         title="CASP (two BEATs encoders, podcasts)",

@@ -47,26 +47,26 @@ def card(job: str, profile: str) -> ModelCard:
         for candidate in able:
             if candidate.id == chosen[job]:
                 return candidate
-        known = ", ".join(c.id for c in able) or "none"
-        raise BadInput(f"the {name} profile has no {_words(job)} {chosen[job]!r}; it has {known}")
+        choices = ", ".join(c.id for c in able) or "none"
+        raise BadInput(f"the {name} profile has no {_in_words(job)} {chosen[job]!r}; it has {choices}")
     for candidate in able:
         if name in candidate.profiles:
             return candidate
     others = [c.id for c in able]
-    hint = f"choose one by --profile {name},{job}={others[0]}" if others else _elsewhere(job, name)
-    raise ModelMissing(f"the {name} profile has no {_words(job)} ({JOBS[job]}); {hint}")
+    hint = f"choose one by --profile {name},{job}={others[0]}" if others else _advise_elsewhere(job, name)
+    raise ModelMissing(f"the {name} profile has no {_in_words(job)} ({JOBS[job]}); {hint}")
 
 
 def cards(profile: str, jobs: Collection[str]) -> tuple[ModelCard, ...]:
     """The implementations of these jobs in a profile; jobs it cannot do are left out."""
-    found = []
+    available = []
     for job in jobs:
         with contextlib.suppress(ModelMissing):
-            found.append(card(job, profile))
-    return tuple(found)
+            available.append(card(job, profile))
+    return tuple(available)
 
 
-def _elsewhere(job: str, profile: str) -> str:
+def _advise_elsewhere(job: str, profile: str) -> str:
     """Which other profile can do the job, as advice."""
     for candidate in CARDS:
         if candidate.job == job and candidate.profiles:
@@ -86,7 +86,7 @@ def _parse(profile: str) -> tuple[str, dict[str, str]]:
     return name, {job: model for job, _, model in pairs}
 
 
-def _words(job: str) -> str:
+def _in_words(job: str) -> str:
     return job.replace("_", " ")
 
 
@@ -104,7 +104,7 @@ def load(job: str, profile: str) -> Any:
 @functools.cache
 def _build(identifier: str, job: str, revision: str) -> Any:
     chosen = next(c for c in CARDS if (c.id, c.job, c.revision) == (identifier, job, revision))
-    files = chosen.checked_files()
+    files = chosen.verify_files()
     module, _, name = chosen.build.partition(":")
     builder: Callable[..., Any] = getattr(importlib.import_module(module), name)
     try:
@@ -118,10 +118,10 @@ def _build(identifier: str, job: str, revision: str) -> Any:
 
 def identities(jobs: tuple[str, ...], profile: str) -> dict[str, Any]:
     """What a protocol says of the models for these jobs; a job the profile cannot do is None."""
-    found: dict[str, Any] = {}
+    by_job: dict[str, Any] = {}
     for job in jobs:
         try:
-            found[job] = card(job, profile).identity
+            by_job[job] = card(job, profile).identity
         except ModelMissing:
-            found[job] = None
-    return found
+            by_job[job] = None
+    return by_job

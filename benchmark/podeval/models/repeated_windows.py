@@ -41,7 +41,7 @@ _AROUND, _BESIDE = 2, 3
 _ROWS = 256
 
 
-def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
+def find_first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike: float) -> Labels:
     """Of every window the number of the first one that says the same, its own where nothing earlier does.
 
     Args:
@@ -52,7 +52,7 @@ def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike:
     count = len(embeddings)
     first = np.arange(count)
     starts, ends = np.array(spans, dtype=np.float64).reshape(-1, 2).T
-    padded = np.pad(_units(embeddings), ((_AROUND, _AROUND), (0, 0)))
+    padded = np.pad(_to_units(embeddings), ((_AROUND, _AROUND), (0, 0)))
     likest, repeats, copies = np.zeros(count, dtype=int), np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     for begin in range(0, count, _ROWS):
         rows = np.arange(begin, min(begin + _ROWS, count))
@@ -65,7 +65,7 @@ def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike:
         best_run = np.where(earlier, runs, -1.0).argmax(axis=1)
         alone = np.where(earlier, shifted[_AROUND], -1.0)
         copies[rows] = alone.max(axis=1) >= alike
-        repeats[rows] = earlier.any(axis=1) & _said_again(runs, best_run, rows)
+        repeats[rows] = earlier.any(axis=1) & _is_repetition(runs, best_run, rows)
         likest[rows] = np.where(copies[rows], alone.argmax(axis=1), best_run)
     if count and repeats.mean() >= LEAST_SHARE:
         for window in np.flatnonzero(copies | repeats):
@@ -73,20 +73,20 @@ def first_said(embeddings: Vectors, spans: Sequence[tuple[float, float]], alike:
     return first
 
 
-def _said_again(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
+def _is_repetition(runs: NDArray[Any], best: Labels, rows: Labels) -> NDArray[np.bool_]:
     """Of every row whether its best run is a repetition and not only the same voice."""
     places = np.arange(len(rows))
     beside = np.full(len(rows), -np.inf)
     for column in (best - _BESIDE, best + _BESIDE):
-        there = (column >= 0) & (column < rows - _AROUND)
-        beside[there] = np.maximum(beside[there], runs[places[there], column[there]])
+        inside = (column >= 0) & (column < rows - _AROUND)
+        beside[inside] = np.maximum(beside[inside], runs[places[inside], column[inside]])
     beside[np.isinf(beside)] = np.inf
     alike = runs[places, best]
     again: NDArray[np.bool_] = (alike >= COPY) | (alike >= RUN) & (alike - beside >= STANDS_OUT)
     return again
 
 
-def _units(vectors: Vectors) -> Vectors:
+def _to_units(vectors: Vectors) -> Vectors:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     units: Vectors = (vectors / np.maximum(lengths, 1e-9)).astype(np.float32)
     return units
@@ -121,8 +121,8 @@ def cluster_few(embeddings: Vectors) -> Labels:
     large = np.flatnonzero(np.bincount(labels) >= 2)
     if len(large) == 0:
         return np.zeros_like(labels)
-    units = _units(embeddings)
-    centres = _units(np.stack([units[labels == group].mean(axis=0) for group in large]))
+    units = _to_units(embeddings)
+    centres = _to_units(np.stack([units[labels == group].mean(axis=0) for group in large]))
     alone = ~np.isin(labels, large)
     labels[alone] = large[(units[alone] @ centres.T).argmax(axis=1)]
     return labels

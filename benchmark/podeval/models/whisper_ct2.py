@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from podeval import progress
-from podeval.models.chunking import RATE, pieces
+from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
 from podeval.models.threads import threads
 
@@ -47,25 +47,27 @@ class WhisperCT2(Transcriber):
 
     def transcribe(self, samples: Samples, language: str | None) -> Transcript:
         """Words with times; language `None` is detected once, on the first piece that has sound."""
-        sounding = [piece for piece in pieces(samples) if np.any(samples[piece])]
+        sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
         if not sounding:
             return Transcript("", language or "", ())
         if language is None:
-            language = self._model.detect_language(_contiguous(samples[sounding[0]]))[0]
+            language = self._model.detect_language(_make_contiguous(samples[sounding[0]]))[0]
         with ThreadPoolExecutor(self._workers) as pool:
-            found = []
-            for piece, heard in zip(
-                sounding, pool.map(lambda p: self._piece(samples, p, language), sounding), strict=True
+            results = []
+            for piece, result in zip(
+                sounding, pool.map(lambda p: self._transcribe_piece(samples, p, language), sounding), strict=True
             ):
-                found.append(heard)
+                results.append(result)
                 progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(
-            " ".join(text for text, _ in found if text), language, tuple(word for _, words in found for word in words)
+            " ".join(text for text, _ in results if text),
+            language,
+            tuple(word for _, words in results for word in words),
         )
 
-    def _piece(self, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:
+    def _transcribe_piece(self, samples: Samples, piece: slice, language: str) -> tuple[str, list[Word]]:
         segments, _ = self._model.transcribe(
-            _contiguous(samples[piece]), language=language, word_timestamps=True, **self._options
+            _make_contiguous(samples[piece]), language=language, word_timestamps=True, **self._options
         )
         offset = piece.start / RATE
         texts: list[str] = []
@@ -76,5 +78,5 @@ class WhisperCT2(Transcriber):
         return "".join(texts).strip(), words
 
 
-def _contiguous(samples: Samples) -> Samples:
+def _make_contiguous(samples: Samples) -> Samples:
     return np.ascontiguousarray(samples, dtype=np.float32)

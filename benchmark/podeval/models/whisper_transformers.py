@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import CannotScore
-from podeval.models.chunking import RATE, pieces
+from podeval.models.chunking import RATE, cut_at_pauses
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, Transcriber, Transcript, Word
-from podeval.models.pretrained import preprocessor, pretrained, quiet
-from podeval.models.word_times import STEP, TimedWord, timed_words
+from podeval.models.pretrained import load_preprocessor, load_pretrained, quiet
+from podeval.models.word_times import STEP, TimedWord, time_words
 
 _GPU_BATCH, _CPU_BATCH = 16, 2
 
@@ -36,9 +36,9 @@ class WhisperTransformers(Transcriber):
 
         (folder,) = files.values()
         self._beams = num_beams
-        self._processor = preprocessor("WhisperProcessor", folder)
+        self._processor = load_preprocessor("WhisperProcessor", folder)
         # Only eager attention hands out its weights, which word times are made of.
-        self._model = pretrained(
+        self._model = load_pretrained(
             "WhisperForConditionalGeneration",
             folder,
             dtype=torch.float32 if device() == "cpu" else torch.float16,
@@ -56,7 +56,7 @@ class WhisperTransformers(Transcriber):
 
         if language is not None and language not in self._codes.values():
             raise CannotScore(f"Whisper does not know the language {language!r}; give its code, such as en or zh")
-        sounding = [piece for piece in pieces(samples) if np.any(samples[piece])]
+        sounding = [piece for piece in cut_at_pauses(samples) if np.any(samples[piece])]
         if not sounding:
             return Transcript("", language or "", ())
         size = _CPU_BATCH if self._model.device.type == "cpu" else _GPU_BATCH
@@ -65,22 +65,22 @@ class WhisperTransformers(Transcriber):
         with torch.inference_mode(), quiet():
             for start in range(0, len(sounding), size):
                 batch = sounding[start : start + size]
-                features = self._features([samples[piece] for piece in batch])
+                features = self._extract_features([samples[piece] for piece in batch])
                 if language is None:
                     language = self._codes[int(self._model.detect_language(features[:1])[0])]
-                for piece, (text, found) in zip(batch, self._heard(features, batch, language), strict=True):
+                for piece, (text, timed) in zip(batch, self._decode_pieces(features, batch, language), strict=True):
                     texts.append(text)
-                    words.extend(found)
+                    words.extend(timed)
                     progress.report("transcribing", piece.stop / RATE, len(samples) / RATE)
         return Transcript(" ".join(text for text in texts if text), str(language), tuple(words))
 
-    def _features(self, clips: Sequence[Samples]) -> Any:
+    def _extract_features(self, clips: Sequence[Samples]) -> Any:
         """Mel spectrograms of 30 s each, shape (clips, bands, frames)."""
         arrays = [np.ascontiguousarray(clip, dtype=np.float32) for clip in clips]
-        found = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
-        return found.input_features.to(self._model.device, self._model.dtype)
+        spectrograms = self._processor.feature_extractor(arrays, sampling_rate=RATE, return_tensors="pt")
+        return spectrograms.input_features.to(self._model.device, self._model.dtype)
 
-    def _heard(self, features: Any, batch: Sequence[slice], language: str) -> Iterator[tuple[str, list[Word]]]:
+    def _decode_pieces(self, features: Any, batch: Sequence[slice], language: str) -> Iterator[tuple[str, list[Word]]]:
         """Of every piece, its text and its words."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
@@ -102,12 +102,12 @@ class WhisperTransformers(Transcriber):
             text = tokenizer.decode(tokens, clean_up_tokenization_spaces=False).strip()
             words: tuple[TimedWord, ...] = ()
             if tokens:
-                attention = self._attention(hidden, tokens, language, piece.stop - piece.start)
-                words = timed_words(tokens, tokenizer, language, attention)
+                attention = self._read_attention(hidden, tokens, language, piece.stop - piece.start)
+                words = time_words(tokens, tokenizer, language, attention)
             begin = piece.start / RATE
             yield text, [Word(w.text, round(begin + w.start * STEP, 3), round(begin + w.end * STEP, 3)) for w in words]
 
-    def _attention(self, hidden: Any, tokens: list[int], language: str, samples: int) -> NDArray[np.float32]:
+    def _read_attention(self, hidden: Any, tokens: list[int], language: str, samples: int) -> NDArray[np.float32]:
         """What the aligned heads looked at in the piece while they predicted each token and the end."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
@@ -119,13 +119,13 @@ class WhisperTransformers(Transcriber):
             config.task_to_id["transcribe"],
             config.no_timestamps_token_id,
         ]
-        found = self._model(
+        attentions = self._model(
             encoder_outputs=BaseModelOutput(last_hidden_state=hidden[None]),
             decoder_input_ids=torch.tensor([prompt + tokens], device=self._model.device),
             output_attentions=True,
             use_cache=False,
         ).cross_attentions
         steps = max(1, round(samples / RATE / STEP))
-        heads = [found[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
+        heads = [attentions[layer][0, head, len(prompt) - 1 :, :steps] for layer, head in config.alignment_heads]
         attention: NDArray[np.float32] = torch.stack(heads).float().cpu().numpy()
         return attention

@@ -36,7 +36,7 @@ class TimedWord:
     end: float
 
 
-def timed_words(
+def time_words(
     tokens: Sequence[int], tokenizer: Any, language: str, attention: NDArray[np.float32]
 ) -> tuple[TimedWord, ...]:
     """The words that tokens make up, with their times.
@@ -48,24 +48,24 @@ def timed_words(
         attention: probabilities, shape (heads, tokens + 1, steps): of the audio's steps, while each token and then
             the end was predicted.
     """
-    starts = token_starts(attention)
+    starts = find_token_starts(attention)
     parts = [
         TimedWord(text, float(starts[first]), float(starts[past]))
-        for text, first, past in _parts(tokens, tokenizer, spaced=language not in _UNSPACED)
+        for text, first, past in _split_parts(tokens, tokenizer, spaced=language not in _UNSPACED)
     ]
-    return tuple(_with_punctuation(_without_pauses(parts)))
+    return tuple(_attach_punctuation(_cut_pauses(parts)))
 
 
-def token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The step at which each token begins, the last one being the end; of attention as in `timed_words`."""
+def find_token_starts(attention: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The step at which each token begins, the last one being the end; of attention as in `time_words`."""
     least = np.finfo(np.float32).tiny
     weights = attention / np.maximum(attention.sum(axis=-1, keepdims=True), least)
     spread = weights.std(axis=-2, keepdims=True)
     weights = (weights - weights.mean(axis=-2, keepdims=True)) / np.maximum(spread, least)
-    return _first_steps(_smoothed(weights).mean(axis=0))
+    return _find_first_steps(_smooth(weights).mean(axis=0))
 
 
-def _smoothed(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+def _smooth(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     """Running median over time, mirrored at both ends."""
     reach = min(_SMOOTHED // 2, weights.shape[-1] - 1)
     padded = np.pad(weights, [(0, 0), (0, 0), (reach, reach)], mode="reflect")
@@ -74,7 +74,7 @@ def _smoothed(weights: NDArray[np.float32]) -> NDArray[np.float32]:
     return smoothed
 
 
-def _first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
+def _find_first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
     """Dynamic time warping over (tokens, steps): where the best way forward enters each row.
 
     The table is worked out a diagonal at a time, as none of its cells depends on another of them.
@@ -100,43 +100,43 @@ def _first_steps(gains: NDArray[np.float32]) -> NDArray[np.int64]:
     return starts
 
 
-def _parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
+def _split_parts(tokens: Sequence[int], tokenizer: Any, *, spaced: bool) -> list[tuple[str, int, int]]:
     """Words and signs between them, each with its first token and the token after its last."""
-    found: list[tuple[str, int, int]] = []
+    parts: list[tuple[str, int, int]] = []
     first = 0
     for past in range(1, len(tokens) + 1):
         text = tokenizer.decode(tokens[first:past], clean_up_tokenization_spaces=False)
         if text.endswith(_BROKEN) and past < len(tokens):
             continue
-        if found and spaced and not text[:1].isspace() and not _only(text, _OPENING + _CLOSING):
-            before, start, _ = found.pop()
-            found.append((before + text, start, past))
+        if parts and spaced and not text[:1].isspace() and not _consists_of(text, _OPENING + _CLOSING):
+            before, start, _ = parts.pop()
+            parts.append((before + text, start, past))
         else:
-            found.append((text, first, past))
+            parts.append((text, first, past))
         first = past
-    return [(text.strip(), start, past) for text, start, past in found if text.strip()]
+    return [(text.strip(), start, past) for text, start, past in parts if text.strip()]
 
 
-def _without_pauses(parts: list[TimedWord]) -> list[TimedWord]:
+def _cut_pauses(parts: list[TimedWord]) -> list[TimedWord]:
     """The parts, of which those that begin a sentence are no longer than twice the median."""
     lengths = [part.end - part.start for part in parts if part.end > part.start]
     longest = 2 * min(_HIGHEST_MEDIAN, float(np.median(lengths))) if lengths else 0.0
-    found = []
+    shortened = []
     for number, part in enumerate(parts):
-        begins = number == 0 or _only(parts[number - 1].text, _SENTENCE_ENDS)
-        cut = begins and part.end - part.start > longest and not _only(part.text, _OPENING + _CLOSING)
-        found.append(replace(part, start=part.end - longest) if cut else part)
-    return found
+        begins = number == 0 or _consists_of(parts[number - 1].text, _SENTENCE_ENDS)
+        cut = begins and part.end - part.start > longest and not _consists_of(part.text, _OPENING + _CLOSING)
+        shortened.append(replace(part, start=part.end - longest) if cut else part)
+    return shortened
 
 
-def _with_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
+def _attach_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
     """Words with the signs that belong to them; their times are those of the word alone."""
     opening = ""
     word: TimedWord | None = None
     for part in parts:
-        if word and _only(part.text, _CLOSING):
+        if word and _consists_of(part.text, _CLOSING):
             word = replace(word, text=word.text + part.text)
-        elif _only(part.text, _OPENING):
+        elif _consists_of(part.text, _OPENING):
             opening += part.text
         else:
             if word:
@@ -147,5 +147,5 @@ def _with_punctuation(parts: Sequence[TimedWord]) -> Iterator[TimedWord]:
         yield replace(word, text=word.text + opening)
 
 
-def _only(text: str, signs: str) -> bool:
+def _consists_of(text: str, signs: str) -> bool:
     return all(sign in signs for sign in text.strip())

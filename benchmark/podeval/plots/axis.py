@@ -37,7 +37,7 @@ class Axis:
         values = [self.least + self.step * number for number in range(count + 1)]
         return [(self.at(value), f"{round(value, 9):g}".replace("-", "−")) for value in values]
 
-    def drawn(self, top: float, bottom: float) -> str:
+    def render(self, top: float, bottom: float) -> str:
         """The marks as lines from `top` to `bottom` with their values above them, for an axis that runs across."""
         return "".join(
             f'<line x1="{at}" x2="{at}" y1="{top:g}" y2="{bottom:g}"/>'

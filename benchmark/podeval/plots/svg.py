@@ -51,11 +51,11 @@ class Logarithmic:
             (1, 2, 3, 4, 5, 6, 7, 8, 9),
             (1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9),
         ):
-            found = [factor * 10.0**power for power in powers for factor in factors]
-            inside = [value for value in found if self.least <= value <= self.most]
+            values = [factor * 10.0**power for power in powers for factor in factors]
+            inside = [value for value in values if self.least <= value <= self.most]
             if len(inside) >= 3:
                 break
-        return [(self.at(value), short(value)) for value in inside]
+        return [(self.at(value), format_value(value)) for value in inside]
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ def framed(title: str, height: float, content: str) -> str:
     )
 
 
-def mark(shape: str, x: float, y: float, radius: float, named: str, title: str = "") -> str:
+def mark(shape: str, x: float, y: float, radius: float, css_class: str, title: str = "") -> str:
     """One mark; `title` is shown to who points at it."""
-    said = f"<title>{escape(title)}</title>" if title else ""
+    tooltip = f"<title>{escape(title)}</title>" if title else ""
     r, wide = radius, 1.4 * radius
     if shape == "circle":
-        return f'<circle class="{named}" cx="{x:g}" cy="{y:g}" r="{r:g}">{said}</circle>'
+        return f'<circle class="{css_class}" cx="{x:g}" cy="{y:g}" r="{r:g}">{tooltip}</circle>'
     paths = {
         "square": f"M{x - r:g} {y - r:g}h{2 * r:g}v{2 * r:g}h{-2 * r:g}z",
         "up": f"M{x:g} {y - 1.3 * r:g}l{1.2 * r:g} {2.2 * r:g}h{-2.4 * r:g}z",
@@ -109,7 +109,7 @@ def mark(shape: str, x: float, y: float, radius: float, named: str, title: str =
         "cross": f"M{x - 1.3 * r:g} {y - 0.4 * r:g}h{0.9 * r:g}v{-0.9 * r:g}h{0.8 * r:g}v{0.9 * r:g}h{0.9 * r:g}"
         f"v{0.8 * r:g}h{-0.9 * r:g}v{0.9 * r:g}h{-0.8 * r:g}v{-0.9 * r:g}h{-0.9 * r:g}z",
     }
-    return f'<path class="{named}" d="{paths[shape]}">{said}</path>'
+    return f'<path class="{css_class}" d="{paths[shape]}">{tooltip}</path>'
 
 
 def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: str = "") -> str:
@@ -118,25 +118,27 @@ def across(axis: Axis | Logarithmic | Days, top: float, bottom: float, title: st
     texts = "".join(
         f'<text x="{at}" y="{bottom + 13:g}" text-anchor="middle">{escape(text)}</text>' for at, text in axis.marks
     )
-    said = f'<text x="{axis.end:g}" y="{bottom + 28:g}" text-anchor="end">{escape(title)}</text>' if title else ""
-    return f'<g class="axis">{lines}{texts}{said}</g>'
+    caption = f'<text x="{axis.end:g}" y="{bottom + 28:g}" text-anchor="end">{escape(title)}</text>' if title else ""
+    return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
 def upward(axis: Axis, left: float, right: float, title: str) -> str:
     """An axis beside a picture: a line at every mark from `left` to `right`, the title above."""
     lines = "".join(f'<line x1="{left:g}" x2="{right:g}" y1="{at}" y2="{at}"/>' for at, _ in axis.marks)
     texts = "".join(f'<text x="{left - 5:g}" y="{at + 4:g}" text-anchor="end">{text}</text>' for at, text in axis.marks)
-    said = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
-    return f'<g class="axis">{lines}{texts}{said}</g>'
+    caption = f'<text x="4" y="{axis.end - 12:g}">{escape(title)}</text>'
+    return f'<g class="axis">{lines}{texts}{caption}</g>'
 
 
 def legend(kinds: Iterable[str], words: dict[str, str], y: float) -> str:
     """What the shapes mean, of those that are drawn."""
-    found, x = "", 14.0
+    entries, x = "", 14.0
     for kind in kinds:
-        found += f'{mark(SHAPES[kind], x, y, 4.5, kind)}<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
+        entries += (
+            f'{mark(SHAPES[kind], x, y, 4.5, kind)}<text x="{x + 9:g}" y="{y + 4:g}">{escape(words[kind])}</text>'
+        )
         x += 24 + sum(12 if ord(letter) > 0x2E80 else 6.2 for letter in words[kind])
-    return f"<g>{found}</g>"
+    return f"<g>{entries}</g>"
 
 
 def cut(text: str, most: int) -> str:
@@ -144,7 +146,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def short(value: float) -> str:
+def format_value(value: float) -> str:
     """`1.5 B` for a count of parameters, `0.02` for a small number."""
     for size, letter in ((1e9, " B"), (1e6, " M")):
         if value >= size:

@@ -16,7 +16,7 @@ from scipy import special, stats
 
 from podeval.errors import BadInput
 from podeval.stats.bounded import wilson_bounds
-from podeval.stats.intervals import cluster_codes, mean_ci
+from podeval.stats.intervals import mean_ci, number_clusters
 
 Array = NDArray[np.float64]
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -78,9 +78,9 @@ def mae(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
     Raises:
         BadInput: lists of unequal length, empty, or values that are not finite.
     """
-    a, b = _paired(x, y)
-    found = mean_ci(np.abs(a - b).tolist(), clusters)
-    return Estimate(found.mean, None if found.low is None else max(0.0, found.low), found.high, found.n)
+    a, b = _validate_pair(x, y)
+    interval = mean_ci(np.abs(a - b).tolist(), clusters)
+    return Estimate(interval.mean, None if interval.low is None else max(0.0, interval.low), interval.high, interval.n)
 
 
 def pairwise_accuracy(
@@ -95,8 +95,8 @@ def pairwise_accuracy(
     Raises:
         BadInput: lists of unequal length, or values that are not finite.
     """
-    a, b = _paired(judged, truth)
-    codes, groups = cluster_codes(clusters, a.size)
+    a, b = _validate_pair(judged, truth)
+    codes, groups = number_clusters(clusters, a.size)
     alike, ordered = np.zeros(a.size), np.zeros(a.size)
     step = max(1, _BLOCK // max(1, a.size))
     for start in range(0, a.size, step):
@@ -129,7 +129,7 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
     Raises:
         BadInput: lists of unequal length, or values that are not finite.
     """
-    a, b = _paired(x, y)
+    a, b = _validate_pair(x, y)
     moments = np.stack([np.ones_like(a), a, b, a * a, b * b, (a - b) ** 2], axis=1)
 
     def kappa(sums: Array) -> Array:
@@ -137,7 +137,7 @@ def qwk(x: Sequence[float], y: Sequence[float], clusters: Sequence[Hashable] | N
         by_chance = squares_a + squares_b - 2 * sum_a * sum_b / n
         return _ratio(by_chance - apart, by_chance)
 
-    return _from_sums(moments, clusters, kappa)
+    return _estimate_from_sums(moments, clusters, kappa)
 
 
 def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence[Hashable] | None = None) -> Estimate:
@@ -164,7 +164,7 @@ def cohen_kappa(x: Sequence[Hashable], y: Sequence[Hashable], clusters: Sequence
         expected = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
         return _ratio(agreed - expected, 1 - expected)
 
-    return _from_sums(cells, clusters, kappa)
+    return _estimate_from_sums(cells, clusters, kappa)
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level = "ordinal") -> Estimate:
@@ -194,8 +194,8 @@ def krippendorff_alpha(ratings: Sequence[Sequence[float | None]], level: Level =
     things = table.shape[1]
 
     def alpha(columns: Array) -> float:
-        given = columns[~np.isnan(columns)]
-        if given.size == 0 or (given == given[0]).all():
+        ratings_there = columns[~np.isnan(columns)]
+        if ratings_there.size == 0 or (ratings_there == ratings_there[0]).all():
             return math.nan
         return float(evalica.alpha(pandas.DataFrame(columns), level).alpha)
 
@@ -216,27 +216,27 @@ def inter_rater(ratings: Sequence[Sequence[float | None]]) -> list[list[Estimate
         A square table in the order of the raters; a pair with fewer than three common things has the value None.
     """
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    found: list[list[Estimate]] = []
+    matrix: list[list[Estimate]] = []
     for row in table:
         line = []
         for other in table:
             both = ~np.isnan(row) & ~np.isnan(other)
             line.append(plcc(row[both].tolist(), other[both].tolist()))
-        found.append(line)
-    return found
+        matrix.append(line)
+    return matrix
 
 
 def leave_one_out(ratings: Sequence[Sequence[float | None]]) -> list[tuple[Estimate, Estimate, Estimate]]:
     """Each rater's SRCC, PLCC and KRCC with the mean of the other raters, over the things both have (LFS Table 6)."""
     table = np.array([[np.nan if value is None else value for value in row] for row in ratings], dtype=np.float64)
-    found = []
+    correlations = []
     for number, row in enumerate(table):
         rest = np.delete(table, number, axis=0)
         both = ~np.isnan(row) & ~np.isnan(rest).all(axis=0)
         others = np.nanmean(rest[:, both], axis=0) if both.any() else np.zeros(0)
-        own, mean = row[both].tolist(), others.tolist()
-        found.append((srcc(own, mean), plcc(own, mean), krcc(own, mean)))
-    return found
+        ratings_of_one, mean = row[both].tolist(), others.tolist()
+        correlations.append((srcc(ratings_of_one, mean), plcc(ratings_of_one, mean), krcc(ratings_of_one, mean)))
+    return correlations
 
 
 def _correlation(
@@ -246,12 +246,12 @@ def _correlation(
     function: Callable[[Array, Array], float],
     variance: Callable[[float, int], float],
 ) -> Estimate:
-    a, b = _paired(x, y)
+    a, b = _validate_pair(x, y)
     if a.size < 3 or (a == a[0]).all() or (b == b[0]).all():
         return Estimate(None, None, None, a.size)
     value = min(1.0, max(-1.0, function(a, b)))
     if clusters is not None:
-        low, high = _by_clusters(a, b, clusters, function)
+        low, high = _resample_clusters(a, b, clusters, function)
         return Estimate(value, low, high, a.size)
     if a.size < 5:
         return Estimate(value, None, None, a.size)
@@ -261,11 +261,11 @@ def _correlation(
     return Estimate(value, math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half), a.size)
 
 
-def _by_clusters(
+def _resample_clusters(
     a: Array, b: Array, clusters: Sequence[Hashable], function: Callable[[Array, Array], float]
 ) -> tuple[float | None, float | None]:
     """Percentiles of a correlation over draws of whole clusters; draws in which it is not defined are left out."""
-    codes, count = cluster_codes(clusters, a.size)
+    codes, count = number_clusters(clusters, a.size)
     if count < 2:
         return None, None
     members = [np.flatnonzero(codes == code) for code in range(count)]
@@ -279,10 +279,10 @@ def _by_clusters(
     return _percentiles(np.array(values))
 
 
-def _from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
+def _estimate_from_sums(rows: Array, clusters: Sequence[Hashable] | None, figure: Callable[[Array], Array]) -> Estimate:
     """A figure of column sums, with the percentiles it has over 1,000 draws of rows (or clusters of rows)."""
     count = len(rows)
-    codes, groups = cluster_codes(clusters, count)
+    codes, groups = number_clusters(clusters, count)
     if not count:
         return Estimate(None, None, None, 0)
     value = float(figure(rows.sum(axis=0)))
@@ -312,11 +312,11 @@ def _percentiles(values: Array) -> tuple[float | None, float | None]:
 
 def _ratio(over: Array, under: Array) -> Array:
     """A quotient, NaN where there is nothing to divide by."""
-    found: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
-    return found
+    ratio: Array = np.divide(over, under, out=np.full(np.shape(under), np.nan), where=np.abs(under) > 1e-12)
+    return ratio
 
 
-def _paired(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
+def _validate_pair(x: Sequence[float], y: Sequence[float]) -> tuple[Array, Array]:
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
         raise BadInput(f"agreement needs two judgements of each thing; there are {len(x)} and {len(y)}")

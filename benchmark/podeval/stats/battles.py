@@ -58,8 +58,8 @@ class Battles:
         import pandas
 
         n = len(outcome)
-        named = {"first": first, "second": second, "voter": voter, **(covariates or {})}
-        for name, column in named.items():
+        columns = {"first": first, "second": second, "voter": voter, **(covariates or {})}
+        for name, column in columns.items():
             if column is not None and len(column) != n:
                 raise BadInput(f"there are {n} outcomes and {len(column)} entries of {name}; give one a battle")
         ending, kinds = pandas.factorize(np.asarray(outcome, dtype=object))
@@ -69,11 +69,13 @@ class Battles:
         meaning = np.array([OUTCOMES.index(kind) if kind != SKIPPED else -1 for kind in kinds], dtype=np.intp)
         result = meaning[ending] if n else np.zeros(0, dtype=np.intp)
         kept = result >= 0
-        sides, systems = pandas.factorize(np.concatenate([_names(first), _names(second)]), sort=True)
+        sides, systems = pandas.factorize(np.concatenate([_to_objects(first), _to_objects(second)]), sort=True)
         people, voters = (
-            (np.arange(n), np.arange(n).astype(str)) if voter is None else pandas.factorize(_names(voter), sort=True)
+            (np.arange(n), np.arange(n).astype(str))
+            if voter is None
+            else pandas.factorize(_to_objects(voter), sort=True)
         )
-        found = cls(
+        battles = cls(
             systems=tuple(str(name) for name in systems),
             voters=tuple(voters),
             first=sides[:n][kept],
@@ -84,13 +86,13 @@ class Battles:
                 name: np.asarray(values, dtype=np.float64)[kept] for name, values in (covariates or {}).items()
             },
         )
-        if (found.first == found.second).any():
-            name = found.systems[int(found.first[(found.first == found.second).argmax()])]
+        if (battles.first == battles.second).any():
+            name = battles.systems[int(battles.first[(battles.first == battles.second).argmax()])]
             raise BadInput(f"{name} is on both sides of a battle; leave such battles out")
-        for name, values in found.covariates.items():
+        for name, values in battles.covariates.items():
             if not np.isfinite(values).all():
                 raise BadInput(f"the covariate {name} holds NaN or infinity; leave those battles out")
-        return found
+        return battles
 
     @classmethod
     def of_records(cls, records: Iterable[Mapping[str, Any]]) -> "Battles":
@@ -101,7 +103,7 @@ class Battles:
         Raises:
             BadInput: a record that is neither, or covariates that not all battles have.
         """
-        rows = [_record(number, record) for number, record in enumerate(records, start=1)]
+        rows = [_read_record(number, record) for number, record in enumerate(records, start=1)]
         names = sorted({name for row in rows for name in row["covariates"]})
         for name in names:
             if missing := sum(name not in row["covariates"] for row in rows):
@@ -175,11 +177,11 @@ def tally(battles: Battles) -> Tally:
     return Tally(battles.systems, wins, ties + ties.T, both_bad + both_bad.T)
 
 
-def _names(column: Sequence[str]) -> NDArray[np.object_]:
+def _to_objects(column: Sequence[str]) -> NDArray[np.object_]:
     return np.asarray(column, dtype=object)
 
 
-def _record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
+def _read_record(number: int, record: Mapping[str, Any]) -> dict[str, Any]:
     if "model_a" in record and "winner" in record:
         sides = {"first": record["model_a"], "second": record["model_b"]}
         outcome = next((code for code, name in zip("ab", sides.values(), strict=True) if name == record["winner"]), "")

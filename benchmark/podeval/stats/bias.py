@@ -15,7 +15,7 @@ from scipy import stats
 from podeval.errors import BadInput
 from podeval.stats.agreement import Array, Estimate
 from podeval.stats.bounded import wilson_bounds
-from podeval.stats.intervals import cluster_codes, mean_ci
+from podeval.stats.intervals import mean_ci, number_clusters
 
 PERMUTATIONS = 10_000
 _BLOCK = 4_000_000
@@ -90,7 +90,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
         BadInput: not one voter for each battle.
     """
     wins = np.asarray(preferred, dtype=bool)
-    codes, groups = cluster_codes(voters, wins.size)
+    codes, groups = number_clusters(voters, wins.size)
     if groups == wins.size:
         return position_bias(int(wins.sum()), wins.size)
     signs = np.where(wins, 1.0, -1.0)
@@ -98,7 +98,7 @@ def preference(preferred: Sequence[bool], voters: Sequence[Hashable] | None = No
     difference = Estimate(mean.mean, mean.low, mean.high, wins.size)
     low, high = (None if bound is None else (1 + bound) / 2 for bound in (mean.low, mean.high))
     sums: Array = np.bincount(codes, weights=signs, minlength=groups).astype(np.float64)
-    p = _exchanged(sums, seed) if groups > 1 else None
+    p = _test_by_exchange(sums, seed) if groups > 1 else None
     return Bias(Estimate((1 + mean.mean) / 2, low, high, wins.size), difference, p)
 
 
@@ -129,17 +129,17 @@ def length_bias(
     if not (np.isfinite(won).all() and np.isfinite(lost).all()):
         raise BadInput("the lengths hold NaN or infinity; leave those battles out")
     excess = won - lost
-    codes, groups = cluster_codes(voters, excess.size)
+    codes, groups = number_clusters(voters, excess.size)
     unequal = excess != 0
     longer = preference((excess > 0)[unequal].tolist(), codes[unequal].tolist(), seed)
     if not excess.size:
         return LengthBias(longer, Estimate(None, None, None, 0), None)
     mean = mean_ci(excess.tolist(), voters)
     sums: Array = np.bincount(codes, weights=excess, minlength=groups).astype(np.float64)
-    return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _exchanged(sums, seed))
+    return LengthBias(longer, Estimate(mean.mean, mean.low, mean.high, mean.n), _test_by_exchange(sums, seed))
 
 
-def _exchanged(sums: Array, seed: int) -> float:
+def _test_by_exchange(sums: Array, seed: int) -> float:
     """Two-sided p of the sum under random signs, counting the observed signs as one of the draws."""
     random = np.random.default_rng(seed)
     observed = abs(float(sums.sum()))

@@ -20,7 +20,15 @@ from scipy import special
 
 from podeval.errors import BadInput
 from podeval.stats.battles import OUTCOMES, Battles
-from podeval.stats.davidson import PRIOR, covariance, fit, information_of_a_battle, naive_covariance, resampled, rows_of
+from podeval.stats.davidson import (
+    PRIOR,
+    covariance,
+    fit,
+    group_into_rows,
+    information_of_a_battle,
+    naive_covariance,
+    refit_on_draws,
+)
 from podeval.stats.multiple import holm_pairs
 
 Array = NDArray[np.float64]
@@ -90,10 +98,10 @@ class Ratings:
         Raises:
             BadInput: it was in no battle.
         """
-        found = next((rating for rating in self.systems if rating.system == system), None)
-        if found is None:
+        match = next((rating for rating in self.systems if rating.system == system), None)
+        if match is None:
             raise BadInput(f"{system} was in no counted battle; there are {', '.join(r.system for r in self.systems)}")
-        return found
+        return match
 
 
 def rate(
@@ -126,20 +134,22 @@ def rate(
             )
     if not len(battles):
         raise BadInput("there are no votes to rate; ties and both bad count, skipped battles do not")
-    rows = rows_of(battles, position)
+    rows = group_into_rows(battles, position)
     fitted = fit(rows, prior)
     size = len(rows.systems)
     strengths = POINTS * (fitted[:size] - fitted[:size].mean())
     if rows.voters < 2:
-        spread = _unknown(size, fitted.size - 1 - size)
+        spread = _make_unknown_spread(size, fitted.size - 1 - size)
     elif intervals == "bootstrap":
-        spread = _bootstrapped(POINTS * resampled(rows, prior, rounds, seed)[:, :-1], size)
+        spread = _spread_by_bootstrap(POINTS * refit_on_draws(rows, prior, rounds, seed)[:, :-1], size)
     else:
         reach = float(special.stdtrit(rows.voters - 1, 0.975))
-        spread = _sandwiched(POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach)
+        spread = _spread_by_sandwich(
+            POINTS * fitted[:-1], POINTS**2 * covariance(rows, fitted, prior)[:-1, :-1], size, reach
+        )
     order = np.argsort(-strengths, kind="stable")
-    counts = _counts(battles, rows.systems)
-    member = _islands(rows.a, rows.b, size)
+    counts = _count_outcomes(battles, rows.systems)
+    member = _find_islands(rows.a, rows.b, size)
     same = member[:, None] == member
     apart = holm_pairs(np.where(same, _chance(strengths, spread.errors, rows.voters), np.nan))
     beats = (spread.below > 0) & apart
@@ -148,7 +158,7 @@ def rate(
         SystemRating(
             names[i],
             CENTRE + float(strengths[i]),
-            *_shown(CENTRE + spread.ratings[i]),
+            *_to_bounds(CENTRE + spread.ratings[i]),
             best=int(1 + beats[:, i].sum()),
             worst=int(size - beats[i].sum()),
             battles=int(counts[i].sum()),
@@ -162,7 +172,7 @@ def rate(
     effects = zip(rows.covariates, POINTS * fitted[size:-1], spread.effects, strict=True)
     return Ratings(
         systems=systems,
-        effects=tuple(Effect(name, float(points), *_shown(bounds)) for name, points, bounds in effects),
+        effects=tuple(Effect(name, float(points), *_to_bounds(bounds)) for name, points, bounds in effects),
         tie_odds=float(math.exp(fitted[-1])),
         votes=len(battles),
         voters=rows.voters,
@@ -171,7 +181,7 @@ def rate(
         errors=spread.errors[np.ix_(order, order)],
         naive=POINTS * _errors(naive_covariance(rows, fitted, prior)[:size, :size])[np.ix_(order, order)],
         apart=(beats | beats.T)[np.ix_(order, order)],
-        islands=_named(member, names),
+        islands=_name_islands(member, names),
     )
 
 
@@ -190,8 +200,8 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
     Raises:
         BadInput: a system that was in no battle.
     """
-    place = {rating.system: number for number, rating in enumerate(ratings.systems)}
-    i, j = place[ratings.get(first).system], place[ratings.get(second).system]
+    index = {rating.system: number for number, rating in enumerate(ratings.systems)}
+    i, j = index[ratings.get(first).system], index[ratings.get(second).system]
     apart, error = abs(float(ratings.differences[i, j])), float(ratings.errors[i, j])
     together = any(first in island and second in island for island in ratings.islands)
     if math.isnan(error) or apart < 1e-6 or not together:
@@ -200,13 +210,13 @@ def votes_needed(ratings: Ratings, first: str, second: str) -> int | None:
         return 0
     pairs = sum(len(island) * (len(island) - 1) // 2 for island in ratings.islands)
     undecided = max(1, pairs - int(ratings.apart.sum()) // 2)
-    wanted = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
+    information_needed = ((float(special.ndtri(1 - 0.025 / undecided)) + _POWER_Z) / apart) ** 2
     dependence = (error / float(ratings.naive[i, j])) ** 2
     brought = information_of_a_battle(apart / POINTS, ratings.tie_odds) / POINTS**2 / dependence
-    return math.ceil(max(0.0, wanted - 1 / error**2) / brought) or 1
+    return math.ceil(max(0.0, information_needed - 1 / error**2) / brought) or 1
 
 
-def _islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+def _find_islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.intp]:
     """Of each system the number of its island: the systems that battles connect."""
     from scipy import sparse
     from scipy.sparse.csgraph import connected_components
@@ -216,7 +226,7 @@ def _islands(a: NDArray[np.intp], b: NDArray[np.intp], size: int) -> NDArray[np.
     return member
 
 
-def _named(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
+def _name_islands(member: NDArray[np.intp], names: list[str]) -> tuple[tuple[str, ...], ...]:
     """The islands by the names of their systems, the largest first."""
     groups = [tuple(names[i] for i in np.flatnonzero(member == number)) for number in range(int(member.max()) + 1)]
     return tuple(sorted(groups, key=len, reverse=True))
@@ -240,12 +250,12 @@ class _Spread:
     errors: Array
 
 
-def _unknown(size: int, effects: int) -> _Spread:
+def _make_unknown_spread(size: int, effects: int) -> _Spread:
     nothing = np.full((size, size), np.nan)
     return _Spread(np.full((size, 2), np.nan), np.full((effects, 2), np.nan), nothing, nothing)
 
 
-def _bootstrapped(draws: Array, size: int) -> _Spread:
+def _spread_by_bootstrap(draws: Array, size: int) -> _Spread:
     centred = draws[:, :size] - draws[:, :size].mean(axis=1, keepdims=True)
     below, errors = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -255,7 +265,7 @@ def _bootstrapped(draws: Array, size: int) -> _Spread:
     return _Spread(ratings, effects, below, errors)
 
 
-def _sandwiched(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:
+def _spread_by_sandwich(fitted: Array, variances: Array, size: int, reach: float) -> _Spread:
     centre = np.eye(size) - 1 / size
     strengths, covariances = centre @ fitted[:size], variances[:size, :size]
     half = reach * np.sqrt(np.maximum(0.0, np.diag(centre @ covariances @ centre)))
@@ -271,17 +281,17 @@ def _sandwiched(fitted: Array, variances: Array, size: int, reach: float) -> _Sp
 
 def _errors(covariances: Array) -> Array:
     """Standard errors of all differences."""
-    own = np.diag(covariances)
-    errors: Array = np.sqrt(np.maximum(0.0, own[:, None] + own - 2 * covariances))
+    variances = np.diag(covariances)
+    errors: Array = np.sqrt(np.maximum(0.0, variances[:, None] + variances - 2 * covariances))
     return errors
 
 
-def _shown(bounds: Array) -> tuple[float | None, float | None]:
+def _to_bounds(bounds: Array) -> tuple[float | None, float | None]:
     low, high = (None if math.isnan(bound) else float(bound) for bound in bounds)
     return low, high
 
 
-def _counts(battles: Battles, systems: NDArray[np.intp]) -> NDArray[np.int64]:
+def _count_outcomes(battles: Battles, systems: NDArray[np.intp]) -> NDArray[np.int64]:
     """Of each system, how many battles it won, lost, tied, and shared the blame of; shape (systems, 4)."""
     table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=np.int64)
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):

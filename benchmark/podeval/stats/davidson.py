@@ -55,11 +55,11 @@ class Rows:
         return bool(self.weight[self.outcome == 2].any())
 
 
-def rows_of(battles: Battles, position: bool) -> Rows:
+def group_into_rows(battles: Battles, position: bool) -> Rows:
     """The battles' votes by voter, pair and outcome; one by one where they have covariates of their own."""
-    systems, sides = _present(np.concatenate([battles.first, battles.second]))
+    systems, sides = _number_present(np.concatenate([battles.first, battles.second]))
     first, second = sides[: len(battles)], sides[len(battles) :]
-    people, voter = _present(battles.voter)
+    people, voter = _number_present(battles.voter)
     outcome = np.minimum(battles.outcome, 2)
     size, voters = len(systems), len(people)
     names = (*(("position",) if position else ()), *battles.covariates)
@@ -79,12 +79,12 @@ def rows_of(battles: Battles, position: bool) -> Rows:
     return Rows(systems, voters, names, a, b, outcome, voter, x, counts.astype(np.float64))
 
 
-def _present(codes: Codes) -> tuple[Codes, Codes]:
+def _number_present(codes: Codes) -> tuple[Codes, Codes]:
     """The codes that occur, in order, and each code's place among them."""
-    there = np.flatnonzero(np.bincount(codes))
-    place = np.zeros(int(there[-1]) + 1, dtype=np.intp)
-    place[there] = np.arange(len(there))
-    return there, place[codes]
+    present = np.flatnonzero(np.bincount(codes))
+    index = np.zeros(int(present[-1]) + 1, dtype=np.intp)
+    index[present] = np.arange(len(present))
+    return present, index[codes]
 
 
 def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
@@ -94,22 +94,22 @@ def fit(rows: Rows, prior: float = PRIOR, start: Array | None = None) -> Array:
         PodevalError: Newton's method did not settle, as it does not where covariates tell the systems apart.
     """
     if rows.covariates:
-        return _newton(rows, prior, start)
-    counted = _by_cell(rows)
-    return _newton(counted, prior, _newman(counted, prior))
+        return _fit_by_newton(rows, prior, start)
+    counted = _group_by_cell(rows)
+    return _fit_by_newton(counted, prior, _fit_by_newman(counted, prior))
 
 
 def naive_covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     """Covariance of the parameters if every vote were somebody else's: the inverse of the information."""
-    free = _free(rows, fitted)
-    found = np.zeros((fitted.size, fitted.size))
+    free = _find_free_parameters(rows, fitted)
+    full = np.zeros((fitted.size, fitted.size))
     try:
-        found[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
+        full[np.ix_(free, free)] = np.linalg.inv(_information(rows, fitted, prior)[np.ix_(free, free)])
     except np.linalg.LinAlgError:
         raise BadInput(
             f"the effects of {' and '.join(rows.covariates)} cannot be told apart from one another; rate with fewer"
         ) from None
-    return found
+    return full
 
 
 def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
@@ -119,22 +119,22 @@ def covariance(rows: Rows, fitted: Array, prior: float = PRIOR) -> Array:
     information of all votes, H_g and u_g that voter's information and score. The leverage of a voter who is nearly
     the only one on something is capped at 0.95; that of one with little weight is left out of the reckoning.
     """
-    free = _free(rows, fitted)
+    free = _find_free_parameters(rows, fitted)
     inverse = naive_covariance(rows, fitted, prior)[np.ix_(free, free)]
     scores = _scores(rows, fitted)[:, free]
     half = np.linalg.cholesky(inverse)
     pulls = scores @ half
     for voter in np.flatnonzero(_leverage(rows, fitted, inverse, free) > _HEAVY).tolist():
-        own = _information(_of_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
-        values, vectors = np.linalg.eigh(half.T @ own @ half)
+        information = _information(_select_voter(rows, voter), fitted, 0.0)[np.ix_(free, free)]
+        values, vectors = np.linalg.eigh(half.T @ information @ half)
         stretch = 1 / (1 - np.minimum(values, _MOST_LEVERAGE))
         pulls[voter] = vectors @ (stretch * (vectors.T @ pulls[voter]))
-    found = np.zeros((fitted.size, fitted.size))
-    found[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
-    return found
+    full = np.zeros((fitted.size, fitted.size))
+    full[np.ix_(free, free)] = half @ (pulls.T @ pulls) @ half.T
+    return full
 
 
-def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
+def refit_on_draws(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
     """Parameters refitted on `rounds` draws of voters, each with all of their votes; shape (rounds, parameters)."""
     from scipy import sparse
 
@@ -142,12 +142,14 @@ def resampled(rows: Rows, prior: float, rounds: int, seed: int) -> Array:
     draws = random.multinomial(rows.voters, np.full(rows.voters, 1 / rows.voters), size=rounds).astype(np.float64)
     if rows.covariates:
         start = fit(rows, prior)
-        return np.stack([_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws])
-    counted = _by_cell(rows)
+        return np.stack(
+            [_fit_by_newton(replace(rows, weight=rows.weight * draw[rows.voter]), prior, start) for draw in draws]
+        )
+    counted = _group_by_cell(rows)
     size = len(rows.systems)
-    place = np.zeros(3 * size * size, dtype=np.intp)
-    place[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
-    cell = place[(rows.a * size + rows.b) * 3 + rows.outcome]
+    index = np.zeros(3 * size * size, dtype=np.intp)
+    index[(counted.a * size + counted.b) * 3 + counted.outcome] = np.arange(len(counted.a))
+    cell = index[(rows.a * size + rows.b) * 3 + rows.outcome]
     votes = sparse.csr_array((rows.weight, (rows.voter, cell)), shape=(rows.voters, len(counted.a)))
     return np.stack([fit(replace(counted, weight=weight), prior) for weight in draws @ votes])
 
@@ -159,7 +161,7 @@ def information_of_a_battle(apart: float, tie_odds: float) -> float:
     return ((up + down) / total - ((up - down) / total) ** 2) / 4
 
 
-def _by_cell(rows: Rows) -> Rows:
+def _group_by_cell(rows: Rows) -> Rows:
     """The votes of all voters together, by pair and outcome."""
     size = len(rows.systems)
     cell = (rows.a * size + rows.b) * 3 + rows.outcome
@@ -171,14 +173,14 @@ def _by_cell(rows: Rows) -> Rows:
     return replace(rows, voters=1, a=a, b=b, outcome=outcome, voter=np.zeros_like(a), x=x, weight=counts[cells])
 
 
-def _newman(rows: Rows, prior: float) -> Array | None:
+def _fit_by_newman(rows: Rows, prior: float) -> Array | None:
     """The fit by evalica (its v is half of ours), the average opponent being one more system; None where it failed."""
     import evalica
 
     size = len(rows.systems)
     everyone, average = list(range(size)), [size] * size
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw)
-    found = evalica.newman(
+    result = evalica.newman(
         [*rows.a.tolist(), *everyone, *everyone],
         [*rows.b.tolist(), *average, *average],
         [*(ending[code] for code in rows.outcome.tolist()), *[ending[0]] * size, *[ending[1]] * size],
@@ -187,16 +189,16 @@ def _newman(rows: Rows, prior: float) -> Array | None:
         limit=_MOST_STEPS,
     )
     with np.errstate(all="ignore"):
-        strengths = np.log(found.scores.loc[[*everyone, size]].to_numpy())
-        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * found.v) if rows.ties else _NO_TIES)
+        strengths = np.log(result.scores.loc[[*everyone, size]].to_numpy())
+        fitted = np.append(strengths[:size] - strengths[size], np.log(2 * result.v) if rows.ties else _NO_TIES)
     return fitted if np.isfinite(fitted[: size + rows.ties]).all() else None
 
 
-def _newton(rows: Rows, prior: float, start: Array | None) -> Array:
+def _fit_by_newton(rows: Rows, prior: float, start: Array | None) -> Array:
     size, effects = len(rows.systems), len(rows.covariates)
     beginning = np.append(np.zeros(size + effects), math.log(0.5) if rows.ties else _NO_TIES)
     at = beginning if start is None or math.isinf(start[-1]) == rows.ties else start.copy()
-    free = _free(rows, at)
+    free = _find_free_parameters(rows, at)
     now = _likelihood(rows, at, prior)
     for _ in range(_MOST_STEPS):
         uphill = _gradient(rows, at, prior)[free]
@@ -215,7 +217,7 @@ def _newton(rows: Rows, prior: float, start: Array | None) -> Array:
     raise PodevalError("the ratings did not settle; a covariate tells the systems apart: leave it out")
 
 
-def _free(rows: Rows, fitted: Array) -> NDArray[np.intp]:
+def _find_free_parameters(rows: Rows, fitted: Array) -> NDArray[np.intp]:
     return np.arange(fitted.size if rows.ties else fitted.size - 1)
 
 
@@ -282,19 +284,19 @@ def _information(rows: Rows, fitted: Array, prior: float) -> Array:
     for row, left in columns:
         for column, right in columns:
             flat += np.bincount(row * parameters + column, weights=twice * left * right, minlength=flat.size)
-    found: Array = flat.reshape(parameters, parameters)
+    information: Array = flat.reshape(parameters, parameters)
     for row, left in columns:
         by_tie = np.bincount(row, weights=mixed * left, minlength=parameters)
-        found[:, -1] += by_tie
-        found[-1] += by_tie
-    found[-1, -1] += tie.sum()
+        information[:, -1] += by_tie
+        information[-1] += by_tie
+    information[-1, -1] += tie.sum()
     if prior:
         twice, mixed, tie = (2 * prior * part for part in _curvature(np.stack(_against_average(fitted, size), axis=1)))
-        found[np.arange(size), np.arange(size)] += twice
-        found[:size, -1] += mixed
-        found[-1, :size] += mixed
-        found[-1, -1] += tie.sum()
-    return found
+        information[np.arange(size), np.arange(size)] += twice
+        information[:size, -1] += mixed
+        information[-1, :size] += mixed
+        information[-1, -1] += tie.sum()
+    return information
 
 
 def _against_average(fitted: Array, size: int) -> tuple[Array, Array, Array]:
@@ -308,17 +310,17 @@ def _leverage(rows: Rows, fitted: Array, inverse: Array, free: NDArray[np.intp])
     """At least trace(H_g H^-1) of every voter, from the strengths and effects of each row and from v."""
     size = len(rows.systems)
     twice, _, tie = (rows.weight * part for part in _curvature(_chances(rows, fitted)))
-    own = np.diag(inverse)
-    reach = own[rows.a] + own[rows.b] - 2 * inverse[rows.a, rows.b]
+    variances = np.diag(inverse)
+    reach = variances[rows.a] + variances[rows.b] - 2 * inverse[rows.a, rows.b]
     for k in range(rows.x.shape[1]):
         column = inverse[size + k]
         reach = reach + rows.x[:, k] * (2 * (column[rows.a] - column[rows.b]) + rows.x[:, k] * column[size + k])
-    by_tie = tie * own[-1] if len(free) == fitted.size else 0.0
+    by_tie = tie * variances[-1] if len(free) == fitted.size else 0.0
     by_voter: Array = np.bincount(rows.voter, weights=twice * reach + by_tie, minlength=rows.voters).astype(np.float64)
     return by_voter
 
 
-def _of_voter(rows: Rows, voter: int) -> Rows:
+def _select_voter(rows: Rows, voter: int) -> Rows:
     kept = rows.voter == voter
     fields = {name: getattr(rows, name)[kept] for name in ("a", "b", "outcome", "x", "weight")}
     return replace(rows, **fields, voter=np.zeros(int(kept.sum()), dtype=np.intp), voters=1)

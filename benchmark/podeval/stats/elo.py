@@ -42,7 +42,7 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
     counted = battles.only(decided) if variant == "mtalk" else battles
     ratings = _ratings(counted, np.arange(len(counted)))
     counts = {
-        system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _fought(battles, number)
+        system: np.zeros(4, dtype=int) for number, system in enumerate(battles.systems) if _has_fought(battles, number)
     }
     for side, order in ((battles.first, (0, 1, 2, 3)), (battles.second, (1, 0, 2, 3))):
         table = np.zeros((len(battles.systems), len(OUTCOMES)), dtype=int)
@@ -50,8 +50,8 @@ def elo(battles: Battles, variant: Variant = "default") -> dict[str, Elo]:
         for number, system in enumerate(battles.systems):
             if system in counts:
                 counts[system] += table[number, list(order)]
-    found = {system: Elo(ratings.get(system, INITIAL), *map(int, row)) for system, row in counts.items()}
-    return dict(sorted(found.items(), key=lambda entry: (-entry[1].rating, entry[0])))
+    elos = {system: Elo(ratings.get(system, INITIAL), *map(int, row)) for system, row in counts.items()}
+    return dict(sorted(elos.items(), key=lambda entry: (-entry[1].rating, entry[0])))
 
 
 def order_spread(
@@ -74,7 +74,7 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
     if not len(battles):
         return {}
     ending = (evalica.Winner.X, evalica.Winner.Y, evalica.Winner.Draw, evalica.Winner.Draw)
-    found = evalica.elo(
+    result = evalica.elo(
         battles.first[order].tolist(),
         battles.second[order].tolist(),
         [ending[code] for code in battles.outcome[order].tolist()],
@@ -85,8 +85,8 @@ def _ratings(battles: Battles, order: np.ndarray) -> dict[str, float]:
         win_weight=1.0,
         tie_weight=0.5,
     )
-    return {battles.systems[code]: float(found.scores[code]) for code in found.scores.index.tolist()}
+    return {battles.systems[code]: float(result.scores[code]) for code in result.scores.index.tolist()}
 
 
-def _fought(battles: Battles, number: int) -> bool:
+def _has_fought(battles: Battles, number: int) -> bool:
     return bool((battles.first == number).any() or (battles.second == number).any())

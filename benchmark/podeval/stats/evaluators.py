@@ -41,7 +41,7 @@ def pseudo_agreement(first: float, second: float) -> float:
 def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tuple[str, str], float]:
     """Pseudo-agreement of two evaluators on every pair of systems that both saw at least `least` times."""
     mine, theirs = tally(one), tally(other)
-    found = {}
+    agreements = {}
     for a, b in itertools.combinations(sorted(set(mine.systems) & set(theirs.systems)), 2):
         shares = []
         for counted in (mine, theirs):
@@ -49,8 +49,8 @@ def pseudo_agreements(one: Battles, other: Battles, least: int = 1) -> dict[tupl
             if counted.battles[i, j] >= max(1, least):
                 shares.append(float(counted.shares[i, j]))
         if len(shares) == 2:
-            found[a, b] = pseudo_agreement(*shares)
-    return found
+            agreements[a, b] = pseudo_agreement(*shares)
+    return agreements
 
 
 def arena_against_rubric(
@@ -121,7 +121,7 @@ def rubric_exclusion(
     target = stats.rankdata(table.mean(axis=1) if reference is None else [reference[system] for system in systems])
     random = np.random.default_rng(seed)
     items = table.shape[1]
-    found = []
+    exclusions = []
     for share in shares:
         kept = max(1, round(share * items))
         chosen = np.argsort(random.random((draws, items)), axis=1)[:, :kept]
@@ -130,8 +130,8 @@ def rubric_exclusion(
         rho = rho[~np.isnan(rho)]
         if rho.size:
             low, high = np.quantile(rho, (0.025, 0.975))
-            found.append(Exclusion(kept, float(rho.mean()), float(low), float(high)))
-    return found
+            exclusions.append(Exclusion(kept, float(rho.mean()), float(low), float(high)))
+    return exclusions
 
 
 def elo_against_win_rate(battles: Battles) -> Estimate:
@@ -165,11 +165,11 @@ def separability(ratings: Ratings, edges: Sequence[float] = (0, 10, 25, 50, 100,
         ],
         dtype=bool,
     )
-    found = []
+    bins = []
     for low, high in itertools.pairwise(edges):
         inside = (gaps >= low) & (gaps < high)
-        found.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
-    return found
+        bins.append(Separability(float(low), float(high), wilson(int(apart[inside].sum()), int(inside.sum()))))
+    return bins
 
 
 def duration_against_score(
@@ -217,7 +217,7 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     shared = max((sorted(set(a) & set(b)) for a in one.islands for b in other.islands), key=len)
     if len(shared) < 2:
         raise BadInput("groups of raters are compared on the systems that both saw; these share fewer than two")
-    (first, variance), (second, others) = (_about_shared(ratings, shared) for ratings in (one, other))
+    (first, variance), (second, others) = (_centre_on_shared(ratings, shared) for ratings in (one, other))
     apart, total = first - second, variance + others
     freedom = total**2 / (variance**2 / max(1, one.voters - 1) + others**2 / max(1, other.voters - 1))
     error = np.sqrt(total)
@@ -237,12 +237,12 @@ def cohorts(one: Ratings, other: Ratings) -> Cohorts:
     return Cohorts(srcc(first.tolist(), second.tolist()), differing, gaps)
 
 
-def _about_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
+def _centre_on_shared(ratings: Ratings, shared: Sequence[str]) -> tuple[Array, Array]:
     """Ratings of some systems about their own mean, and the variances of these; NaN where none can be had."""
     names = [rating.system for rating in ratings.systems]
-    place = [names.index(system) for system in shared]
-    values = np.array([ratings.systems[i].rating for i in place])
-    squares = ratings.errors[np.ix_(place, place)] ** 2
+    indices = [names.index(system) for system in shared]
+    values = np.array([ratings.systems[i].rating for i in indices])
+    squares = ratings.errors[np.ix_(indices, indices)] ** 2
     # Of x about the mean of all: the mean squared error of its differences, less half of that of all differences.
     variances: Array = np.maximum(squares.mean(axis=1) - squares.mean() / 2, 0.0)
     return values - values.mean(), variances
@@ -259,5 +259,5 @@ def _pearson_of_rows(rows: Array, target: Array) -> Array:
     """Pearson's correlation of every row with one list; NaN for a constant row."""
     centred, aim = rows - rows.mean(axis=1, keepdims=True), target - target.mean()
     size = np.sqrt((centred**2).sum(axis=1) * (aim @ aim))
-    found: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
-    return found
+    correlations: Array = np.divide(centred @ aim, size, out=np.full(len(rows), np.nan), where=size > 1e-12)
+    return correlations

@@ -86,7 +86,7 @@ def mean_ci(
         raise BadInput("the values to average hold NaN or infinity; leave unscored items out first")
     if not 0 < level < 1:
         raise BadInput(f"the confidence level must lie between 0 and 1, not {level}; 0.95 is the usual one")
-    codes, count = cluster_codes(clusters, y.size)
+    codes, count = number_clusters(clusters, y.size)
     w = np.ones_like(y) if weights is None else np.asarray(weights, dtype=np.float64)
     if w.shape != y.shape or not (np.isfinite(w) & (w > 0)).all():
         raise BadInput(f"{y.size} values need as many weights, all of them positive")
@@ -156,9 +156,9 @@ def paired_bootstrap_ranks(
     Raises:
         BadInput: no systems, no item common to all, a value that is not finite, an item without cluster.
     """
-    systems, items = _common_items(scores)
+    systems, items = _find_common_items(scores)
     y = _values(scores, systems, items)
-    codes, count = _codes(_clusters_of(items, clusters))
+    codes, count = _number_labels(_look_up_clusters(items, clusters))
     if count < 2 or len(systems) == 1:
         return dict.fromkeys(systems, (1, len(systems)))
     membership = _membership(codes, count)
@@ -215,12 +215,12 @@ def paired_difference(
         BadInput: no item common to both, a value that is not finite, a weight that is not positive, an item without
             cluster.
     """
-    _, items = _common_items({"a": a, "b": b})
+    _, items = _find_common_items({"a": a, "b": b})
     y = _values({"a": a, "b": b}, ["a", "b"], items)
     w = np.ones_like(y) if weights is None else _values(dict(zip("ab", weights, strict=True)), ["a", "b"], items)
     if not (w > 0).all():
         raise BadInput("the weights of a mean must be positive")
-    codes, count = _codes(_clusters_of(items, clusters))
+    codes, count = _number_labels(_look_up_clusters(items, clusters))
     whole = (w * y).sum(axis=0) / w.sum(axis=0)
     # Equal systems differ by exactly zero, here as below.
     mean = float(np.mean(y[:, 0] - y[:, 1]) if weights is None else whole[0] - whole[1])
@@ -323,7 +323,7 @@ def _draws(count: int, rounds: int, seed: int) -> _Draws:
     return (_few_draws if count * rounds <= _DRAWN_AT_ONCE else _Draws)(count, rounds, seed)
 
 
-def _common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[str]]:
+def _find_common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str], list[str]]:
     """Systems and the items scored for all of them, sorted so that draws do not depend on their order."""
     if not scores:
         raise BadInput("there is no system to rank")
@@ -336,7 +336,7 @@ def _common_items(scores: Mapping[str, Mapping[str, float]]) -> tuple[list[str],
     return sorted(scores), sorted(common)
 
 
-def _clusters_of(items: Sequence[str], clusters: Mapping[str, Hashable] | None) -> Sequence[Hashable]:
+def _look_up_clusters(items: Sequence[str], clusters: Mapping[str, Hashable] | None) -> Sequence[Hashable]:
     if clusters is None:
         return items
     missing = [item for item in items if item not in clusters]
@@ -345,7 +345,7 @@ def _clusters_of(items: Sequence[str], clusters: Mapping[str, Hashable] | None) 
     return [clusters[item] for item in items]
 
 
-def cluster_codes(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArray[np.intp], int]:
+def number_clusters(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArray[np.intp], int]:
     """The cluster of each of `size` values as an integer from 0, and how many clusters there are.
 
     Raises:
@@ -355,10 +355,10 @@ def cluster_codes(clusters: Sequence[Hashable] | None, size: int) -> tuple[NDArr
         return np.arange(size, dtype=np.intp), size
     if len(clusters) != size:
         raise BadInput(f"{size} values came with {len(clusters)} clusters; give one cluster for each value")
-    return _codes(clusters)
+    return _number_labels(clusters)
 
 
-def _codes(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
+def _number_labels(labels: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
     """Labels as integers from 0, in order of first appearance, and how many there are."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(label, len(numbers)) for label in labels]

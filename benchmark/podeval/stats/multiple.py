@@ -16,8 +16,8 @@ def holm(p: NDArray[np.float64], level: float = 0.95) -> NDArray[np.bool_]:
         level: 1 minus the chance of any false rejection.
     """
     rejected = np.zeros(p.shape, dtype=bool)
-    made = np.flatnonzero(~np.isnan(p))
-    order = made[np.argsort(p[made], kind="stable")]
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
     holds = p[order] <= (1 - level) / np.arange(len(order), 0, -1)
     rejected[order[: len(order) if holds.all() else int(np.argmin(holds))]] = True
     return rejected

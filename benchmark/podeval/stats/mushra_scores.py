@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from podeval.errors import BadInput
-from podeval.stats.agreement import Estimate, Level, inter_rater, krippendorff_alpha
+from podeval.stats.agreement import Estimate, Level, krippendorff_alpha
 from podeval.stats.bounded import Bounds
 from podeval.stats.intervals import Interval, mean_ci, paired_bootstrap_ranks
 
@@ -60,17 +60,17 @@ def standings(
         values[mark.stimulus][key] = mark.value
         raters.setdefault(mark.stimulus, {})[key] = people[key] = mark.rater
     taking_part = {name: values[name] for name in values if ranked is None or name in ranked}
-    shared = taking_part and set.intersection(*(set(own) for own in taking_part.values()))
+    shared = taking_part and set.intersection(*(set(of_stimulus) for of_stimulus in taking_part.values()))
     ranks = paired_bootstrap_ranks(taking_part, True, clusters=people) if shared else {}
-    found = [
+    stimulus_scores = [
         StimulusScore(
             name,
-            mean_ci(list(own.values()), list(raters[name].values()), bounds=bounds),
+            mean_ci(list(of_stimulus.values()), list(raters[name].values()), bounds=bounds),
             *ranks.get(name, (None, None)),
         )
-        for name, own in values.items()
+        for name, of_stimulus in values.items()
     ]
-    return sorted(found, key=lambda standing: -standing.mean.mean)
+    return sorted(stimulus_scores, key=lambda standing: -standing.mean.mean)
 
 
 def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]]:
@@ -84,9 +84,3 @@ def table_of(marks: Iterable[Mark]) -> tuple[list[str], list[list[float | None]]
 def reliability(marks: Sequence[Mark], level: Level = "interval") -> Estimate:
     """Krippendorff's alpha over all things marked."""
     return krippendorff_alpha(table_of(marks)[1], level)
-
-
-def correlations(marks: Sequence[Mark]) -> tuple[list[str], list[list[Estimate]]]:
-    """Raters, and Pearson's correlation of each with each (PodEval Figure 16)."""
-    raters, table = table_of(marks)
-    return raters, inter_rater(table)

@@ -65,26 +65,26 @@ def screen_answers(
         clips: what is known, by (item, system).
         least_words: the shortest reason.
     """
-    found: dict[str, list[str]] = {}
-    for rater, own in _by_rater(answers).items():
+    reasons_by_rater: dict[str, list[str]] = {}
+    for rater, of_rater in _group_by_rater(answers).items():
         reasons = []
-        for answer in own:
+        for answer in of_rater:
             clip, about = clips.get((answer.item, answer.system), ClipFacts()), f"{answer.item} by {answer.system}"
             if answer.question == SPEAKERS and clip.speakers is not None and answer.mark != clip.speakers:
                 reasons.append(f"heard {answer.mark} speakers in {about}, where {clip.speakers} speak")
             if answer.question == MUSIC and clip.music is False and answer.mark not in (None, NEUTRAL):
                 reasons.append(f"marked music {answer.mark} in {about}, where there is none")
-        marked = [answer for answer in own if answer.question in RATED and answer.mark is not None]
-        bare = sum(len(answer.reason.split()) < least_words for answer in marked)
+        rated = [answer for answer in of_rater if answer.question in RATED and answer.mark is not None]
+        bare = sum(len(answer.reason.split()) < least_words for answer in rated)
         if bare:
-            reasons.append(f"gave no reason for {bare} of {len(marked)} marks")
-        said = [" ".join(answer.reason.lower().split()) for answer in marked if answer.reason.strip()]
-        often = max(((said.count(text), text) for text in set(said)), default=(0, ""))
-        if len(said) >= 4 and often[0] > len(said) / 2:
-            reasons.append(f"gave the reason {often[1][:40]!r} for {often[0]} of {len(said)} marks")
+            reasons.append(f"gave no reason for {bare} of {len(rated)} marks")
+        explanations = [" ".join(answer.reason.lower().split()) for answer in rated if answer.reason.strip()]
+        often = max(((explanations.count(text), text) for text in set(explanations)), default=(0, ""))
+        if len(explanations) >= 4 and often[0] > len(explanations) / 2:
+            reasons.append(f"gave the reason {often[1][:40]!r} for {often[0]} of {len(explanations)} marks")
         if reasons:
-            found[rater] = reasons
-    return found
+            reasons_by_rater[rater] = reasons
+    return reasons_by_rater
 
 
 def scores(
@@ -106,27 +106,31 @@ def scores(
     for answer in answers:
         if answer.question not in RATED or answer.mark is None:
             continue
-        own = marks.setdefault(answer.system, {})
+        of_system = marks.setdefault(answer.system, {})
         if answer.question == MUSIC and clips.get((answer.item, answer.system), ClipFacts()).music is False:
             continue
-        own.setdefault(answer.question, []).append((float(answer.mark), answer.rater))
+        of_system.setdefault(answer.question, []).append((float(answer.mark), answer.rater))
     return {
         system: {
             question: QuestionScore(
                 question,
-                mean_ci([mark for mark, _ in own[question]], [rater for _, rater in own[question]], bounds=(1, 5))
-                if question in own
+                mean_ci(
+                    [mark for mark, _ in of_system[question]],
+                    [rater for _, rater in of_system[question]],
+                    bounds=(1, 5),
+                )
+                if question in of_system
                 else None,
                 (judged or {}).get((system, question)),
             )
             for question in RATED
         }
-        for system, own in sorted(marks.items())
+        for system, of_system in sorted(marks.items())
     }
 
 
-def _by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
-    found: dict[str, list[QuestionnaireAnswer]] = {}
+def _group_by_rater(answers: Iterable[QuestionnaireAnswer]) -> dict[str, list[QuestionnaireAnswer]]:
+    by_rater: dict[str, list[QuestionnaireAnswer]] = {}
     for answer in answers:
-        found.setdefault(answer.rater, []).append(answer)
-    return found
+        by_rater.setdefault(answer.rater, []).append(answer)
+    return by_rater

@@ -67,14 +67,15 @@ def screen(
         pages.setdefault(mark.rater, {}).setdefault(mark.page, {})[mark.stimulus] = mark.value
         if mark.seconds is not None:
             times.setdefault(mark.rater, {})[mark.page] = mark.seconds
-    there = {name for own in pages.values() for page in own.values() for name in page}
+    stimuli = {name for of_rater in pages.values() for page in of_rater.values() for name in page}
     for anchor, rule in ((low, rules.low_worst), (high, rules.high_top)):
-        if rule is not None and pages and anchor not in there:
+        if rule is not None and pages and anchor not in stimuli:
             raise BadInput(
                 f"the screening goes by the anchor {anchor}, which no page has; name it, or set its rule off"
             )
     return [
-        _screened(rater, list(own.values()), times.get(rater, {}), rules, high, low) for rater, own in pages.items()
+        _screen_listener(rater, list(of_rater.values()), times.get(rater, {}), rules, high, low)
+        for rater, of_rater in pages.items()
     ]
 
 
@@ -92,20 +93,20 @@ def judged(
         alike: share on which everything but the low anchor has one mark.
     """
     reasons = []
-    for anchor, place, share, least in (
+    for anchor, position, share, least in (
         ("low", "worst", low_worst, rules.low_worst),
         ("high", f"among the top {rules.top}", high_top, rules.high_top),
     ):
         if least is not None and share is not None and not share > least:
             reasons.append(
-                f"the {anchor} anchor is {place} on {share:.1%} of {pages} pages, not on more than {least:.0%}"
+                f"the {anchor} anchor is {position} on {share:.1%} of {pages} pages, not on more than {least:.0%}"
             )
     if rules.alike is not None and alike > rules.alike:
         reasons.append(f"all but the low anchor have one mark on {alike:.1%} of {pages} pages")
     return ScreenedListener(rater, pages, low_worst, high_top, alike, tuple(reasons))
 
 
-def _screened(
+def _screen_listener(
     rater: str, pages: list[dict[str, float]], times: dict[str, float], rules: MushraRules, high: str, low: str
 ) -> ScreenedListener:
     with_low = [page for page in pages if low in page]
@@ -114,7 +115,7 @@ def _screened(
     top = sum(1 + sum(value > page[high] for value in page.values()) <= rules.top for page in with_high)
     others = [[value for name, value in page.items() if name != low] for page in pages]
     alike = sum(len(values) > 1 and len(set(values)) == 1 for values in others)
-    found = judged(
+    listener = judged(
         rater,
         len(pages),
         worst / len(with_low) if with_low else None,
@@ -125,8 +126,8 @@ def _screened(
     middle = sorted(times.values())[len(times) // 2] if times else None
     if rules.seconds is not None and middle is not None and middle < rules.seconds:
         reason = f"half of the pages took less than {rules.seconds:g} s"
-        found = replace(found, reasons=(*found.reasons, reason))
-    return found
+        listener = replace(listener, reasons=(*listener.reasons, reason))
+    return listener
 
 
 @dataclass(frozen=True)
@@ -153,14 +154,14 @@ def screen_pam(marks: Sequence[Mark], rules: PamRules | None = None) -> PamScree
     them; §5.1 words it so, App. 10.2 as zero standard deviation on more than five samples.
     """
     rules = rules or PamRules()
-    own: dict[str, list[Mark]] = {}
+    by_rater: dict[str, list[Mark]] = {}
     for mark in marks:
-        own.setdefault(mark.rater, []).append(mark)
+        by_rater.setdefault(mark.rater, []).append(mark)
     dropped = {}
-    for rater, given in own.items():
-        samples = len({(mark.page, mark.stimulus) for mark in given})
-        if rules.flat_samples is not None and samples > rules.flat_samples and len({m.value for m in given}) == 1:
-            dropped[rater] = f"gave {given[0].value:g} to all of {samples} samples"
+    for rater, of_rater in by_rater.items():
+        samples = len({(mark.page, mark.stimulus) for mark in of_rater})
+        if rules.flat_samples is not None and samples > rules.flat_samples and len({m.value for m in of_rater}) == 1:
+            dropped[rater] = f"gave {of_rater[0].value:g} to all of {samples} samples"
     staying = [mark for mark in marks if mark.rater not in dropped]
     kept = [mark for mark in staying if rules.seconds is None or mark.seconds is None or mark.seconds >= rules.seconds]
     return PamScreening(tuple(kept), dropped, len(staying) - len(kept))

@@ -28,9 +28,9 @@ from statistics import median
 from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import BadInput, CannotScore
-from podeval.text.numerals import spoken
+from podeval.text.numerals import say_number
 from podeval.text.script import Script
-from podeval.text.simplified_chinese import simplified
+from podeval.text.simplified_chinese import simplify
 from podeval.text.tokens import HAN, detect_language
 
 TRUSTED_COVERAGE = 0.5
@@ -125,23 +125,23 @@ def speaker_turns(
     written = [word for turn in turns for word in turn]
     if not written:
         raise CannotScore("the script holds no words to align; give at least one turn with text")
-    heard = _timed(words, language)
-    partners = _partners(written, [word.text for word in heard])
+    heard_words = _split_timed_words(words, language)
+    partners = _match_words(written, [word.text for word in heard_words])
     extents: list[_Extent] = []
     offset = 0
     for index, turn in enumerate(turns):
-        extent = _extent(index, turn, partners[offset : offset + len(turn)], heard)
+        extent = _find_extent(index, turn, partners[offset : offset + len(turn)], heard_words)
         offset += len(turn)
         if extent is not None:
             extents.append(extent)
-    spoken = tuple(
+    aligned = tuple(
         AlignedTurn(at.index, script.turns[at.index].speaker, at.start, at.end, at.matched / len(turns[at.index]))
-        for at in _extended(extents, heard, duration)
+        for at in _extend_to_unheard_words(extents, heard_words, duration)
     )
-    found = {turn.index for turn in spoken}
+    heard_turns = {turn.index for turn in aligned}
     return Alignment(
-        spoken,
-        tuple(index for index in range(len(turns)) if index not in found),
+        aligned,
+        tuple(index for index in range(len(turns)) if index not in heard_turns),
         sum(extent.matched for extent in extents) / len(written),
     )
 
@@ -152,18 +152,18 @@ def words_of(text: str, language: str = "en") -> list[str]:
     Numbers are the words they are said by, in `language`, so that `25.` and `Twenty five.` are equal.
     """
     plain = _APOSTROPHE.sub("", unicodedata.normalize("NFKC", text)).lower()
-    plain = _NUMBER.sub(lambda found: f" {_said_number(found[0], language)} ", _POINT.sub(_SAID[language], plain))
+    plain = _NUMBER.sub(lambda match: f" {_say_number(match[0], language)} ", _POINT.sub(_SAID[language], plain))
     if re.search(f"[{HAN}]", plain):
-        plain = simplified(plain)
+        plain = simplify(plain)
     return _WORD.findall(plain)
 
 
 @lru_cache(maxsize=4_096)
-def _said_number(digits: str, language: str) -> str:
-    return spoken(digits, language)
+def _say_number(digits: str, language: str) -> str:
+    return say_number(digits, language)
 
 
-def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
+def _split_timed_words(words: Iterable[tuple[str, float, float]], language: str) -> list[_Word]:
     """The heard words in time, split as the script's are, each part with its share of the word's time."""
     timed: list[_Word] = []
     for text, start, end in words:
@@ -178,30 +178,32 @@ def _timed(words: Iterable[tuple[str, float, float]], language: str) -> list[_Wo
     return sorted(timed, key=lambda word: (word.start, word.end))
 
 
-def _partners(written: Sequence[str], heard: Sequence[str]) -> list[int | None]:
+def _match_words(written: Sequence[str], heard_words: Sequence[str]) -> list[int | None]:
     """Per written word the heard word in its place, the same or another; None where none was heard."""
     partners: list[int | None] = [None] * len(written)
-    for edit in Levenshtein.opcodes(written, heard):
+    for edit in Levenshtein.opcodes(written, heard_words):
         if edit.tag in ("equal", "replace"):
             partners[edit.src_start : edit.src_end] = range(edit.dest_start, edit.dest_end)
     return partners
 
 
-def _extent(index: int, turn: Sequence[str], partners: Sequence[int | None], heard: Sequence[_Word]) -> _Extent | None:
+def _find_extent(
+    index: int, turn: Sequence[str], partners: Sequence[int | None], heard_words: Sequence[_Word]
+) -> _Extent | None:
     """Where a turn lies, or None if too little of it was heard."""
-    chain = _without_strays(
-        [(place, partner) for place, partner in enumerate(partners) if partner is not None],
-        lambda pair: turn[pair[0]] == heard[pair[1]].text,
+    chain = _drop_strays(
+        [(position, partner) for position, partner in enumerate(partners) if partner is not None],
+        lambda pair: turn[pair[0]] == heard_words[pair[1]].text,
     )
-    matched = sum(turn[place] == heard[partner].text for place, partner in chain)
+    matched = sum(turn[position] == heard_words[partner].text for position, partner in chain)
     if matched == 0 or matched < _HEARD_SHARE * len(turn):
         return None
     (first, start), (last, end) = chain[0], chain[-1]
     head, tail = sum(map(len, turn[:first])), sum(map(len, turn[last + 1 :]))
-    return _Extent(index, heard[start].start, heard[end].end, head, tail, matched)
+    return _Extent(index, heard_words[start].start, heard_words[end].end, head, tail, matched)
 
 
-def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
+def _drop_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, int]], bool]) -> list[tuple[int, int]]:
     """The pairs of places and partners without the few at either end that lie beyond foreign words."""
     runs: list[list[tuple[int, int]]] = []
     for pair in chain:
@@ -217,11 +219,13 @@ def _without_strays(chain: list[tuple[int, int]], agrees: Callable[[tuple[int, i
     return [pair for run in runs[kept[0] : kept[-1] + 1] for pair in run]
 
 
-def _extended(extents: Sequence[_Extent], heard: Sequence[_Word], duration: float | None) -> list[_Extent]:
+def _extend_to_unheard_words(
+    extents: Sequence[_Extent], heard_words: Sequence[_Word], duration: float | None
+) -> list[_Extent]:
     """The turns with the words missing at their edges: as long as such words are, up to the pause."""
     if not extents:
         return []
-    pace = median((word.end - word.start) / len(word.text) for word in heard)
+    pace = median((word.end - word.start) / len(word.text) for word in heard_words)
     starts = [max(0.0, extents[0].start - extents[0].head * pace)]
     ends = []
     for before, after in pairwise(extents):
@@ -233,10 +237,15 @@ def _extended(extents: Sequence[_Extent], heard: Sequence[_Word], duration: floa
             starts.append(ends[-1])
         else:
             scale = min(1.0, pause / (tail + head)) if tail + head else 0.0
-            ends.append(before.end + tail * scale)
-            starts.append(after.start - head * scale)
+            # Rounding may take the two past each other, and a word longer than the next turn past its own start.
+            ends.append(max(starts[-1], before.end + tail * scale))
+            starts.append(max(ends[-1], after.start - head * scale))
     last = extents[-1]
     ends.append(
-        max(starts[-1], last.end, min(last.end + last.tail * pace, heard[-1].end if duration is None else duration))
+        max(
+            starts[-1],
+            last.end,
+            min(last.end + last.tail * pace, heard_words[-1].end if duration is None else duration),
+        )
     )
     return [replace(at, start=start, end=end) for at, start, end in zip(extents, starts, ends, strict=True)]

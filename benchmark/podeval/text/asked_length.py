@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from podeval.text.numerals import CHINESE, ENGLISH, number
+from podeval.text.numerals import CHINESE, ENGLISH, parse_number
 from podeval.text.script_format import PER_MINUTE, Minutes
 
 _WORD, _CHARACTER = 1 / PER_MINUTE["en"], 1 / PER_MINUTE["zh"]
@@ -163,30 +163,30 @@ class _Mention:
     """Whether it is a length at all: `an hour` may be a rate."""
 
 
-def length_asked(request: str) -> Minutes | None:
+def read_requested_length(request: str) -> Minutes | None:
     """The length a request asks for, in minutes; None where it says none, several, or nothing certain.
 
     Words become minutes at 150, characters at 300 a minute.
     """
-    found: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
-    for mention in _mentions(request):
-        found[_meaning(mention)].add(mention.minutes)
-    return found["asked"].pop() if len(found["asked"] | found["unclear"]) == 1 and found["asked"] else None
+    lengths: dict[_Meaning, set[Minutes]] = {"asked": set(), "other": set(), "unclear": set()}
+    for mention in _find_mentions(request):
+        lengths[_classify_mention(mention)].add(mention.minutes)
+    return lengths["asked"].pop() if len(lengths["asked"] | lengths["unclear"]) == 1 and lengths["asked"] else None
 
 
-def length_is_strict(request: str) -> bool:
+def is_length_strict(request: str) -> bool:
     """Whether a request says of its length, and not of something else, that it is meant exactly."""
-    for mention in _mentions(request):
-        if _meaning(mention) == "asked":
+    for mention in _find_mentions(request):
+        if _classify_mention(mention) == "asked":
             before = _STRICT_BEFORE.search(mention.before)
-            if (before and _leads(before["rest"])) or _STRICT_AFTER.match(mention.after + mention.rest):
+            if (before and _only_leads_in(before["rest"])) or _STRICT_AFTER.match(mention.after + mention.rest):
                 return True
-    clauses = _CLAUSE_END.split(_plain(request))
-    within = [found["one"] or found["two"] or "" for clause in clauses for found in _STRICT_LENGTH.finditer(clause)]
+    clauses = _CLAUSE_END.split(_simplify_request(request))
+    within = [match["one"] or match["two"] or "" for clause in clauses for match in _STRICT_LENGTH.finditer(clause)]
     return any(not re.search(_NUMBER, between, re.I) for between in within)
 
 
-def _plain(request: str) -> str:
+def _simplify_request(request: str) -> str:
     """The text with signs of one width, single spaces, and nothing of what stands in quotes."""
     if len(request) > 2 * _EITHER_END:
         request = f"{request[:_EITHER_END]}\n{request[-_EITHER_END:]}"
@@ -194,39 +194,39 @@ def _plain(request: str) -> str:
     return re.sub(r" ?\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _QUOTED.sub(" … ", text)))
 
 
-def _mentions(request: str) -> Iterator[_Mention]:
-    text = _plain(request)
+def _find_mentions(request: str) -> Iterator[_Mention]:
+    text = _simplify_request(request)
     ends = [(0, 0), *(sign.span() for sign in _CLAUSE_END.finditer(text)), (len(text), len(text))]
     at = 0
-    while found := _LENGTH.search(text, at):
-        at = found.end()
-        minutes = _minutes(found)
+    while match := _LENGTH.search(text, at):
+        at = match.end()
+        minutes = _read_minutes(match)
         if minutes is None:
             continue
-        start, end = found.span()
+        start, end = match.span()
         clause = bisect_right(ends, start, key=lambda sign: sign[1])
         begin, stop = ends[clause - 1][1], max(end, ends[bisect_left(ends, end, key=lambda sign: sign[0])][0])
         before, after = text[max(begin, start - _NEAR) : start], text[end : min(stop, end + _NEAR)]
-        least, most = minutes.least, float("inf") if found["plus"] else minutes.most
+        least, most = minutes.least, float("inf") if match["plus"] else minutes.most
         for pattern, bound in _BOUNDS_BEFORE.items():
             if limit := re.search(rf"{pattern}\s*(?:an?\s|the\s)?\s*$", before, re.I):
-                before, least, most = before[: limit.start()], *_bounded(bound, least, most)
+                before, least, most = before[: limit.start()], *_apply_bound(bound, least, most)
                 break
         for pattern, bound in _BOUNDS_AFTER.items():
             if limit := re.match(rf"\s*(?:{pattern})", after, re.I):
-                after, least, most = after[limit.end() :], *_bounded(bound, least, most)
+                after, least, most = after[limit.end() :], *_apply_bound(bound, least, most)
                 break
-        yield _Mention(Minutes(least, most), before, after, text[stop : stop + 60], found["last"].lower() != "an")
+        yield _Mention(Minutes(least, most), before, after, text[stop : stop + 60], match["last"].lower() != "an")
 
 
-def _bounded(bound: str, least: float, most: float) -> tuple[float, float]:
+def _apply_bound(bound: str, least: float, most: float) -> tuple[float, float]:
     return (0.0, most) if bound == "most" else (least, float("inf"))
 
 
-def _meaning(mention: _Mention) -> _Meaning:
+def _classify_mention(mention: _Mention) -> _Meaning:
     """Whether a length is the podcast's, something else's, or one of both."""
     before, after = mention.before, mention.after
-    leads = _leads(before)
+    leads = _only_leads_in(before)
     about = _TOPIC.search(before)
     if _PART_BEFORE.search(before) or _PART_AFTER.match(after):
         return "other"
@@ -245,7 +245,7 @@ def _meaning(mention: _Mention) -> _Meaning:
     return "unclear"
 
 
-def _leads(before: str) -> bool:
+def _only_leads_in(before: str) -> bool:
     """Whether the words before a length say nothing but that it is one."""
     words = re.findall(r"[a-z'’]+", before.lower().replace("’", "'"))
     chinese = re.sub(r"[A-Za-z'’-]+", "", before)
@@ -254,36 +254,36 @@ def _leads(before: str) -> bool:
     )
 
 
-def _minutes(found: re.Match[str]) -> Minutes | None:
+def _read_minutes(match: re.Match[str]) -> Minutes | None:
     """What a length amounts to; None where it is none: no number, or a phrase of a few words."""
-    factor = _factor(found["unit"])
-    last = _amount(found["last"])
+    factor = _find_factor(match["unit"])
+    last = _read_amount(match["last"])
     if last is None:
         return None
-    last += 0.5 * bool(found["half"] or found["and_half"])
+    last += 0.5 * bool(match["half"] or match["and_half"])
     if factor in (_WORD, _CHARACTER) and last < _LEAST_WORDS:
         return None
-    more = _amount(found["more"]) if found["more"] else 0.0
-    if found["more"] and more is not None:
-        last += more * (_factor(found["smaller"]) if found["smaller"] != "分" else 1.0) / factor
-    first = _amount(found["first"]) if found["first"] else last
+    more = _read_amount(match["more"]) if match["more"] else 0.0
+    if match["more"] and more is not None:
+        last += more * (_find_factor(match["smaller"]) if match["smaller"] != "分" else 1.0) / factor
+    first = _read_amount(match["first"]) if match["first"] else last
     if first is None:
         return None
-    scale = _scale(found["last"])
+    scale = _find_scale(match["last"])
     if scale > 1 and first < 10 and first * scale < last:
         # 五到八千字 is 5000 to 8000.
         first *= scale
     return Minutes(round(min(first, last) * factor, 6), round(max(first, last) * factor, 6))
 
 
-def _factor(unit: str) -> float:
+def _find_factor(unit: str) -> float:
     return next(minutes for pattern, minutes in _UNITS.items() if re.fullmatch(pattern, unit, re.IGNORECASE))
 
 
-def _amount(text: str) -> float | None:
+def _read_amount(text: str) -> float | None:
     fraction = re.match("half|半|quarter|three[ -]quarters|an$", text, re.IGNORECASE)
-    return _FRACTIONS[fraction[0].lower().partition(" ")[0].partition("-")[0]] if fraction else number(text)
+    return _FRACTIONS[fraction[0].lower().partition(" ")[0].partition("-")[0]] if fraction else parse_number(text)
 
 
-def _scale(text: str) -> int:
+def _find_scale(text: str) -> int:
     return {"千": 1000, "万": 10_000, "k": 1000}.get(text.lower()[-1:], 1)

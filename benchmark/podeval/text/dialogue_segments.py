@@ -89,7 +89,7 @@ class DialogueClip:
     @property
     def file_name(self) -> str:
         """PodEval's name for the clip's audio; what a file system could stumble over is replaced."""
-        speakers = f"{_file_safe(self.first_speaker)}-{_file_safe(self.second_speaker)}"
+        speakers = f"{_make_file_safe(self.first_speaker)}-{_make_file_safe(self.second_speaker)}"
         return f"dialog_{self.number}_{speakers}_{self.start:.2f}-{self.end:.2f}.wav"
 
     def to_json(self) -> dict[str, object]:
@@ -108,16 +108,16 @@ class Selection:
 
     Attributes:
         clips: the chosen ones, in order of time.
-        asked: how many were wanted.
-        found: how many have a length within the limits; the chosen ones are drawn from these.
+        requested: how many were wanted.
+        eligible: how many have a length within the limits; the chosen ones are drawn from these.
         min_seconds: the limits as they were in the end, after widening.
         max_seconds: the upper one.
         seed: of the draw.
     """
 
     clips: tuple[DialogueClip, ...]
-    asked: int
-    found: int
+    requested: int
+    eligible: int
     min_seconds: float
     max_seconds: float
     seed: int
@@ -125,8 +125,8 @@ class Selection:
     def to_json(self) -> dict[str, object]:
         """Everything but the clips."""
         return {
-            "asked": self.asked,
-            "found": self.found,
+            "asked": self.requested,
+            "found": self.eligible,
             "min_seconds": self.min_seconds,
             "max_seconds": self.max_seconds,
             "seed": self.seed,
@@ -157,18 +157,18 @@ def parse_diarised(text: str) -> list[Segment]:
 
 
 def _parse_line(line: str, number: int) -> Segment:
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise BadInput(f"line {number} is not of the form {FORM} (times in seconds): {line.strip()[:60]!r}")
-    start, end = float(found["start"]), float(found["end"])
+    start, end = float(match["start"]), float(match["end"])
     if not math.isfinite(end) or end < start:
         raise BadInput(
-            f"line {number} ends ({found['end']} s) before it starts ({found['start']} s); correct its times"
+            f"line {number} ends ({match['end']} s) before it starts ({match['start']} s); correct its times"
         )
-    return Segment(found["speaker"], start, end, found["text"].strip())
+    return Segment(match["speaker"], start, end, match["text"].strip())
 
 
-def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
+def join_utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
     """Words joined to whisper-like segments: they end with a sentence, before a pause, or at 30 s.
 
     Args:
@@ -177,30 +177,30 @@ def utterances(words: Iterable[tuple[str, float, float]]) -> list[Utterance]:
     Raises:
         BadInput: more words than are told apart (`podeval.text.longest`).
     """
-    found: list[Utterance] = []
-    held: list[str] = []
+    segments: list[Utterance] = []
+    pending: list[str] = []
     start = end = 0.0
     # A word heard beyond the end of its piece may come before words of the next piece.
     ordered = sorted(words, key=lambda word: word[1])
     refuse_more(len(ordered), MOST_WORDS, "words")
     for text, begins, ends in ordered:
-        if held and (begins - end > PAUSE or ends - start > LONGEST or _ends_sentence(held[-1])):
-            found.append(_joined(held, start, end))
-            held = []
-        if not held:
+        if pending and (begins - end > PAUSE or ends - start > LONGEST or _ends_sentence(pending[-1])):
+            segments.append(_join_words(pending, start, end))
+            pending = []
+        if not pending:
             start = begins
-        held.append(text)
+        pending.append(text)
         end = ends
-    return [*found, *([_joined(held, start, end)] if held else [])]
+    return [*segments, *([_join_words(pending, start, end)] if pending else [])]
 
 
-def attribute(
-    said: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
+def attribute_to_speakers(
+    spoken: Iterable[Utterance], turns: Iterable[tuple[str, float, float]]
 ) -> tuple[list[Segment], list[Utterance]]:
     """Give each utterance to the speaker whose turns overlap it longest.
 
     Args:
-        said: what was said, in order of time.
+        spoken: what was said, in order of time.
         turns: (speaker, start, end); turns of several speakers may overlap.
 
     Returns:
@@ -211,7 +211,7 @@ def attribute(
     starts = [start for _, start, _ in ordered]
     longest = max((end - start for _, start, end in ordered), default=0.0)
     segments, nobody = [], []
-    for utterance in said:
+    for utterance in spoken:
         shares: dict[str, float] = {}
         near = slice(bisect_left(starts, utterance.start - longest), bisect_left(starts, utterance.end))
         for speaker, start, end in ordered[near]:
@@ -297,29 +297,29 @@ def select(
     if not 0 <= min_seconds <= max_seconds < math.inf:
         raise BadInput(f"no clip can last {min_seconds:g} to {max_seconds:g} s; give a low limit and a high one")
 
-    def fitting() -> list[DialogueClip]:
+    def find_fitting() -> list[DialogueClip]:
         return [clip for clip in clips if min_seconds <= clip.duration <= max_seconds]
 
-    found = fitting()
-    while len(found) < min(count, len(clips)) and min_seconds > _NARROWEST and max_seconds < _WIDEST:
+    candidates = find_fitting()
+    while len(candidates) < min(count, len(clips)) and min_seconds > _NARROWEST and max_seconds < _WIDEST:
         min_seconds, max_seconds = min_seconds - 1, max_seconds + 1
-        found = fitting()
-    drawn = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a draw that can be repeated
+        candidates = find_fitting()
+    drawn = random.Random(seed).sample(candidates, min(count, len(candidates)))  # noqa: S311 - a draw that can be repeated
     chosen = tuple(sorted(drawn, key=lambda clip: clip.number))
-    return Selection(chosen, count, len(found), min_seconds, max_seconds, seed)
+    return Selection(chosen, count, len(candidates), min_seconds, max_seconds, seed)
 
 
 def _ends_sentence(word: str) -> bool:
     return bool(_SENTENCE_END.search(word)) and not _ABBREVIATED.fullmatch(word)
 
 
-def _joined(words: Sequence[str], start: float, end: float) -> Utterance:
+def _join_words(words: Sequence[str], start: float, end: float) -> Utterance:
     """With times of two digits, as a transcript keeps them."""
     text = words[0] if len(words) == 1 and " " not in words[0] else _NO_SPACE.sub("", " ".join(words))
     return Utterance(text, round(float(start), 2), round(float(max(start, end)), 2))
 
 
-def _file_safe(name: str) -> str:
+def _make_file_safe(name: str) -> str:
     """At most 60 bytes of letters, digits, underscores, dots and dashes, never a leading dot or dash."""
     plain = re.sub(r"[^\w.-]+", "_", name).lstrip(".-")
     return plain.encode()[:60].decode("utf-8", "ignore") or "_"

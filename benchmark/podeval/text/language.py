@@ -128,8 +128,8 @@ def identify_language(text: str) -> IdentifiedLanguage:
     """What languages a text is written in; see above."""
     weights: defaultdict[str, float] = defaultdict(float)
     unsure = 0.0
-    for sentence in islice(_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
-        for code, weight in _languages_of(sentence):
+    for sentence in islice(_split_sentences(text), 0, None, 1 + len(text) // _READ_WHOLLY):
+        for code, weight in _identify_sentence(sentence):
             if code is None:
                 unsure += weight
             else:
@@ -137,9 +137,9 @@ def identify_language(text: str) -> IdentifiedLanguage:
     total = sum(weights.values()) + unsure
     if not total:
         return _UNKNOWN
-    if unsure and (code := _as_a_whole(text)) is not None:
+    if unsure and (code := _identify_whole_text(text)) is not None:
         weights[code] += unsure
-    return _decided(weights, total)
+    return _decide_language(weights, total)
 
 
 def read_as(text: str) -> Language | Literal["other"] | None:
@@ -176,7 +176,7 @@ def read_tokens(text: str, language: str = "auto") -> tuple[list[str], Language 
     return tokens, written
 
 
-def _decided(weights: Mapping[str, float], total: float) -> IdentifiedLanguage:
+def _decide_language(weights: Mapping[str, float], total: float) -> IdentifiedLanguage:
     shares = {code: weight / total for code, weight in sorted(weights.items(), key=lambda each: -each[1])}
     if sum(shares.values()) < 0.5:
         return _UNKNOWN
@@ -184,31 +184,31 @@ def _decided(weights: Mapping[str, float], total: float) -> IdentifiedLanguage:
     return IdentifiedLanguage(first if shares[first] >= MAIN_SHARE else "mul", MappingProxyType(shares))
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _split_sentences(text: str) -> Iterator[str]:
     """Pieces of the text of at least six words where it has them, and of forty at most."""
     parts: list[str] = []
     weight = length = 0.0
     for match in _SENTENCE.finditer(text):
         piece = match[0]
         parts.append(piece.strip())
-        weight, length = weight + _weight(piece), length + len(piece)
+        weight, length = weight + _weigh_words(piece), length + len(piece)
         if weight >= _SENTENCE_WORDS or length > _READ_AT_ONCE:
-            yield from _cut(" ".join(parts))
+            yield from _cut_sentence(" ".join(parts))
             parts, weight, length = [], 0.0, 0.0
-    yield from _cut(" ".join(parts))
+    yield from _cut_sentence(" ".join(parts))
 
 
-def _cut(sentence: str) -> Iterator[str]:
+def _cut_sentence(sentence: str) -> Iterator[str]:
     words = sentence.split()
     for start in range(0, len(words), _LONGEST_SENTENCE):
         yield " ".join(words[start : start + _LONGEST_SENTENCE])
 
 
-def _weight(text: str) -> float:
-    return _words(text) if text.isascii() else sum(map(len, _CJK.findall(text))) / 2 + _words(text)
+def _weigh_words(text: str) -> float:
+    return _count_words(text) if text.isascii() else sum(map(len, _CJK.findall(text))) / 2 + _count_words(text)
 
 
-def _words(text: str) -> float:
+def _count_words(text: str) -> float:
     if text.isascii():
         return len(_ASCII_WORD.findall(text))
     unspaced = sum(map(len, _UNSPACED.findall(text)))
@@ -216,42 +216,42 @@ def _words(text: str) -> float:
     return len(words) + unspaced / _UNSPACED_LETTERS
 
 
-def _languages_of(sentence: str) -> Iterator[tuple[str | None, float]]:
+def _identify_sentence(sentence: str) -> Iterator[tuple[str | None, float]]:
     """The languages of one sentence with its words in each: one, unless characters and letters are much mixed."""
-    words = _words(sentence)
-    characters = _weight(sentence) - words
+    words = _count_words(sentence)
+    characters = _weigh_words(sentence) - words
     if not characters:
         if words:
-            yield _by_model(sentence, _SURE), words
+            yield _identify_by_model(sentence, _SURE), words
         return
     by_characters = "ja" if is_japanese(_LATIN.sub(" ", sentence)) else "zh"
     if characters >= words:
         # English terms in a Chinese sentence belong to it, as does a Chinese name to an English one.
         yield by_characters, characters + words
     elif words > _MUCH * characters:
-        yield _by_model(_CJK.sub(" ", sentence), _SURE), words + characters
+        yield _identify_by_model(_CJK.sub(" ", sentence), _SURE), words + characters
     else:
         yield by_characters, characters
-        yield _by_model(_CJK.sub(" ", sentence), _SURE), words
+        yield _identify_by_model(_CJK.sub(" ", sentence), _SURE), words
 
 
-def _by_model(text: str, sure: float) -> str | None:
+def _identify_by_model(text: str, sure: float) -> str | None:
     if not FOREIGN_LETTER.search(text) and len(set(_WORD.findall(text.casefold()))) < _FEWEST_WORDS:
         return None
-    code, confidence = _model().classify(text)
+    code, confidence = _load_model().classify(text)
     # Letters of few languages leave little doubt, however few the words.
-    known = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
-    return _DIALECTS.get(code, code) if known else None
+    certain = code != _NO_LANGUAGE and (confidence >= sure or is_foreign(text))
+    return _DIALECTS.get(code, code) if certain else None
 
 
-def _as_a_whole(text: str) -> str | None:
+def _identify_whole_text(text: str) -> str | None:
     """The language of the different words of a text taken together, for the sentences that say too little alone."""
     words = dict.fromkeys(_CJK.sub(" ", text[:_READ_AT_ONCE]).split())
-    return _by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
+    return _identify_by_model(" ".join(words), _SURE if len(words) >= _FEW_WORDS else _SURE_OF_FEW)
 
 
 @cache
-def _model() -> Any:
+def _load_model() -> Any:
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

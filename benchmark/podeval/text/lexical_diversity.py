@@ -80,7 +80,7 @@ def distinct_n(
         raise CannotScore(f"the text has {len(tokens)} tokens; distinct-{n} needs at least {n}")
     short = len(tokens) < window
     size = min(window, len(tokens))
-    shares = _distinct_shares(_ngrams(tokens, n), size - n + 1)
+    shares = _distinct_shares(_number_ngrams(tokens, n), size - n + 1)
     return WindowedRichness(0.0 if short and short_is_zero else float(shares.mean()), shares, size, short)
 
 
@@ -113,7 +113,7 @@ def information_density(tokens: Sequence[str], stop_words: Set[str] = frozenset(
     return InformationDensity(bits, bits / float(np.log2(total)) if total > 1 else None, total)
 
 
-def _ngrams(tokens: Sequence[str], n: int) -> _Ids:
+def _number_ngrams(tokens: Sequence[str], n: int) -> _Ids:
     """A number per n-gram, equal for equal n-grams."""
     vocabulary: dict[str, int] = {}
     words = np.array([vocabulary.setdefault(token, len(vocabulary)) for token in tokens], dtype=np.int64)

@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 from podeval.errors import BadInput
 from podeval.text.longest import refuse_endless, refuse_longer
-from podeval.text.simplified_chinese import mainland, simplified
+from podeval.text.simplified_chinese import convert_to_mainland, simplify
 from podeval.text.tokens import Language, check_language
 
 Normaliser = Literal["whisper", "basic", "lfs", "none"]
@@ -34,7 +34,7 @@ _LONG_NUMBER = re.compile(r"\d{100}(?=\d)")
 """OpenAI's normaliser fails at numbers of some thousand digits; nobody says one of a hundred."""
 
 
-def _span(first: int, last: int) -> str:
+def _join_span(first: int, last: int) -> str:
     return "".join(map(chr, range(first, last + 1)))
 
 
@@ -43,8 +43,8 @@ def _span(first: int, last: int) -> str:
 _LFS_PUNCTUATION = "".join(
     (
         string.punctuation,
-        _span(0xFF01, 0xFF0F), _span(0xFF1A, 0xFF20), _span(0xFF3B, 0xFF40), _span(0xFF5B, 0xFF64),
-        _span(0x3000, 0x3003), _span(0x3008, 0x3011), _span(0x3014, 0x301F), "\u3030\u303e\u303f",
+        _join_span(0xFF01, 0xFF0F), _join_span(0xFF1A, 0xFF20), _join_span(0xFF3B, 0xFF40), _join_span(0xFF5B, 0xFF64),
+        _join_span(0x3000, 0x3003), _join_span(0x3008, 0x3011), _join_span(0x3014, 0x301F), "\u3030\u303e\u303f",
         "\u2013\u2014\u2018\u2019\u201b\u201c\u201d\u201e\u201f\u2026\u2027\ufe4f\ufe51\ufe54\u00b7",
     )
 )  # fmt: skip
@@ -72,12 +72,12 @@ def normalise(text: str, language: str = "en", normaliser: str = "whisper") -> s
 
 def bracketed_share(text: str, normaliser: str = "whisper") -> float:
     """Share of a text's letters and digits that the normaliser drops with its brackets, 0 to 1."""
-    text = _without_open_brackets(text)
+    text = _drop_open_brackets(text)
     letters = sum(map(str.isalnum, text)) if normaliser == "whisper" else 0
     return 1 - sum(map(str.isalnum, _BRACKETED.sub(" ", text))) / letters if letters else 0.0
 
 
-def _without_open_brackets(text: str) -> str:
+def _drop_open_brackets(text: str) -> str:
     """The text with a space for each bracket that is never closed: to look for its end would take quadratic time."""
     last = max(text.rfind("]"), text.rfind(">")) + 1
     text = text[:last] + text[last:].replace("[", " ").replace("<", " ")
@@ -85,14 +85,14 @@ def _without_open_brackets(text: str) -> str:
     return text[:last] + text[last:].replace("(", " ")
 
 
-def _whisper(text: str, language: Language) -> str:
-    text = _without_open_brackets(text)
+def _normalise_as_whisper(text: str, language: Language) -> str:
+    text = _drop_open_brackets(text)
     if language == "en":
         refuse_endless(text)
         # A run of spaces is looked through from each of them.
         text = _LONG_NUMBER.sub(r"\g<0> ", " ".join(text.split()))
         try:
-            words = _english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
+            words = _load_english_normaliser()(_HALF_DAY.sub(r"\1m", text.translate(_APOSTROPHES))).split()
         except AssertionError:
             # It joins digits over commas, accents and what it drops, and asserts that the number can be read.
             raise BadInput("the text holds a number of thousands of digits, which nobody says; shorten it") from None
@@ -100,35 +100,35 @@ def _whisper(text: str, language: Language) -> str:
         return " ".join(word for word in words if any(map(str.isalnum, word)))
     plain = _BRACKETED.sub(" ", unicodedata.normalize("NFKC", text))
     return "".join(
-        " " if unicodedata.category(character)[0] in "PSM" else character for character in simplified(plain).lower()
+        " " if unicodedata.category(character)[0] in "PSM" else character for character in simplify(plain).lower()
     )
 
 
 @cache
-def _english_normaliser() -> Any:
+def _load_english_normaliser() -> Any:
     from whisper_normalizer.english import EnglishTextNormalizer
 
     return EnglishTextNormalizer()
 
 
-def _basic(text: str, language: Language) -> str:
+def _normalise_basic(text: str, language: Language) -> str:
     return re.sub(r"[^\w\s']", " ", text.lower())
 
 
-def _lfs(text: str, language: Language) -> str:
+def _normalise_as_lfs(text: str, language: Language) -> str:
     deleted = text.translate(_LFS_DELETION).lower()
     if language == "en":
         return deleted.encode("ascii", "ignore").decode("ascii")
-    return mainland(deleted)
+    return convert_to_mainland(deleted)
 
 
-def _none(text: str, language: Language) -> str:
+def _leave_unchanged(text: str, language: Language) -> str:
     return text
 
 
 _NORMALISERS: dict[str, Callable[[str, Language], str]] = {
-    "whisper": _whisper,
-    "basic": _basic,
-    "lfs": _lfs,
-    "none": _none,
+    "whisper": _normalise_as_whisper,
+    "basic": _normalise_basic,
+    "lfs": _normalise_as_lfs,
+    "none": _leave_unchanged,
 }

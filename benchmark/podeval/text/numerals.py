@@ -1,9 +1,9 @@
 """Numbers as English and Chinese write them: in digits, in words, or both.
 
-`ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `number` is the value of what they
-match. English goes to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese to 万 (`一百二十`,
-`1千5百`, `两万三`).
-`spoken` goes the other way, from digits to words.
+`ENGLISH` and `CHINESE` are regular expressions for one number each, without groups; `parse_number` gives the value of
+what they match. English goes to the thousands (`one hundred and twenty`, `8k`, `two and a half`), Chinese to 万
+(`一百二十`, `1千5百`, `两万三`).
+`say_number` goes the other way, from digits to words.
 """
 
 import re
@@ -24,11 +24,11 @@ _MULTIPLIERS = {"十": 10, "百": 100, "千": 1000}
 _MYRIAD = 10_000
 
 
-def _any(words: dict[str, int]) -> str:
+def _match_any(words: dict[str, int]) -> str:
     return f"(?:{'|'.join(sorted(words, key=len, reverse=True))})"
 
 
-_BELOW_100 = rf"(?:{_any(_TENS)}(?:[\s-]+{_any(_ONES)}\b)?|{_any(_TEENS)}|{_any(_ONES)})"
+_BELOW_100 = rf"(?:{_match_any(_TENS)}(?:[\s-]+{_match_any(_ONES)}\b)?|{_match_any(_TEENS)}|{_match_any(_ONES)})"
 _BELOW_1000 = rf"(?:(?:{_BELOW_100}|an?)[\s-]+hundred(?:[\s-]+(?:and[\s-]+)?{_BELOW_100})?|{_BELOW_100})"
 _IN_WORDS = rf"(?:(?:{_BELOW_1000}|an?)[\s-]+thousand(?:[\s-]+(?:and[\s-]+)?{_BELOW_1000})?|{_BELOW_1000})"
 
@@ -39,18 +39,18 @@ CHINESE = r"(?:\d[\d,]*+(?:\.\d++)?+|[零〇一二两三四五六七八九十百
 _TOKEN = re.compile(r"\d[\d,]*(?:\.\d+)?|[零〇一二两三四五六七八九十百千万]")
 
 
-def number(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """The value of a number; None where the characters make none, as `三五` (three or five) does not."""
     low = text.strip().lower()
-    return _chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _english(low)
+    return _parse_chinese(low) if _TOKEN.fullmatch(low[-1:]) and not low.isascii() else _parse_english(low)
 
 
-def _english(text: str) -> float | None:
+def _parse_english(text: str) -> float | None:
     whole, half, _ = re.sub(r"\s+", " ", text).partition(" and a half")
-    found: float
+    value: float
     if whole[0].isdigit():
         thousands = whole.endswith("k")
-        found = float(whole.rstrip("k ").replace(",", "")) * (1000 if thousands else 1)
+        value = float(whole.rstrip("k ").replace(",", "")) * (1000 if thousands else 1)
     else:
         total = part = 0
         for word in re.split(r"[\s-]+", whole):
@@ -60,11 +60,11 @@ def _english(text: str) -> float | None:
                     total, part = total + part, 0
             elif word != "and":
                 part += _WORDS[word]
-        found = total + part
-    return found + 0.5 if half else found
+        value = total + part
+    return value + 0.5 if half else value
 
 
-def _chinese(text: str) -> float | None:
+def _parse_chinese(text: str) -> float | None:
     total = section = 0.0
     pending: float | None = None
     scale = 1
@@ -87,7 +87,7 @@ def _chinese(text: str) -> float | None:
     return total + section + (pending or 0)
 
 
-def spoken(digits: str, language: str = "en") -> str:
+def say_number(digits: str, language: str = "en") -> str:
     """A whole number in digits as it is said: 25 as `twenty five` or `二十五`, 1984 as a year, 1,984 not.
 
     Numbers with a zero in front or more than nine digits are said digit by digit.
@@ -97,44 +97,44 @@ def spoken(digits: str, language: str = "en") -> str:
     year = len(digits) == 4 and not grouped and (1100 <= value <= 1999 or 2010 <= value <= 2099)
     one_by_one = len(digits) > 9 or (digits[0] == "0" and len(digits) > 1)
     if language == "zh":
-        return chinese_by_digits(digits) if year or one_by_one else chinese_by_value(value)
+        return say_chinese_by_digits(digits) if year or one_by_one else say_chinese_by_value(value)
     if one_by_one:
-        return " ".join(_said_below_100(int(digit)) for digit in digits)
+        return " ".join(_say_below_100(int(digit)) for digit in digits)
     if not year:
-        return _said(value)
+        return _say_value(value)
     century, rest = divmod(value, 100)
-    low = "hundred" if not rest else f"oh {_said(rest)}" if rest < 10 else _said(rest)
-    return f"{_said(century)} {low}"
+    low = "hundred" if not rest else f"oh {_say_value(rest)}" if rest < 10 else _say_value(rest)
+    return f"{_say_value(century)} {low}"
 
 
 _CHINESE_DIGITS = "零一二三四五六七八九"
 _NAMES = {value: word for word, value in (_ONES | _TEENS | _TENS | {"zero": 0}).items()}
 
 
-def _said_below_100(value: int) -> str:
+def _say_below_100(value: int) -> str:
     tens, ones = divmod(value, 10)
     return _NAMES[value] if value in _NAMES else f"{_NAMES[10 * tens]} {_NAMES[ones]}"
 
 
-def _said(value: int) -> str:
+def _say_value(value: int) -> str:
     for scale, name in ((1_000_000, "million"), (1000, "thousand"), (100, "hundred")):
         if value >= scale:
             many, rest = divmod(value, scale)
-            return f"{_said(many)} {name}" + (f" {_said(rest)}" if rest else "")
-    return _said_below_100(value)
+            return f"{_say_value(many)} {name}" + (f" {_say_value(rest)}" if rest else "")
+    return _say_below_100(value)
 
 
-def chinese_by_digits(digits: str) -> str:
+def say_chinese_by_digits(digits: str) -> str:
     """Digit after digit: 二零二四 for 2024."""
     return "".join(_CHINESE_DIGITS[int(digit)] for digit in digits)
 
 
-def chinese_by_value(value: int, inner: bool = False) -> str:
+def say_chinese_by_value(value: int, inner: bool = False) -> str:
     """As a quantity: 二千零二十四 for 2024; `inner` within a larger number."""
     for scale, name in ((10**8, "亿"), (_MYRIAD, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= scale:
             many, rest = divmod(value, scale)
-            head = "" if value < 20 and not inner else chinese_by_value(many)
+            head = "" if value < 20 and not inner else say_chinese_by_value(many)
             gap = "零" if rest and rest < scale // 10 else ""
-            return head + name + (gap + chinese_by_value(rest, True) if rest else "")
+            return head + name + (gap + say_chinese_by_value(rest, True) if rest else "")
     return _CHINESE_DIGITS[value]

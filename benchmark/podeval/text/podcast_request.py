@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from podeval.errors import BadInput
-from podeval.text.asked_length import length_asked, length_is_strict
+from podeval.text.asked_length import is_length_strict, read_requested_length
 from podeval.text.language import IdentifiedLanguage, identify_language
 from podeval.text.script import Script
 from podeval.text.script_format import NAMES, PER_MINUTE, UNITS, Minutes, count_length, rate_of
@@ -38,7 +38,7 @@ class PodcastRequest:
     @property
     def strict(self) -> bool:
         """Whether the request says that its length is meant exactly."""
-        return self.minutes is not None and length_is_strict(self.text)
+        return self.minutes is not None and is_length_strict(self.text)
 
     @classmethod
     def parse(cls, source: "str | Mapping[str, Any] | PodcastRequest") -> "PodcastRequest":
@@ -55,11 +55,11 @@ class PodcastRequest:
             raise BadInput(f"a request needs its words, under {' or '.join(_TEXT_KEYS)}")
         return cls(
             text=text,
-            sources=_texts(next((data[key] for key in _SOURCE_KEYS if data.get(key)), ())),
-            language=_language(data.get("language")),
-            speakers=_speakers(data.get("speakers")),
-            minutes=_minutes(data.get("minutes")) or length_asked(text),
-            checklist=tuple(_requirements(data.get("checklist") or ())),
+            sources=_parse_texts(next((data[key] for key in _SOURCE_KEYS if data.get(key)), ())),
+            language=_parse_language(data.get("language")),
+            speakers=_parse_speakers(data.get("speakers")),
+            minutes=_parse_minutes(data.get("minutes")) or read_requested_length(text),
+            checklist=tuple(_parse_requirements(data.get("checklist") or ())),
         )
 
 
@@ -101,9 +101,9 @@ def count(script: Script, request: PodcastRequest, tolerance: float | None = Non
     if span is not None and rate is not None:
         fits = span.least * (1 - allowed) * rate - 1e-6 <= words <= span.most * (1 + allowed) * rate + 1e-6
     facts = [
-        _language_fact(written, request),
-        _speaker_fact(speakers, request),
-        _length_fact(words, rate, request, allowed, fits),
+        _describe_language(written, request),
+        _describe_speakers(speakers, request),
+        _describe_length(words, rate, request, allowed, fits),
     ]
     return Counted(
         written.code,
@@ -118,20 +118,20 @@ def count(script: Script, request: PodcastRequest, tolerance: float | None = Non
     )
 
 
-def _language_fact(written: IdentifiedLanguage, request: PodcastRequest) -> str:
+def _describe_language(written: IdentifiedLanguage, request: PodcastRequest) -> str:
     """The language in words; nothing where it is unknown, as a judge takes what it is told for a fact."""
     if written.code is None:
         return ""
-    asked = f"; {NAMES[request.language]} was asked for" if request.language else ""
-    return f"The script is in {written.words}{asked}."
+    suffix = f"; {NAMES[request.language]} was asked for" if request.language else ""
+    return f"The script is in {written.words}{suffix}."
 
 
-def _speaker_fact(speakers: int, request: PodcastRequest) -> str:
-    asked = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
-    return f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{asked}."
+def _describe_speakers(speakers: int, request: PodcastRequest) -> str:
+    suffix = f"; {' or '.join(map(str, request.speakers))} asked for" if request.speakers else ""
+    return f"It has {speakers} {'speaker' if speakers == 1 else 'speakers'}{suffix}."
 
 
-def _length_fact(words: int, rate: int | None, request: PodcastRequest, allowed: float, fits: bool | None) -> str:
+def _describe_length(words: int, rate: int | None, request: PodcastRequest, allowed: float, fits: bool | None) -> str:
     if rate is None:
         return ""
     unit = UNITS["zh" if rate == PER_MINUTE["zh"] else "en"]
@@ -161,51 +161,51 @@ def _read(text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {"instruction": text}
 
 
-def _texts(found: Any) -> tuple[str, ...]:
-    texts = [found] if isinstance(found, str) else found
+def _parse_texts(value: Any) -> tuple[str, ...]:
+    texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
         raise BadInput("the sources of a request are a list of texts")
     return tuple(texts)
 
 
-def _language(found: Any) -> str | None:
-    if found is None:
+def _parse_language(value: Any) -> str | None:
+    if value is None:
         return None
-    named = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
-    language = named.get(str(found).lower(), str(found).lower()[:2])
+    codes = {"english": "en", "chinese": "zh", "中文": "zh", "英文": "en", "英语": "en"}
+    language = codes.get(str(value).lower(), str(value).lower()[:2])
     if language not in NAMES:
-        raise BadInput(f"the language of a request is en or zh, not {found!r}")
+        raise BadInput(f"the language of a request is en or zh, not {value!r}")
     return language
 
 
-def _speakers(found: Any) -> tuple[int, ...] | None:
-    if found is None:
+def _parse_speakers(value: Any) -> tuple[int, ...] | None:
+    if value is None:
         return None
-    numbers = [found] if isinstance(found, int) else found
+    numbers = [value] if isinstance(value, int) else value
     if (
         not isinstance(numbers, Sequence)
         or not numbers
         or not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
     ):
-        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {found!r}")
+        raise BadInput(f"the speakers of a request are a number or a list of numbers, not {value!r}")
     return tuple(numbers)
 
 
-def _minutes(found: Any) -> Minutes | None:
-    if found is None:
+def _parse_minutes(value: Any) -> Minutes | None:
+    if value is None:
         return None
-    span = [found, found] if isinstance(found, int | float) and not isinstance(found, bool) else found
+    span = [value, value] if isinstance(value, int | float) and not isinstance(value, bool) else value
     try:
         least, most = (float(end) for end in span)
     except (TypeError, ValueError):
-        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {found!r}") from None
+        raise BadInput(f"the minutes of a request are a number, or the least and the most, not {value!r}") from None
     if not 0 <= least <= most or most == 0:
-        raise BadInput(f"the minutes of a request are positive, the least first, not {found!r}")
+        raise BadInput(f"the minutes of a request are positive, the least first, not {value!r}")
     return Minutes(least, most)
 
 
-def _requirements(found: Any) -> Iterator[tuple[str, Kind]]:
-    for number, entry in enumerate(found, 1):
+def _parse_requirements(entries: Any) -> Iterator[tuple[str, Kind]]:
+    for number, entry in enumerate(entries, 1):
         entry = {"requirement": entry} if isinstance(entry, str) else entry
         text = entry.get("requirement") if isinstance(entry, Mapping) else None
         kind = entry.get("kind", "explicit") if isinstance(entry, Mapping) else None

@@ -28,5 +28,5 @@ def redact(text: str) -> str:
 
 def redact_line(line: str) -> str:
     """A line of a stranger's log, without secrets and without what a terminal would obey."""
-    shown = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
-    return redact(shown).rstrip()
+    printable = "".join(c if c == "\t" or unicodedata.category(c)[0] != "C" else " " for c in line[:8_000])
+    return redact(printable).rstrip()

@@ -95,7 +95,7 @@ class Script:
         data = _read(source) if isinstance(source, str) else source
         if isinstance(data, Mapping):
             data = next((data[key] for key in _TURN_LIST_KEYS if isinstance(data.get(key), list | tuple)), [data])
-        turns = tuple(_turn(entry, number) for number, entry in enumerate(data, start=1))
+        turns = tuple(_parse_turn(entry, number) for number, entry in enumerate(data, start=1))
         refuse_longer(sum(len(turn.text) for turn in turns))
         if not any(turn.text.strip() for turn in turns):
             raise BadInput("the script holds no words; give at least one turn with text")
@@ -124,7 +124,7 @@ def _read(text: str) -> Any:
         raise BadInput(f"the script looks like JSON but cannot be read as such: {broken}") from None
 
 
-def _turn(entry: Any, number: int) -> Turn:
+def _parse_turn(entry: Any, number: int) -> Turn:
     if isinstance(entry, list | tuple) and len(entry) == 2:
         entry = dict(zip(("speaker", "text"), entry, strict=True))
     if not isinstance(entry, Mapping):

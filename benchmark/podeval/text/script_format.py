@@ -67,7 +67,7 @@ def read_script(text: str) -> Script:
     Raises:
         BadInput: no line begins a turn, or no turn has words.
     """
-    turns = tuple(Turn(number, words) for number, words in _turns(text) if words)
+    turns = tuple(Turn(number, words) for number, words in _split_turns(text) if words)
     if not turns:
         raise BadInput(f"no line of the script begins a turn with its speaker, such as {LABELS[0]} 1:")
     return Script(turns)
@@ -85,7 +85,7 @@ def any_script(source: Any) -> Script:
     text = without_reasoning(source)
     if not text.strip():
         raise BadInput("nothing follows the thoughts of the model; the script holds no words")
-    turns = tuple(Turn(number, words) for number, words in _turns(text) if words)
+    turns = tuple(Turn(number, words) for number, words in _split_turns(text) if words)
     return Script(turns) if turns else Script.parse(text)
 
 
@@ -102,12 +102,7 @@ def rate_of(text: str) -> int | None:
     return None if is_unspaced(text) else PER_MINUTE[detect_language(text)]
 
 
-def minutes_of(text: str) -> float:
-    """How long the words take to say, by the language they are in."""
-    return count_length(text) / PER_MINUTE[detect_language(text)]
-
-
-def script_problems(
+def find_script_problems(
     text: str,
     language: str,
     speakers: int | Sequence[int] | None = None,
@@ -127,22 +122,22 @@ def script_problems(
     Raises:
         BadInput: another language.
     """
-    wanted = check_language(language)
+    expected = check_language(language)
     if not text.strip():
         return ["The script is empty."]
-    turns = list(_turns(text))
+    turns = list(_split_turns(text))
     if not turns:
         return [f"No line begins a turn with its speaker, such as {LABELS[0]} 1:."]
-    words = " ".join(said for _, said in turns)
+    words = " ".join(turn_text for _, turn_text in turns)
     return [
-        *_form(text, turns),
-        *_speakers(turns, speakers),
-        *_language(words, wanted),
-        *(_length(words, minutes, tolerance) if minutes is not None else ()),
+        *_check_form(text, turns),
+        *_check_speakers(turns, speakers),
+        *_check_language(words, expected),
+        *(_check_length(words, minutes, tolerance) if minutes is not None else ()),
     ]
 
 
-def _turns(text: str) -> Iterator[tuple[str, str]]:
+def _split_turns(text: str) -> Iterator[tuple[str, str]]:
     """Speaker number and words of every turn; lines before the first are left out."""
     number, lines = "", [""]
     for line in text.splitlines():
@@ -156,55 +151,55 @@ def _turns(text: str) -> Iterator[tuple[str, str]]:
         yield number, " ".join(lines).strip()
 
 
-def _form(text: str, turns: list[tuple[str, str]]) -> Iterator[str]:
+def _check_form(text: str, turns: list[tuple[str, str]]) -> Iterator[str]:
     lines = text.splitlines()
     first = next(number for number, line in enumerate(lines) if _TURN.match(line))
     if before := " ".join(" ".join(lines[:first]).split()):
-        yield f"Words stand before the first turn: {_shown(before)}."
+        yield f"Words stand before the first turn: {_quote(before)}."
     for number, (speaker, words) in enumerate(turns, 1):
         if not words:
             yield f"Turn {number} (speaker {speaker}) has no words."
     rest = list(enumerate(lines[first:], first + 1))
     marked = [number for number, line in rest if _MARKUP.match(line)]
     if marked:
-        yield f"Line {_some(marked)} has markup; a script is plain text."
-    if directions := [number for number, line in rest if _DIRECTION.match(_words_of(line))]:
-        yield f"Line {_some(directions)} is a direction in brackets, not speech."
+        yield f"Line {_list_some(marked)} has markup; a script is plain text."
+    if directions := [number for number, line in rest if _DIRECTION.match(_drop_label(line))]:
+        yield f"Line {_list_some(directions)} is a direction in brackets, not speech."
     if nearly := [number for number, line in rest if _NEARLY.match(line) and not _TURN.match(line)]:
-        yield f"Line {_some(nearly)} names a speaker with more than the number, so that no turn begins there."
+        yield f"Line {_list_some(nearly)} names a speaker with more than the number, so that no turn begins there."
     labels = Counter(match[1] for _, line in rest if not _TURN.match(line) and (match := _OTHER_LABEL.match(line)))
     for label, times in labels.items():
         if times > 1:
-            yield f"{times} lines begin with {_shown(label + ':')}, which is no speaker by number."
+            yield f"{times} lines begin with {_quote(label + ':')}, which is no speaker by number."
 
 
-def _words_of(line: str) -> str:
+def _drop_label(line: str) -> str:
     match = _TURN.match(line)
     return match[2] if match else line
 
 
-def _speakers(turns: list[tuple[str, str]], asked: int | Sequence[int] | None) -> Iterator[str]:
+def _check_speakers(turns: list[tuple[str, str]], speakers: int | Sequence[int] | None) -> Iterator[str]:
     numbers = sorted({int(number) for number, words in turns if any(map(str.isalnum, words))})
     if numbers != list(range(1, len(numbers) + 1)):
         yield f"Speakers are numbered {', '.join(map(str, numbers))}, not from 1 on without a gap."
-    allowed = [asked] if isinstance(asked, int) else list(asked or ())
+    allowed = [speakers] if isinstance(speakers, int) else list(speakers or ())
     if allowed and len(numbers) not in allowed:
-        wanted = " or ".join(map(str, allowed))
-        yield f"{wanted} {'speaker' if allowed == [1] else 'speakers'} asked for, {len(numbers)} in the script."
+        choices = " or ".join(map(str, allowed))
+        yield f"{choices} {'speaker' if allowed == [1] else 'speakers'} asked for, {len(numbers)} in the script."
 
 
-def _language(words: str, wanted: Language) -> Iterator[str]:
+def _check_language(words: str, expected: Language) -> Iterator[str]:
     written = identify_language(words)
     if written.code is None and len(set(_WORD.findall(words.casefold()))) >= _TELLING_WORDS:
-        yield f"The language of the script cannot be told; {NAMES[wanted]} was asked for."
-    elif written.is_in(wanted) is False:
-        yield f"The script is in {written.words}; {NAMES[wanted]} was asked for."
+        yield f"The language of the script cannot be told; {NAMES[expected]} was asked for."
+    elif written.is_in(expected) is False:
+        yield f"The script is in {written.words}; {NAMES[expected]} was asked for."
 
 
-def _length(words: str, asked: float | Minutes, tolerance: float) -> Iterator[str]:
+def _check_length(words: str, minutes: float | Minutes, tolerance: float) -> Iterator[str]:
     language = detect_language(words)
     count = count_length(words)
-    span = asked if isinstance(asked, Minutes) else Minutes(asked, asked)
+    span = minutes if isinstance(minutes, Minutes) else Minutes(minutes, minutes)
     rate = PER_MINUTE[language]
     least, most = span.least * (1 - tolerance) * rate, span.most * (1 + tolerance) * rate
     if not least - 1e-6 <= count <= most + 1e-6:
@@ -215,9 +210,9 @@ def _length(words: str, asked: float | Minutes, tolerance: float) -> Iterator[st
         )
 
 
-def _some(numbers: list[int]) -> str:
+def _list_some(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[:3])) + (f" and {len(numbers) - 3} more" if len(numbers) > 3 else "")
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return f"“{text[:40]}…”" if len(text) > 40 else f"“{text}”"

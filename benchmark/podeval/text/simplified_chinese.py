@@ -4,34 +4,34 @@ from functools import cache
 from typing import Any
 
 
-def simplified(text: str) -> str:
+def simplify(text: str) -> str:
     """The text with traditional Chinese characters simplified one by one; wording is kept."""
-    return _converted(text, "t2s")
+    return _convert(text, "t2s")
 
 
-def mainland(text: str) -> str:
+def convert_to_mainland(text: str) -> str:
     """The text in simplified characters, one written in traditional characters in the mainland's wording too.
 
     A text is in traditional characters if simplifying changes more of it than the reverse does. Others keep their
     words: OpenCC's wording takes 程序 for Taiwan's word for 进程 wherever it stands.
     """
-    simple = simplified(text)
-    if simple == text or _changes(text, simple) < _changes(text, _converted(text, "s2t")):
+    simple = simplify(text)
+    if simple == text or _count_changes(text, simple) < _count_changes(text, _convert(text, "s2t")):
         return simple
-    return _converted(text, "tw2sp")
+    return _convert(text, "tw2sp")
 
 
-def _changes(text: str, converted: str) -> int:
+def _count_changes(text: str, converted: str) -> int:
     return sum(before != after for before, after in zip(text, converted, strict=False))
 
 
-def _converted(text: str, configuration: str) -> str:
+def _convert(text: str, configuration: str) -> str:
     # OpenCC takes UTF-8; half of a surrogate pair, which JSON can hold, has none.
-    return str(_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
+    return str(_load_converter(configuration).convert(text.encode("utf-8", "replace").decode("utf-8")))
 
 
 @cache
-def _converter(configuration: str) -> Any:
+def _load_converter(configuration: str) -> Any:
     from opencc import OpenCC
 
     return OpenCC(configuration)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 
-from podeval.text.numerals import chinese_by_digits, chinese_by_value, spoken
-from podeval.text.simplified_chinese import simplified
+from podeval.text.numerals import say_chinese_by_digits, say_chinese_by_value, say_number
+from podeval.text.simplified_chinese import simplify
 
 _NUMBER = re.compile(r"(?<!\d)(\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.(\d+)(?!\.?\d))?\s*([%\u2030])?", re.ASCII)
 _DEGREES = re.compile(r"\u00b0([Cc]?)")
@@ -42,24 +42,24 @@ class _Number:
         return self.start + len(self.readings[0])
 
 
-def said_alike(one: str, other: str) -> tuple[str, str]:
+def say_alike(one: str, other: str) -> tuple[str, str]:
     """Both texts in simplified characters, with their numbers in words, alike where both mean the same number."""
-    first, in_first = _said(one)
-    second, in_second = _said(other)
+    first, in_first = _say_numbers(one)
+    second, in_second = _say_numbers(other)
     if in_first:
-        first = _as_in(first, in_first, second)
+        first = _say_as_in(first, in_first, second)
     if in_second:
-        second = _as_in(second, in_second, first)
+        second = _say_as_in(second, in_second, first)
     return first, second
 
 
-def _said(text: str) -> tuple[str, list[_Number]]:
-    plain = simplified(_DEGREES.sub(lambda sign: "摄氏度" if sign[1] else "度", unicodedata.normalize("NFKC", text)))
+def _say_numbers(text: str) -> tuple[str, list[_Number]]:
+    plain = simplify(_DEGREES.sub(lambda sign: "摄氏度" if sign[1] else "度", unicodedata.normalize("NFKC", text)))
     parts: list[str] = []
     numbers: list[_Number] = []
     end = length = 0
     for match in _NUMBER.finditer(plain):
-        readings = tuple(dict.fromkeys(_readings(match[1], match[2], match[3])))
+        readings = tuple(dict.fromkeys(_list_readings(match[1], match[2], match[3])))
         before = plain[end : match.start()]
         numbers.append(_Number(length + len(before), readings))
         parts += (before, readings[0])
@@ -68,17 +68,17 @@ def _said(text: str) -> tuple[str, list[_Number]]:
     return "".join((*parts, plain[end:])), numbers
 
 
-def _readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
+def _list_readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[str]:
     digits = whole.replace(",", "")
-    ways = [spoken(whole, "zh") if len(digits) <= _MOST_DIGITS else chinese_by_digits(digits)]
+    ways = [say_number(whole, "zh") if len(digits) <= _MOST_DIGITS else say_chinese_by_digits(digits)]
     if len(digits) <= _MOST_DIGITS and (digits[0] != "0" or len(digits) == 1):
-        ways.append(chinese_by_value(int(digits)))
+        ways.append(say_chinese_by_value(int(digits)))
     if len(digits) > 2 or digits[0] == "0" or (len(digits) == 2 and digits[1] == "0" and not sign):
-        ways.append(chinese_by_digits(digits))
+        ways.append(say_chinese_by_digits(digits))
     if decimals:
-        ways = [f"{way}点{chinese_by_digits(decimals)}" for way in ways]
+        ways = [f"{way}点{say_chinese_by_digits(decimals)}" for way in ways]
     else:
-        ways += [short for way in ways if (short := _shortened(way))]
+        ways += [short for way in ways if (short := _shorten(way))]
         ways += [f"一{way}" for way in ways if way[0] == "十"]
     for way in ways:
         yield _PER[sign] + way if sign else way
@@ -86,7 +86,7 @@ def _readings(whole: str, decimals: str | None, sign: str | None) -> Iterator[st
         yield "百分之百"
 
 
-def _shortened(way: str) -> str | None:
+def _shorten(way: str) -> str | None:
     """一百五 for 一百五十: the last unit is left out where it is the next below."""
     for above, unit in ("百十", "千百", "万千"):
         if way.endswith(unit) and way[-3:-2] == above:
@@ -94,9 +94,9 @@ def _shortened(way: str) -> str | None:
     return None
 
 
-def _as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
+def _say_as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
     """The text with each number said as it is in the other text, if it is said there in a way of its own."""
-    folded, own = other.translate(_SAME), text.translate(_SAME)
+    folded_other, folded_text = other.translate(_SAME), text.translate(_SAME)
     edits = Levenshtein.opcodes(text, other)
     starts = [edit.src_start for edit in edits]
     parts: list[str] = []
@@ -106,28 +106,28 @@ def _as_in(text: str, numbers: Sequence[_Number], other: str) -> str:
         last = edits[max(0, bisect_right(starts, number.end - 1) - 1)]
         begin = first.dest_start + min(number.start - first.src_start, first.dest_end - first.dest_start)
         stop = last.dest_start + min(number.end - last.src_start, last.dest_end - last.dest_start)
-        beside = (own[number.start - 1 : number.start], own[number.end : number.end + 1])
-        place = _place(number.readings, beside, folded, range(max(0, begin - _AROUND), stop + _AROUND))
-        parts += (text[end : number.start], number.readings[0] if place is None else other[place])
+        beside = (folded_text[number.start - 1 : number.start], folded_text[number.end : number.end + 1])
+        match = _find_reading(number.readings, beside, folded_other, range(max(0, begin - _AROUND), stop + _AROUND))
+        parts += (text[end : number.start], number.readings[0] if match is None else other[match])
         end = number.end
     return "".join((*parts, text[end:]))
 
 
-def _place(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
+def _find_reading(readings: Sequence[str], beside: tuple[str, str], text: str, span: range) -> slice | None:
     """Where one of the readings stands whole: beside it are no numerals but those that are beside the number too.
 
     A number that is said digit by digit may go on, as a telephone number with hyphens does.
     """
     for reading in readings:
-        wanted = reading.translate(_SAME)
-        digit_by_digit = len(wanted) > 2 and _DIGITS.issuperset(wanted)
-        at = text.find(wanted, span.start, span.stop)
+        folded = reading.translate(_SAME)
+        digit_by_digit = len(folded) > 2 and _DIGITS.issuperset(folded)
+        at = text.find(folded, span.start, span.stop)
         while at >= 0:
-            end = at + len(wanted)
+            end = at + len(folded)
             if all(
-                around == own or around not in _NUMERALS or (digit_by_digit and around in _DIGITS)
-                for around, own in zip((text[at - 1 : at] if at else "", text[end : end + 1]), beside, strict=True)
+                around == sign or around not in _NUMERALS or (digit_by_digit and around in _DIGITS)
+                for around, sign in zip((text[at - 1 : at] if at else "", text[end : end + 1]), beside, strict=True)
             ):
                 return slice(at, end)
-            at = text.find(wanted, at + 1, span.stop)
+            at = text.find(folded, at + 1, span.stop)
     return None

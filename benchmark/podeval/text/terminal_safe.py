@@ -40,8 +40,8 @@ class Printable(io.TextIOBase):
         """Write the text as a terminal may have it."""
         # A bar of progress (tqdm's) begins its line anew; in the middle of a text that would hide what stood before.
         begin = "\r" if text.startswith("\r") else ""
-        shown = text if _MOVES.fullmatch(text) else begin + printable(text.removeprefix(begin))
-        self.unfiltered.write(shown)
+        safe = text if _MOVES.fullmatch(text) else begin + printable(text.removeprefix(begin))
+        self.unfiltered.write(safe)
         return len(text)
 
     def writable(self) -> bool:

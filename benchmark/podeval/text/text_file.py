@@ -46,10 +46,10 @@ def refuse_file_name(text: str) -> str:
 
 def _is_json(text: str) -> bool:
     """Whether it is JSON, or JSON lines."""
-    return _can_be_read(text) or all(_can_be_read(line) for line in text.split("\n") if line.strip())
+    return _is_readable_json(text) or all(_is_readable_json(line) for line in text.split("\n") if line.strip())
 
 
-def _can_be_read(text: str) -> bool:
+def _is_readable_json(text: str) -> bool:
     try:
         json.loads(text)
     except ValueError:

@@ -109,9 +109,9 @@ def tokenise(text: str, language: str = "en") -> list[str]:
     """
     if check_language(language) == "zh":
         refuse_endless_chinese(text)
-        return [token for token in _chinese_tokeniser().cut(text.lower()) if not token.isspace()]
+        return [token for token in _load_chinese_tokeniser().cut(text.lower()) if not token.isspace()]
     refuse_endless(text)
-    return _treebank_words(_punkt().tokenize(text.lower()))
+    return _split_treebank_words(_load_punkt().tokenize(text.lower()))
 
 
 @cache
@@ -124,27 +124,27 @@ def stop_words(language: str = "en") -> frozenset[str]:
     Raises:
         BadInput: another language.
     """
-    return _word_list(f"stop_words_{check_language(language)}.txt")
+    return _read_word_list(f"stop_words_{check_language(language)}.txt")
 
 
-def _word_list(name: str) -> frozenset[str]:
+def _read_word_list(name: str) -> frozenset[str]:
     lines = resources.files("podeval.text").joinpath("data", name).read_text(encoding="utf-8").splitlines()
     return frozenset(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
 
 @cache
-def _punkt() -> Any:
+def _load_punkt() -> Any:
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()
-    parameters.abbrev_types = set(_word_list("abbreviations_en.txt"))
+    parameters.abbrev_types = set(_read_word_list("abbreviations_en.txt"))
     tokeniser: Any = PunktSentenceTokenizer(parameters)
     # Whether a sentence ends depends on the words on either side alone.
     tokeniser.text_contains_sentbreak = lru_cache(maxsize=1_000)(tokeniser.text_contains_sentbreak)
     return tokeniser
 
 
-def _treebank_words(sentences: Sequence[str]) -> list[str]:
+def _split_treebank_words(sentences: Sequence[str]) -> list[str]:
     """The words of sentences, as `NLTKWordTokenizer` cuts each of them, in one pass over all.
 
     One by one, most of the time would go into beginning: some thirty patterns a sentence.
@@ -152,18 +152,18 @@ def _treebank_words(sentences: Sequence[str]) -> list[str]:
     text = _END.join(("", *sentences, ""))
     stand_in = _END
     if text.count(_END) > len(sentences) + 1:
-        held = set().union(*sentences)
+        present = set().union(*sentences)
         # There is one: these are marks, of which a text has fewer (`MOST_MARKS`).
-        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in held)
+        stand_in = next(sign for sign in map(chr, range(ord(_END) + 1, ord(_END) + 0xFFFE)) if sign not in present)
         text = _END.join(("", *(sentence.replace(_END, stand_in) for sentence in sentences), ""))
-    for pattern, replacement in _treebank_rules():
+    for pattern, replacement in _load_treebank_rules():
         text = pattern.sub(replacement, text)
     tokens = [token for token in text.split() if token != _END]
     return tokens if stand_in == _END else [token.replace(stand_in, _END) for token in tokens]
 
 
 @cache
-def _treebank_rules() -> tuple[tuple[Any, str], ...]:
+def _load_treebank_rules() -> tuple[tuple[Any, str], ...]:
     """NLTK's patterns and what they put in place, in its order, for sentences that have `_END` on both sides.
 
     `^` and `$` are said by that sign, and what matches any sign but some never matches it, so that each sentence is
@@ -171,7 +171,7 @@ def _treebank_rules() -> tuple[tuple[Any, str], ...]:
     """
     from nltk.tokenize import destructive
 
-    def of_all(rule: tuple[Any, str]) -> tuple[Any, str]:
+    def adapt_rule(rule: tuple[Any, str]) -> tuple[Any, str]:
         written = rule[0].pattern.replace("[^", f"[^{_END}")
         if written.startswith("^"):
             written = f"(?<={_END}){written[1:]}"
@@ -184,15 +184,15 @@ def _treebank_rules() -> tuple[tuple[Any, str], ...]:
     contractions = [*cut.CONTRACTIONS2, *cut.CONTRACTIONS3]
     before = [*cut.STARTING_QUOTES, *cut.PUNCTUATION, cut.PARENS_BRACKETS, cut.DOUBLE_DASHES]
     return (
-        *map(of_all, before),
+        *map(adapt_rule, before),
         (re.compile(_END), f" {_END} "),
-        *map(of_all, cut.ENDING_QUOTES),
+        *map(adapt_rule, cut.ENDING_QUOTES),
         *((pattern, r" \1 \2 ") for pattern in contractions),
     )
 
 
 @cache
-def _chinese_tokeniser() -> Any:
+def _load_chinese_tokeniser() -> Any:
     """A tokeniser of our own: no words other code adds to jieba's global one, and no file written.
 
     jieba's own start unmarshals a cache at a predictable name in the shared temporary folder, where another

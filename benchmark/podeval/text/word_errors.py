@@ -17,7 +17,7 @@ from rapidfuzz.distance import Levenshtein
 
 from podeval.errors import CannotScore
 from podeval.text.normalise import normalise
-from podeval.text.spoken_numbers import said_alike
+from podeval.text.spoken_numbers import say_alike
 from podeval.text.tokens import check_language, is_unspaced
 
 Edit = Literal["equal", "substitute", "delete", "insert"]
@@ -81,21 +81,21 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         BadInput: another language or normaliser.
     """
     words = check_language(language) == "en" and not is_unspaced(reference)
-    pair = said_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
-    expected, heard = (normalise(text, language, normaliser) for text in pair)
+    pair = say_alike(reference, hypothesis) if (language, normaliser) == ("zh", "whisper") else (reference, hypothesis)
+    expected, transcript = (normalise(text, language, normaliser) for text in pair)
     if not words:
-        expected, heard = ("".join(text.split()) for text in (expected, heard))
+        expected, transcript = ("".join(text.split()) for text in (expected, transcript))
     if not expected:
         raise CannotScore(
             f"the reference text holds no words after normalisation ({normaliser}); give the text that was to be spoken"
         )
-    outcome = jiwer.process_words(expected, heard) if words else jiwer.process_characters(expected, heard)
+    outcome = jiwer.process_words(expected, transcript) if words else jiwer.process_characters(expected, transcript)
     errors = outcome.substitutions + outcome.deletions + outcome.insertions
     length = outcome.hits + outcome.substitutions + outcome.deletions
     raw, raw_heard = (normalise(text, language, "none") for text in (reference, hypothesis))
     return WordErrors(
         wer=errors / length if words else None,
-        cer=_character_rate(expected, heard, errors) if words else errors / length,
+        cer=_character_rate(expected, transcript, errors) if words else errors / length,
         wer_raw=jiwer.wer(raw, raw_heard) if words else None,
         cer_raw=_character_rate(raw, raw_heard, errors),
         unit="word" if words else "character",
@@ -104,7 +104,7 @@ def word_errors(reference: str, hypothesis: str, language: str = "en", normalise
         insertions=outcome.insertions,
         deletions=outcome.deletions,
         reference_length=length,
-        chunks=_chunks(outcome, " " if words else ""),
+        chunks=_read_chunks(outcome, " " if words else ""),
     )
 
 
@@ -114,7 +114,7 @@ def _character_rate(reference: str, hypothesis: str, word_errors: int) -> float:
     return distance / len(reference)
 
 
-def _chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
+def _read_chunks(outcome: jiwer.WordOutput | jiwer.CharacterOutput, separator: str) -> tuple[Chunk, ...]:
     reference, hypothesis = outcome.references[0], outcome.hypotheses[0]
     return tuple(
         Chunk(

@@ -15,8 +15,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from podeval.audio.formats.describe import looks_like
-from podeval.audio.formats.mpeg import after_id3, is_adts, mp3_stated_seconds, mpeg_frame
+from podeval.audio.formats.describe import describe_refused
+from podeval.audio.formats.mpeg import is_adts, read_mpeg_frame, read_stated_seconds, skip_id3
 from podeval.audio.formats.ogg import walk_pages
 from podeval.errors import BadAudio, address_in
 
@@ -114,25 +114,25 @@ def identify(file: BinaryIO, path: Path) -> Container:
         BadAudio: not one of the containers podeval reads; the message says what it looks like.
     """
     size = file.seek(0, os.SEEK_END)
-    head = _read(file, 0, 64)
+    head = _read_at(file, 0, 64)
     if head[:4] in (b"RIFF", b"RF64", b"BW64") and head[8:12] == b"WAVE":
-        return _wav(file, size)
+        return _read_wav(file, size)
     if head[:4] == b"FORM" and head[8:12] in (b"AIFF", b"AIFC"):
-        return _aiff(file, size)
+        return _read_aiff(file, size)
     if head[:4] == b"OggS":
-        return _ogg(file, size)
+        return _read_ogg(file, size)
     if head[:4] == b"\x1aE\xdf\xa3":
-        return Container("matroska", "av", "matroska", stated_bytes=_matroska_end(file, size))
+        return Container("matroska", "av", "matroska", stated_bytes=_find_matroska_end(file, size))
     if head[4:8] in (b"ftyp", b"moov", b"mdat", b"wide"):
-        return Container("mp4", "av", "mov", stated_bytes=_mp4_end(file, size))
-    start = after_id3(file)
-    if _read(file, start, 4) == b"fLaC":
-        return _flac(_read(file, start, 42))
+        return Container("mp4", "av", "mov", stated_bytes=_find_mp4_end(file, size))
+    start = skip_id3(file)
+    if _read_at(file, start, 4) == b"fLaC":
+        return _read_flac(_read_at(file, start, 42))
     if is_adts(file, start, size):
         return Container("aac", "av", "aac", note="the length is not stated in the file")
-    if mpeg_frame(file, start, size) is not None:
-        return _mp3(file, start, size)
-    raise BadAudio(f"{str(path)!r} {looks_like(_read(file, 0, 4096))}.")
+    if read_mpeg_frame(file, start, size) is not None:
+        return _read_mp3(file, start, size)
+    raise BadAudio(f"{str(path)!r} {describe_refused(_read_at(file, 0, 4096))}.")
 
 
 def _refuse_irregular(name: str, mode: int) -> None:
@@ -142,15 +142,15 @@ def _refuse_irregular(name: str, mode: int) -> None:
     raise BadAudio(f"{name} is {kind}, not an audio file: give the path of a file.")
 
 
-def _wav(file: BinaryIO, size: int) -> Container:
+def _read_wav(file: BinaryIO, size: int) -> Container:
     order: Literal["<", ">"] = "<"
     layout: str | None = None
     long_size: int | None = None
-    for tag, start, length in _chunks(file, size, order):
+    for tag, start, length in _read_chunks(file, size, order):
         if tag == b"ds64":
-            long_size = int(struct.unpack("<Q", _read(file, start + 8, 8).ljust(8, b"\0"))[0])
+            long_size = int(struct.unpack("<Q", _read_at(file, start + 8, 8).ljust(8, b"\0"))[0])
         elif tag == b"fmt ":
-            layout = _wav_layout(_read(file, start, min(length, 40)))
+            layout = _read_wav_layout(_read_at(file, start, min(length, 40)))
         elif tag == b"data":
             if long_size is not None and length == 0xFFFFFFFF:
                 return Container("wav", "soundfile", "wav", stated_bytes=start + long_size, layout=layout)
@@ -161,7 +161,7 @@ def _wav(file: BinaryIO, size: int) -> Container:
     return Container("wav", "soundfile", "wav", layout=layout)
 
 
-def _wav_layout(fmt: bytes) -> str | None:
+def _read_wav_layout(fmt: bytes) -> str | None:
     extensible = len(fmt) >= 24 and fmt[:2] == b"\xfe\xff"
     return _WAV_LAYOUTS.get(int.from_bytes(fmt[20:24], "little")) if extensible else None
 
@@ -171,18 +171,18 @@ def _is_placeholder(length: int) -> bool:
     return any(top - 0x1000 <= length <= top for top in (0x7FFFFFFF, 0xFFFFFFFF))
 
 
-def _aiff(file: BinaryIO, size: int) -> Container:
-    for tag, start, length in _chunks(file, size, ">"):
+def _read_aiff(file: BinaryIO, size: int) -> Container:
+    for tag, start, length in _read_chunks(file, size, ">"):
         if tag == b"SSND":
             return Container("aiff", "soundfile", "aiff", stated_bytes=start + length)
     return Container("aiff", "soundfile", "aiff")
 
 
-def _chunks(file: BinaryIO, size: int, order: Literal["<", ">"]) -> Iterator[tuple[bytes, int, int]]:
+def _read_chunks(file: BinaryIO, size: int, order: Literal["<", ">"]) -> Iterator[tuple[bytes, int, int]]:
     """The chunks of a RIFF or IFF file: tag, where its content starts, stated length."""
     at = 12
     for _ in range(_MAX_CHUNKS):
-        header = _read(file, at, 8)
+        header = _read_at(file, at, 8)
         if len(header) < 8:
             return
         tag, length = struct.unpack(f"{order}4sI", header)
@@ -192,7 +192,7 @@ def _chunks(file: BinaryIO, size: int, order: Literal["<", ">"]) -> Iterator[tup
             return
 
 
-def _flac(head: bytes) -> Container:
+def _read_flac(head: bytes) -> Container:
     """STREAMINFO is the first metadata block: 20 bits rate, 3 bits channels, 5 bits depth, 36 bits frames."""
     facts = int.from_bytes(head[18:26].ljust(8, b"\0"), "big")
     rate, channels, frames = facts >> 44, (facts >> 41 & 7) + 1, facts & (1 << 36) - 1
@@ -203,15 +203,15 @@ def _flac(head: bytes) -> Container:
     return Container("flac", "soundfile", "flac", stated_seconds=frames / rate, layout=layout)
 
 
-def _mp3(file: BinaryIO, start: int, size: int) -> Container:
+def _read_mp3(file: BinaryIO, start: int, size: int) -> Container:
     # Not libsndfile: without a Xing header it guesses the length from the first frame and stops there.
-    stated = mp3_stated_seconds(file, start, size)
+    stated = read_stated_seconds(file, start, size)
     if stated is None:
         return Container("mp3", "av", "mp3", note="the length is not stated in the file")
     return Container("mp3", "av", "mp3", stated_seconds=stated[0], tolerance=stated[1])
 
 
-def _ogg(file: BinaryIO, size: int) -> Container:
+def _read_ogg(file: BinaryIO, size: int) -> Container:
     pages = walk_pages(file, size)
     note = None
     if not pages.regular:
@@ -224,10 +224,10 @@ def _ogg(file: BinaryIO, size: int) -> Container:
     return Container("ogg", reader, "ogg", stated_bytes=pages.end, note=note)
 
 
-def _mp4_end(file: BinaryIO, size: int) -> int | None:
+def _find_mp4_end(file: BinaryIO, size: int) -> int | None:
     at = 0
     for _ in range(_MAX_CHUNKS):
-        header = _read(file, at, 16)
+        header = _read_at(file, at, 16)
         if len(header) < 8 or header[4:8] not in _MP4_BOXES:
             break
         length = int.from_bytes(header[:4], "big")
@@ -241,21 +241,21 @@ def _mp4_end(file: BinaryIO, size: int) -> int | None:
     return at or None
 
 
-def _matroska_end(file: BinaryIO, size: int) -> int | None:
+def _find_matroska_end(file: BinaryIO, size: int) -> int | None:
     """Where the first Segment element ends, or a head longer than the file; None for a live stream without a size."""
-    length, start = _ebml_size(file, 4)
+    length, start = _read_ebml_size(file, 4)
     if length is not None and start + length > size:
         # Not looked for there: a head may say 2^56 bytes, further than any file can be read.
         return start + length
-    if length is None or _read(file, start + length, 4) != b"\x18\x53\x80\x67":
+    if length is None or _read_at(file, start + length, 4) != b"\x18\x53\x80\x67":
         return None
-    segment, start = _ebml_size(file, start + length + 4)
+    segment, start = _read_ebml_size(file, start + length + 4)
     return None if segment is None else start + segment
 
 
-def _ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
+def _read_ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
     """A variable-length size and where it ends; None where all its bits are set (unknown) or it is broken."""
-    head = _read(file, at, 8)
+    head = _read_at(file, at, 8)
     width = 9 - head[0].bit_length() if head and head[0] else 0
     if not width or len(head) < width:
         return None, at
@@ -263,6 +263,6 @@ def _ebml_size(file: BinaryIO, at: int) -> tuple[int | None, int]:
     return (None if value == (1 << 7 * width) - 1 else value), at + width
 
 
-def _read(file: BinaryIO, at: int, length: int) -> bytes:
+def _read_at(file: BinaryIO, at: int, length: int) -> bytes:
     file.seek(at)
     return file.read(length)

@@ -23,7 +23,7 @@ _XML_PLAYLISTS = (b"<asx", b"<smil", b"<playlist", b"<mpd", b"<wpl")
 _SUBTITLES = (b"webvtt", b"[script info]")
 
 
-def looks_like(head: bytes) -> str:
+def describe_refused(head: bytes) -> str:
     """What is wrong with a file that starts with `head`, as the rest of a sentence that begins with its name."""
     for magic, verdict in _MAGIC:
         if head.startswith(magic):
@@ -32,7 +32,7 @@ def looks_like(head: bytes) -> str:
         return f"is a RIFF file of type {head[8:12].decode('ascii', 'replace')!r}, not WAV: convert it to WAV or FLAC"
     if head[:3] == b"ID3":
         return "has an ID3 tag, but no MP3, AAC or FLAC audio behind it: export it again"
-    text = _text(head)
+    text = _decode_text(head)
     if text is None:
         kinds = "WAV, FLAC, Ogg, MP3, AAC, AIFF, MP4/M4A or Matroska/WebM"
         return f"is not in a format podeval reads ({kinds}): convert it to FLAC"
@@ -47,7 +47,7 @@ def looks_like(head: bytes) -> str:
     return "is XML, not audio" if text.startswith(b"<") else "is a text file, not audio"
 
 
-def _text(head: bytes) -> bytes | None:
+def _decode_text(head: bytes) -> bytes | None:
     """The beginning in lower case if it is text in UTF-8 or UTF-16, or None."""
     encoding = "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     # The cut may have split the last character.

@@ -29,7 +29,11 @@ def container_and_seconds(path: Path) -> tuple[str, float]:
             raise BadAudio(f"{str(path)!r} is cut off: {size} of at least {container.stated_bytes} bytes are there.")
         file.seek(0)
         try:
-            seconds = container.stated_seconds or _sndfile_seconds(file, container) or _packet_seconds(file, container)
+            seconds = (
+                container.stated_seconds
+                or _measure_with_sndfile(file, container)
+                or _measure_by_packets(file, container)
+            )
         except (av.FFmpegError, ValueError, RuntimeError, NotImplementedError, OSError) as error:
             raise BadAudio(f"{str(path)!r} looks like {container.name}, but cannot be read ({error}).") from None
     if not seconds:
@@ -37,7 +41,7 @@ def container_and_seconds(path: Path) -> tuple[str, float]:
     return container.name, seconds
 
 
-def _sndfile_seconds(file: BinaryIO, container: Container) -> float | None:
+def _measure_with_sndfile(file: BinaryIO, container: Container) -> float | None:
     if container.reader != "soundfile":
         return None
     import soundfile
@@ -45,7 +49,7 @@ def _sndfile_seconds(file: BinaryIO, container: Container) -> float | None:
     return float(soundfile.info(file).duration)
 
 
-def _packet_seconds(file: BinaryIO, container: Container) -> float:
+def _measure_by_packets(file: BinaryIO, container: Container) -> float:
     """What the container says, else from the first to the last packet; with no way to other files."""
     import av
 

@@ -26,11 +26,11 @@ class MpegFrame:
     kind: tuple[int, int, int]
 
 
-def after_id3(file: BinaryIO) -> int:
+def skip_id3(file: BinaryIO) -> int:
     """Where the audio starts behind ID3v2 tags and their zero padding; 0 without a tag."""
     at = 0
     for _ in range(_MAX_TAGS):
-        header = _read(file, at, 10)
+        header = _read_at(file, at, 10)
         if header[:3] != b"ID3" or len(header) < 10 or max(header[6:10]) > 0x7F:
             break
         length = 0
@@ -38,40 +38,40 @@ def after_id3(file: BinaryIO) -> int:
             length = length << 7 | byte
         at += 10 + length + (10 if header[5] & 0x10 else 0)
     if at:
-        padding = _read(file, at, _MAX_PADDING)
+        padding = _read_at(file, at, _MAX_PADDING)
         at += len(padding) - len(padding.lstrip(b"\0"))
     return at
 
 
 def is_adts(file: BinaryIO, at: int, size: int) -> bool:
     """Whether two ADTS frames (raw AAC) follow each other at `at`, or one that ends the file."""
-    length = _adts_length(_read(file, at, 7))
+    length = _parse_adts_length(_read_at(file, at, 7))
     if length is None:
         return False
-    following = _read(file, at + length, 7)
-    return at + length + 7 > size or _adts_length(following) is not None
+    following = _read_at(file, at + length, 7)
+    return at + length + 7 > size or _parse_adts_length(following) is not None
 
 
-def mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
+def read_mpeg_frame(file: BinaryIO, at: int, size: int) -> MpegFrame | None:
     """The Layer II or III frame at `at`, if another of its kind follows or the file ends before one could."""
-    frame = _mpeg_header(_read(file, at, 4))
+    frame = _parse_mpeg_header(_read_at(file, at, 4))
     if frame is None:
         return None
-    following = _mpeg_header(_read(file, at + frame.length, 4))
+    following = _parse_mpeg_header(_read_at(file, at + frame.length, 4))
     if at + frame.length + 4 > size or (following is not None and following.kind == frame.kind):
         return frame
     return None
 
 
-def mp3_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
+def read_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float] | None:
     """Length by the Xing (or Info) header in the first frame, and how much less would still be whole; or None.
 
     With an encoder's delay and padding beside it (LAME, FFmpeg), the length is that of the source.
     """
-    frame = mpeg_frame(file, at, size)
+    frame = read_mpeg_frame(file, at, size)
     if frame is None:
         return None
-    xing = _read(file, at + frame.side_info_end, 160)
+    xing = _read_at(file, at + frame.side_info_end, 160)
     if xing[:4] not in (b"Xing", b"Info") or len(xing) < 12 or not xing[7] & 1:
         return None
     samples = int.from_bytes(xing[8:12], "big") * frame.samples
@@ -85,14 +85,14 @@ def mp3_stated_seconds(file: BinaryIO, at: int, size: int) -> tuple[float, float
     return (samples / frame.rate, slack / frame.rate) if samples > 0 else None
 
 
-def _adts_length(header: bytes) -> int | None:
+def _parse_adts_length(header: bytes) -> int | None:
     if len(header) < 7 or header[0] != 0xFF or header[1] & 0xF6 != 0xF0 or header[2] >> 2 & 15 > 12:
         return None
     length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
     return length if length >= 7 else None
 
 
-def _mpeg_header(header: bytes) -> MpegFrame | None:
+def _parse_mpeg_header(header: bytes) -> MpegFrame | None:
     if len(header) < 4 or header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
         return None
     version, layer = header[1] >> 3 & 3, header[1] >> 1 & 3
@@ -109,6 +109,6 @@ def _mpeg_header(header: bytes) -> MpegFrame | None:
     return MpegFrame(rate, length, samples, 4 + side_info, (version, layer, rate_index))
 
 
-def _read(file: BinaryIO, at: int, length: int) -> bytes:
+def _read_at(file: BinaryIO, at: int, length: int) -> bytes:
     file.seek(at, os.SEEK_SET)
     return file.read(length)

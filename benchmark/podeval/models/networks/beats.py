@@ -53,63 +53,65 @@ class Beats:
         self._layers = 1 + max(int(name.split(".")[2]) for name in weights if name.startswith("encoder.layers."))
         self._residual = (2 * self._layers) ** 0.25 if deep_norm else 1.0
         self._furthest = furthest
-        self._position = _position_kernel(weights)
+        self._position = _read_position_kernel(weights)
         table = weights["encoder.layers.0.self_attn.relative_attention_bias.weight"]
         self._buckets, self._heads = table.shape
-        self._filters = torch.from_numpy(_mel_filters()).to(table.device)
+        self._filters = torch.from_numpy(_make_mel_filters()).to(table.device)
 
     def encode(self, samples: Tensor) -> Tensor:
         """Vectors of patches, (clips, patches, dimensions), from samples of full scale 1, (clips, frames)."""
         import torch.nn.functional as nn
 
-        spectra = (filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
+        spectra = (make_filter_banks(samples * _FULL_SCALE, self._filters) - _MEAN) / (2 * _DEVIATION)
         patch = self._weights["patch_embedding.weight"]
         values = nn.conv2d(spectra.unsqueeze(1), patch, self._weights.get("patch_embedding.bias"), patch.shape[-2:])
         values = self._normalise(values.flatten(2).transpose(1, 2), "layer_norm")
         if "post_extract_proj.weight" in self._weights:
-            values = self._linear(values, "post_extract_proj")
-        values = self._normalise(values + self._positions(values), "encoder.layer_norm")
-        bias = self._relative(values.shape[1])
+            values = self._apply_linear(values, "post_extract_proj")
+        values = self._normalise(values + self._encode_positions(values), "encoder.layer_norm")
+        bias = self._bias_by_distance(values.shape[1])
         for number in range(self._layers):
-            values = self._layer(values, f"encoder.layers.{number}", bias)
+            values = self._run_layer(values, f"encoder.layers.{number}", bias)
         return values
 
-    def _positions(self, values: Tensor) -> Tensor:
+    def _encode_positions(self, values: Tensor) -> Tensor:
         """What a wide grouped convolution over the sequence says of each patch's surroundings."""
         import torch.nn.functional as nn
 
         size = self._position.shape[-1]
         groups = values.shape[2] // self._position.shape[1]
         bias = self._weights["encoder.pos_conv.0.bias"]
-        found = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
+        convolved = nn.conv1d(values.transpose(1, 2), self._position, bias, padding=size // 2, groups=groups)
         # An even kernel gives one place too many.
-        return nn.gelu(found[..., : values.shape[1]]).transpose(1, 2)
+        return nn.gelu(convolved[..., : values.shape[1]]).transpose(1, 2)
 
-    def _layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
+    def _run_layer(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
         import torch.nn.functional as nn
 
-        heard = self._attention(values, f"{layer}.self_attn", bias)
-        values = self._normalise(values * self._residual + heard, f"{layer}.self_attn_layer_norm")
-        inner = self._linear(nn.gelu(self._linear(values, f"{layer}.fc1")), f"{layer}.fc2")
+        attended = self._attend(values, f"{layer}.self_attn", bias)
+        values = self._normalise(values * self._residual + attended, f"{layer}.self_attn_layer_norm")
+        inner = self._apply_linear(nn.gelu(self._apply_linear(values, f"{layer}.fc1")), f"{layer}.fc2")
         return self._normalise(values * self._residual + inner, f"{layer}.final_layer_norm")
 
-    def _attention(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
+    def _attend(self, values: Tensor, layer: str, bias: Tensor) -> Tensor:
         """Self-attention; each query weighs the bias of relative positions by gates of its own."""
         import torch
         import torch.nn.functional as nn
 
         clips, patches, size = values.shape
         query, key, value = (
-            self._linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
+            self._apply_linear(values, f"{layer}.{role}_proj").view(clips, patches, self._heads, -1).transpose(1, 2)
             for role in ("q", "k", "v")
         )
-        gates = self._linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
+        gates = (
+            self._apply_linear(query, f"{layer}.grep_linear").view(clips, self._heads, patches, _GATES, -1).sum(dim=-1)
+        )
         update, reset = torch.sigmoid(gates).chunk(_GATES, dim=-1)
         weight = update * (reset * self._weights[f"{layer}.grep_a"] - 1.0) + 2.0
-        found = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
-        return self._linear(found.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
+        attended = nn.scaled_dot_product_attention(query, key, value, attn_mask=weight * bias)
+        return self._apply_linear(attended.transpose(1, 2).reshape(clips, patches, size), f"{layer}.out_proj")
 
-    def _relative(self, patches: int) -> Tensor:
+    def _bias_by_distance(self, patches: int) -> Tensor:
         """The bias of every pair of places, (heads, patches, patches): near ones exactly, far ones by logarithm."""
         import torch
 
@@ -125,7 +127,7 @@ class Beats:
         bucket = (offset > 0) * half + torch.where(distance < exact, distance, far)
         return table[bucket.to(table.device)].permute(2, 0, 1)
 
-    def _linear(self, values: Tensor, layer: str) -> Tensor:
+    def _apply_linear(self, values: Tensor, layer: str) -> Tensor:
         import torch.nn.functional as nn
 
         return nn.linear(values, self._weights[f"{layer}.weight"], self._weights.get(f"{layer}.bias"))
@@ -137,7 +139,7 @@ class Beats:
         return nn.layer_norm(values, scale.shape, scale, self._weights[f"{layer}.bias"])
 
 
-def filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
+def make_filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
     """Kaldi's log mel filter banks without dither, (clips, frames, bands); a frame reaches not beyond the samples.
 
     Args:
@@ -158,21 +160,21 @@ def filter_banks(samples: Tensor, filters: Tensor) -> Tensor:
 
 
 @functools.cache
-def _mel_filters() -> NDArray[np.float32]:
+def _make_mel_filters() -> NDArray[np.float32]:
     """Kaldi's triangles on its mel scale, (bins, bands)."""
-    edges = np.linspace(_mel(_LOWEST_HZ), _mel(RATE / 2), BANDS + 2)
-    bins = np.array([[_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
+    edges = np.linspace(_hertz_to_mel(_LOWEST_HZ), _hertz_to_mel(RATE / 2), BANDS + 2)
+    bins = np.array([[_hertz_to_mel(number * RATE / _FFT)] for number in range(_FFT // 2 + 1)])
     rising = (bins - edges[:-2]) / (edges[1:-1] - edges[:-2])
     falling = (edges[2:] - bins) / (edges[2:] - edges[1:-1])
     filters: NDArray[np.float32] = np.maximum(0.0, np.minimum(rising, falling)).astype(np.float32)
     return filters
 
 
-def _mel(hertz: float) -> float:
+def _hertz_to_mel(hertz: float) -> float:
     return 1127.0 * math.log1p(hertz / 700.0)
 
 
-def _position_kernel(weights: Weights) -> Tensor:
+def _read_position_kernel(weights: Weights) -> Tensor:
     """The kernel of the position convolution, kept as a direction and a length (torch has two names for them)."""
     old, new = "encoder.pos_conv.0.weight_", "encoder.pos_conv.0.parametrizations.weight.original"
     length, direction = (

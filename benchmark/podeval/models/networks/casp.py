@@ -14,18 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.checkpoint import not_the_weights, part, tensors
+from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import device
 from podeval.models.interfaces import Harmony, Samples
-from podeval.models.networks.beats import RATE, Beats
+from podeval.models.networks.beats import Beats
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     Weights = dict[str, Tensor]
-
-CLIP = 10 * RATE
-"""Samples of a clip."""
 
 _WEIGHTS = ("wonderfuluuuuuuuuuuu/DualDub", "podcast-10s.ckpt")
 
@@ -44,14 +41,14 @@ class Casp(Harmony):
 
         repo, name = _WEIGHTS
         weights = {
-            key: value.to(device()) for key, value in tensors(files[repo] / name, "state_dict", "model.").items()
+            key: value.to(device()) for key, value in read_tensors(files[repo] / name, "state_dict", "model.").items()
         }
         try:
             self._speech, self._music = (
-                _tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
+                _build_tower(weights, side, furthest=furthest, deep_norm=deep_norm) for side in ("speech", "audio")
             )
         except (KeyError, ValueError) as error:
-            raise not_the_weights(name, "CASP", error) from error
+            raise explain_wrong_weights(name, "CASP", error) from error
         self._batch = batch
         self._device = torch.device(device())
 
@@ -64,23 +61,23 @@ class Casp(Harmony):
         """
         import torch
 
-        found = []
+        cosines = []
         with torch.inference_mode():
             for first in range(0, len(speech), self._batch):
-                heard, under = (
+                speech_vectors, music_vectors = (
                     tower(torch.from_numpy(np.stack(clips[first : first + self._batch])).to(self._device))
                     for tower, clips in ((self._speech, speech), (self._music, music))
                 )
-                found.append(torch.cosine_similarity(heard, under).cpu().numpy())
+                cosines.append(torch.cosine_similarity(speech_vectors, music_vectors).cpu().numpy())
                 progress.report("comparing speech and music", min(first + self._batch, len(speech)), len(speech))
-        return np.concatenate(found)
+        return np.concatenate(cosines)
 
 
-def _tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Callable[[Tensor], Tensor]:
+def _build_tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Callable[[Tensor], Tensor]:
     """From samples (clips, frames) to vectors (clips, dimensions)."""
-    encoder = Beats(part(weights, f"{side}_encoder."), furthest=furthest, deep_norm=deep_norm)
-    attend = _two_layers(part(weights, f"{side}_pooling.attention."))
-    project = _two_layers(part(weights, f"{side}_proj."))
+    encoder = Beats(select_part(weights, f"{side}_encoder."), furthest=furthest, deep_norm=deep_norm)
+    attend = _build_two_layers(select_part(weights, f"{side}_pooling.attention."))
+    project = _build_two_layers(select_part(weights, f"{side}_proj."))
 
     def run(samples: Tensor) -> Tensor:
         patches = encoder.encode(samples)
@@ -90,7 +87,7 @@ def _tower(weights: Weights, side: str, *, furthest: int, deep_norm: bool) -> Ca
     return run
 
 
-def _two_layers(weights: Weights) -> Callable[[Tensor], Tensor]:
+def _build_two_layers(weights: Weights) -> Callable[[Tensor], Tensor]:
     """A linear layer, normalised and rectified, and a second one."""
     import torch.nn.functional as nn
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.nn import Module
 
-RATE = 16_000
 WINDOW = 122_880
 """Samples the network looks at: 7.68 s."""
 
@@ -65,8 +64,8 @@ class DistillMos(WindowScorer):
         import torch
 
         stored = torch.load(files["distill_mos_v7.pt"], map_location="cpu", weights_only=True)["model"]
-        network: Any = _network()
-        network.load_state_dict({_renamed(name): tensor for name, tensor in stored.items()})
+        network: Any = _build_network()
+        network.load_state_dict({_rename_weight(name): tensor for name, tensor in stored.items()})
         self._device = device()
         # In this order of memory the convolutions take a sixth less time.
         self._parts = network.eval().to(self._device, memory_format=torch.channels_last)
@@ -82,9 +81,9 @@ class DistillMos(WindowScorer):
         values = np.empty(len(windows), dtype=np.float32)
         with torch.inference_mode():
             for first in range(0, len(windows), _BATCH):
-                batch = np.stack([_fitted(window) for window in windows[first : first + _BATCH]])
-                found = self._judge(torch.from_numpy(batch).to(self._device))
-                values[first : first + len(batch)] = found.cpu().numpy()
+                batch = np.stack([_fit_to_window(window) for window in windows[first : first + _BATCH]])
+                scores = self._judge(torch.from_numpy(batch).to(self._device))
+                values[first : first + len(batch)] = scores.cpu().numpy()
                 progress.report("naturalness, windows", first + len(batch), len(windows))
         return values
 
@@ -94,7 +93,7 @@ class DistillMos(WindowScorer):
 
         parts = self._parts
         loudest = samples.abs().amax(dim=1, keepdim=True)
-        maps = parts["convolutions"](_compressed_spectra(samples / (loudest + 1e-8)))
+        maps = parts["convolutions"](_compress_spectra(samples / (loudest + 1e-8)))
         # One vector a step in time: the frequencies of the first channel, then of the next.
         features = parts["norm_again"](parts["norm_features"](maps.flatten(1, 2))).mT
         encoded = parts["encoder"](parts["project"](features) + parts["positions"].pe)
@@ -104,7 +103,7 @@ class DistillMos(WindowScorer):
         return 1 + 4 * torch.sigmoid(parts["judge"](pooled))[:, 0]
 
 
-def _network() -> Module:
+def _build_network() -> Module:
     """The network's parts, with weights that mean nothing yet."""
     import torch
     from torch import nn
@@ -131,21 +130,21 @@ def _network() -> Module:
     )
 
 
-def _renamed(name: str) -> str:
+def _rename_weight(name: str) -> str:
     for prefix, part in _PREFIXES.items():
         if name.startswith(f"{prefix}."):
             return part + name.removeprefix(prefix)
     return name
 
 
-def _fitted(window: Samples) -> Samples:
+def _fit_to_window(window: Samples) -> Samples:
     fitted = np.zeros(WINDOW, dtype=np.float32)
-    taken = window[:WINDOW]
-    fitted[: len(taken)] = taken
+    beginning = window[:WINDOW]
+    fitted[: len(beginning)] = beginning
     return fitted
 
 
-def _compressed_spectra(samples: Tensor) -> Tensor:
+def _compress_spectra(samples: Tensor) -> Tensor:
     """Real and imaginary parts of spectra with compressed magnitudes: `(windows, 2, bins, frames)`."""
     import torch
 

@@ -82,7 +82,7 @@ def read_p835(path: Path) -> P835Network:
     try:
         graph = onnx.load(str(path)).graph
     except Exception as error:  # protobuf's own error type has no stable home
-        raise _not_the_network(path) from error
+        raise _explain_wrong_network(path) from error
     tensors = {t.name: torch.from_numpy(onnx.numpy_helper.to_array(t).copy()) for t in graph.initializer}
     transforms: list[Tensor] = []
     stack: list[Layer] = []
@@ -98,7 +98,7 @@ def read_p835(path: Path) -> P835Network:
         elif node.op_type in ("MatMul", "Add") and weights:
             dense.append(weights[0])
     if len(transforms) != 2 or len(stack) != 10 or len(dense) != 6:
-        raise _not_the_network(path)
+        raise _explain_wrong_network(path)
     return P835Network(torch.cat(transforms), tuple(stack), tuple(zip(dense[::2], dense[1::2], strict=True)))
 
 
@@ -122,10 +122,10 @@ class P808Network:
         try:
             self._session: Any = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime has one type for each way a file can be wrong
-            raise _not_the_network(path) from error
+            raise _explain_wrong_network(path) from error
         (entry,) = self._session.get_inputs()
         if entry.shape[1:] != [900, 120]:
-            raise _not_the_network(path)
+            raise _explain_wrong_network(path)
 
     def run(self, pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Maps pictures, (windows, 900 frames, 120 bands), to qualities, (windows,)."""
@@ -138,7 +138,7 @@ def _check_present(path: Path) -> None:
         raise ModelMissing(f"DNSMOS weights are missing at {path}. Run: podeval models install --profile embedded")
 
 
-def _not_the_network(path: Path) -> ModelMissing:
+def _explain_wrong_network(path: Path) -> ModelMissing:
     return ModelMissing(
         f"{path} is not the DNSMOS network it should be. Run: podeval models install --profile embedded"
     )
@@ -163,7 +163,7 @@ class Seamed:
     ends: Tensor
 
 
-def seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
+def wrap_seamless(whole: Tensor, starts: Tensor, ends: Tensor) -> Seamed:
     """Wraps features, (1, channels, frames, bins), that no window's end has touched yet."""
     import torch
 
@@ -198,7 +198,7 @@ def _convolve(signal: Seamed, layer: Convolution) -> Seamed:
     import torch
 
     changed = signal.heads.shape[2]
-    ends = torch.cat([_with_inner(signal, 2, head=True), _with_inner(signal, 2, head=False)])
+    ends = torch.cat([_extend_inwards(signal, 2, head=True), _extend_inwards(signal, 2, head=False)])
     ends = run_stack((layer,), ends)
     heads, tails = ends.tensor_split([len(signal.starts)])
     # A strip's inner edge has met zeros that are not there in the signal: its last row is cut away again.
@@ -216,14 +216,14 @@ def _pool(signal: Seamed) -> Seamed:
     layer = (MaxPool(),)
     return Seamed(
         run_stack(layer, signal.whole),
-        run_stack(layer, _with_inner(signal, fill, head=True)),
-        run_stack(layer, _with_inner(signal, fill, head=False)),
+        run_stack(layer, _extend_inwards(signal, fill, head=True)),
+        run_stack(layer, _extend_inwards(signal, fill, head=False)),
         signal.starts // 2,
         signal.ends // 2,
     )
 
 
-def _with_inner(signal: Seamed, count: int, *, head: bool) -> Tensor:
+def _extend_inwards(signal: Seamed, count: int, *, head: bool) -> Tensor:
     """The heads (or tails) lengthened by `count` frames towards the inside of their windows."""
     import torch
 
@@ -270,7 +270,7 @@ def run_dense(network: P835Network, features: Tensor) -> Tensor:
     return values @ weight + bias
 
 
-def log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
+def compute_log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
     """The input of the P.835 stack: log10 of the power of each frame's spectrum, not below 1e-12.
 
     Args:
@@ -286,7 +286,7 @@ def log_power(transform: Tensor, samples: Tensor, hop: int) -> Tensor:
     return (real.square() + imaginary.square()).clamp_min(1e-12).log10()[None, None]
 
 
-def mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
+def make_mel_basis(rate: int, frame: int, bands: int) -> npt.NDArray[np.float32]:
     """Triangular mel filters on Slaney's scale, each of unit area per hertz.
 
     Args:

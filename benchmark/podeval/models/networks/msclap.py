@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from podeval import progress
 from podeval.errors import BadInput
-from podeval.models.checkpoint import not_the_weights, part, tensors
+from podeval.models.checkpoint import explain_wrong_weights, read_tensors, select_part
 from podeval.models.device import device
 from podeval.models.interfaces import AudioText, Samples
 
@@ -74,13 +74,13 @@ class MsClap(AudioText):
         from tokenizers import Tokenizer
 
         repo, name = _WEIGHTS
-        weights = tensors(files[repo] / name, "model")
+        weights = read_tensors(files[repo] / name, "model")
         try:
             self.scale = math.exp(float(weights["logit_scale"]))
-            self._hear = _audio_tower(part(weights, "audio_encoder."))
-            self._read = _text_tower(part(weights, "caption_encoder."), files[_TEXT])
+            self._hear = _build_audio_tower(select_part(weights, "audio_encoder."))
+            self._read = _build_text_tower(select_part(weights, "caption_encoder."), files[_TEXT])
         except (KeyError, RuntimeError) as error:
-            raise not_the_weights(name, "MS-CLAP 2023", error) from error
+            raise explain_wrong_weights(name, "MS-CLAP 2023", error) from error
         self._tokenizer = Tokenizer.from_file(str(files[_TEXT] / "tokenizer.json"))
         self._tokenizer.add_special_tokens([_PADDING])
         self._batch = batch
@@ -97,15 +97,15 @@ class MsClap(AudioText):
         """
         import torch
 
-        found = []
+        embeddings = []
         with torch.inference_mode():
             for first in range(0, len(clips), self._batch):
                 batch = np.stack(clips[first : first + self._batch])
                 if batch.shape[1] != CLIP:
                     raise BadInput(f"MS-CLAP hears clips of {CLIP} samples at 44.1 kHz, not of {batch.shape[1]}")
-                found.append(_units(self._hear(torch.from_numpy(batch).to(self._device))))
+                embeddings.append(_to_units(self._hear(torch.from_numpy(batch).to(self._device))))
                 progress.report("hearing", min(first + self._batch, len(clips)), len(clips))
-        return np.concatenate(found)
+        return np.concatenate(embeddings)
 
     def text(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One embedding a text, shape (texts, dimensions), of length 1.
@@ -120,14 +120,14 @@ class MsClap(AudioText):
         for row, ids in zip(tokens, encoded, strict=True):
             row[: len(ids)] = torch.tensor(ids)
         with torch.inference_mode():
-            return _units(self._read(tokens.to(self._device)))
+            return _to_units(self._read(tokens.to(self._device)))
 
 
-def _audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
+def _build_audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
     """From samples (clips, `CLIP`) to projected embeddings (clips, dimensions)."""
     from transformers import ClapAudioConfig, ClapAudioModel
 
-    htsat = part(weights, "base.htsat.")
+    htsat = select_part(weights, "base.htsat.")
     tables = [t for name, t in htsat.items() if name.endswith("blocks.0.attn.relative_position_bias_table")]
     bands = len(htsat["bn0.weight"])
     patch = htsat["patch_embed.proj.weight"]
@@ -149,37 +149,37 @@ def _audio_tower(weights: Weights) -> Callable[[Tensor], Tensor]:
         qkv_bias=f"{first}.attn.qkv.bias" in htsat,
     )
     network: Any = ClapAudioModel(config)
-    _fill(network.audio_encoder, _for_transformers(htsat))
+    _fill(network.audio_encoder, _rename_for_transformers(htsat))
     network.eval().to(device())
-    project = _projection(part(weights, "projection."))
-    filters = htsat.get("logmel_extractor.melW", _mel_filters(bands)).to(device())
-    return lambda samples: project(network(_log_mel(samples, filters)).pooler_output)
+    project = _build_projection(select_part(weights, "projection."))
+    filters = htsat.get("logmel_extractor.melW", _make_mel_filters(bands)).to(device())
+    return lambda samples: project(network(_compute_log_mel(samples, filters)).pooler_output)
 
 
-def _for_transformers(htsat: Weights) -> Weights:
+def _rename_for_transformers(htsat: Weights) -> Weights:
     """HTS-AT's weights under the names transformers gives them."""
     renamed: Weights = {}
     for name, value in htsat.items():
         for pattern, replacement in _HTSAT_NAMES:
             name = re.sub(pattern, replacement, name)
         if ".qkv." in name:
-            for role, part in zip(("query", "key", "value"), value.chunk(3), strict=True):
-                renamed[name.replace("qkv", role)] = part
+            for role, rows in zip(("query", "key", "value"), value.chunk(3), strict=True):
+                renamed[name.replace("qkv", role)] = rows
         else:
             renamed[name] = value
     return renamed
 
 
-def _text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
+def _build_text_tower(weights: Weights, folder: Path) -> Callable[[Tensor], Tensor]:
     """From token ids (texts, tokens) to projected embeddings (texts, dimensions)."""
     import torch
     from transformers import GPT2Config, GPT2Model
 
-    gpt2 = part(weights, "base.")
+    gpt2 = select_part(weights, "base.")
     network: Any = GPT2Model(GPT2Config.from_pretrained(folder))
     _fill(network, gpt2)
     network.eval().to(device())
-    project = _projection(part(weights, "projection."))
+    project = _build_projection(select_part(weights, "projection."))
     longest = len(gpt2["wpe.weight"])
 
     def read(tokens: Tensor) -> Tensor:
@@ -198,12 +198,12 @@ def _fill(network: Any, weights: Weights) -> None:
     Raises:
         KeyError: one is missing.
     """
-    found = network.load_state_dict(weights, strict=False)
-    if missing := [name for name in found.missing_keys if not name.endswith(_COMPUTED)]:
+    result = network.load_state_dict(weights, strict=False)
+    if missing := [name for name in result.missing_keys if not name.endswith(_COMPUTED)]:
         raise KeyError(f"{len(missing)} missing, {missing[0]} among them")
 
 
-def _projection(weights: Weights) -> Callable[[Tensor], Tensor]:
+def _build_projection(weights: Weights) -> Callable[[Tensor], Tensor]:
     """Both towers' last step: a linear layer, a gated second one added to it, normalised."""
     import torch.nn.functional as nn
 
@@ -219,7 +219,7 @@ def _projection(weights: Weights) -> Callable[[Tensor], Tensor]:
     return project
 
 
-def _log_mel(samples: Tensor, filters: Tensor) -> Tensor:
+def _compute_log_mel(samples: Tensor, filters: Tensor) -> Tensor:
     """Decibels of the mel power spectrogram, (clips, 1, frames, bands), not below `_FLOOR`."""
     import torch
 
@@ -230,7 +230,7 @@ def _log_mel(samples: Tensor, filters: Tensor) -> Tensor:
     return decibels.unsqueeze(1)
 
 
-def _mel_filters(bands: int) -> Tensor:
+def _make_mel_filters(bands: int) -> Tensor:
     """The filters of the original code, (bins, bands)."""
     import torch
     from transformers.audio_utils import mel_filter_bank
@@ -247,6 +247,6 @@ def _mel_filters(bands: int) -> Tensor:
     return torch.from_numpy(filters).float()
 
 
-def _units(vectors: Tensor) -> NDArray[np.float32]:
+def _to_units(vectors: Tensor) -> NDArray[np.float32]:
     units: NDArray[np.float32] = (vectors / vectors.norm(dim=-1, keepdim=True)).float().cpu().numpy()
     return units

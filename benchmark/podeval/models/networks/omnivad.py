@@ -70,7 +70,7 @@ class OmniVadMusic(MusicDetector):
         Args:
             samples: mono, 16 kHz, `(frames,)`; may be a memmap. Less than 25 ms hold no music.
         """
-        smooth = _moving_mean(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
+        smooth = _average_over_time(self.probabilities(samples)[:, _MUSIC], round(self._smoothing * _FRAMES_PER_SECOND))
         edges = np.flatnonzero(np.diff(smooth >= self._threshold, prepend=False, append=False))
         seconds = len(samples) / RATE
         # The last frame's end is the recording's: up to 25 ms belong to no other.
@@ -82,17 +82,17 @@ class OmniVadMusic(MusicDetector):
         import torch
 
         count = max(0, 1 + (len(samples) - FRAME) // HOP)
-        found = np.empty((count, _CLASSES), dtype=np.float32)
+        values = np.empty((count, _CLASSES), dtype=np.float32)
         with torch.inference_mode():
-            for first, last in _pieces(count):
+            for first, last in _cut_pieces(count):
                 begin, end = max(first - REACH, 0), min(last + REACH, count)
-                banks = _filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
-                found[first:last] = self._network(banks)[first - begin : last - begin]
+                banks = _make_filter_banks(samples[begin * HOP : (end - 1) * HOP + FRAME])
+                values[first:last] = self._network(banks)[first - begin : last - begin]
                 progress.report("looking for music", last / _FRAMES_PER_SECOND, count / _FRAMES_PER_SECOND)
-        return found
+        return values
 
 
-def _pieces(count: int) -> Iterator[tuple[int, int]]:
+def _cut_pieces(count: int) -> Iterator[tuple[int, int]]:
     for first in range(0, count, _PIECE):
         yield first, min(first + _PIECE, count)
 
@@ -115,13 +115,13 @@ class _Network:
         self._mean = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights).copy())
         self._scale = torch.from_numpy(np.frombuffer(data, "<f4", BANDS, start + weights + means).copy())
         reader = _Reader(data, start)
-        self._inward = (reader.linear(BANDS, _HIDDEN), reader.linear(_HIDDEN, _WIDTH))
-        self._memories = [reader.memory()]
+        self._inward = (reader.take_linear(BANDS, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH))
+        self._memories = [reader.take_memory()]
         self._between = []
         for _ in range(_LAYERS - 1):
-            self._between.append((reader.linear(_WIDTH, _HIDDEN), reader.linear(_HIDDEN, _WIDTH, bias=False)))
-            self._memories.append(reader.memory())
-        self._outward = (reader.linear(_WIDTH, _HIDDEN), reader.linear(_HIDDEN, _CLASSES))
+            self._between.append((reader.take_linear(_WIDTH, _HIDDEN), reader.take_linear(_HIDDEN, _WIDTH, bias=False)))
+            self._memories.append(reader.take_memory())
+        self._outward = (reader.take_linear(_WIDTH, _HIDDEN), reader.take_linear(_HIDDEN, _CLASSES))
         if reader.at != start + weights:
             raise ModelMissing(f"{path} holds another network than the one that is built here")
 
@@ -165,12 +165,12 @@ class _Reader:
         self.at += 4 + (count * size + 3) // 4 * 4
         return torch.from_numpy(array)
 
-    def linear(self, inputs: int, outputs: int, *, bias: bool = True) -> tuple[Tensor, ...]:
+    def take_linear(self, inputs: int, outputs: int, *, bias: bool = True) -> tuple[Tensor, ...]:
         """Weights, (outputs, inputs), and the bias where there is one."""
         weight = self._take(inputs * outputs).reshape(outputs, inputs)
         return (weight, self._take(outputs)) if bias else (weight,)
 
-    def memory(self) -> Tensor:
+    def take_memory(self) -> Tensor:
         """A memory as one filter, (channels, 1, taps): 20 taps up to the frame itself, which is added, 20 behind it."""
         import torch
 
@@ -179,7 +179,7 @@ class _Reader:
         return torch.cat([back, self._take(_WIDTH * _AHEAD).reshape(_WIDTH, 1, _AHEAD)], dim=-1)
 
 
-def _filter_banks(samples: Samples) -> NDArray[np.float32]:
+def _make_filter_banks(samples: Samples) -> NDArray[np.float32]:
     """Log Mel filter banks of 16-bit amplitudes, shape (frames, bands)."""
     import kaldi_native_fbank
 
@@ -193,7 +193,7 @@ def _filter_banks(samples: Samples) -> NDArray[np.float32]:
     return np.stack([extractor.get_frame(index) for index in range(extractor.num_frames_ready)])
 
 
-def _moving_mean(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
+def _average_over_time(values: NDArray[np.float32], width: int) -> NDArray[np.float64]:
     """The mean over `width` values around each, over fewer at the ends."""
     total = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     index = np.arange(len(values))

@@ -93,11 +93,11 @@ class Spleeter(Separator):
         with torch.inference_mode():
             tail = torch.zeros(2, channels, _OVERLAP)
             for start in range(-FRAME, frames, _BLOCK):
-                spectra = _analyse(_stretch(samples, start, start + _BLOCK + _OVERLAP))
+                spectra = _analyse(_read_stretch(samples, start, start + _BLOCK + _OVERLAP))
                 share = self.speech_share(spectra.abs())
                 block, tail = _synthesise(torch.stack([share * spectra, (1 - share) * spectra]), tail)
-                for stem, found in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
-                    stem.append(found.T.numpy())
+                for stem, part in zip(stems, block[..., max(-start, 0) : frames - start], strict=True):
+                    stem.append(part.T.numpy())
                 progress.report("separating", min(start + _BLOCK, frames) / RATE, frames / RATE)
         return stems[0].finish(), stems[1].finish()
 
@@ -171,7 +171,7 @@ def _estimate(weights: Weights, magnitudes: Tensor) -> Tensor:
     return torch.sigmoid(mask[0]) * magnitudes
 
 
-def _stretch(samples: Samples, start: int, end: int) -> Tensor:
+def _read_stretch(samples: Samples, start: int, end: int) -> Tensor:
     """Samples `start` to `end` as `(channels, frames)`, zeros where the recording has none."""
     import torch
 

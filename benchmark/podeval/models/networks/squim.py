@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podeval import progress
-from podeval.models.checkpoint import not_the_weights, part
+from podeval.models.checkpoint import explain_wrong_weights, select_part
 from podeval.models.device import device
 from podeval.models.interfaces import Samples, WindowScorer
 
@@ -59,10 +59,10 @@ class Squim(WindowScorer):
         weights = torch.load(files[_WEIGHTS], map_location=device(), weights_only=True)
         try:
             self._encoder: Tensor = weights["encoder.conv1d.weight"]
-            self._dual_path = _dual_path(part(weights, "dprnn."))
-            self._answer = _answer(part(weights, _BRANCH))
+            self._dual_path = _build_dual_path(select_part(weights, "dprnn."))
+            self._answer = _build_answer(select_part(weights, _BRANCH))
         except (KeyError, RuntimeError) as error:
-            raise not_the_weights(_WEIGHTS, "SQUIM's objective model", error) from error
+            raise explain_wrong_weights(_WEIGHTS, "SQUIM's objective model", error) from error
         self._batch = batch
 
     def score(self, windows: Sequence[Samples]) -> NDArray[np.float32]:
@@ -73,7 +73,7 @@ class Squim(WindowScorer):
         """
         import torch
 
-        found = np.empty(len(windows), dtype=np.float32)
+        estimates = np.empty(len(windows), dtype=np.float32)
         order = sorted(range(len(windows)), key=lambda index: len(windows[index]))
         done = 0
         with torch.inference_mode():
@@ -82,10 +82,10 @@ class Squim(WindowScorer):
                 for first in range(0, len(indices), self._batch):
                     batch = indices[first : first + self._batch]
                     stacked = torch.from_numpy(np.stack([windows[index] for index in batch]))
-                    found[batch] = self._estimate(stacked.to(self._encoder.device)).cpu().numpy()
+                    estimates[batch] = self._estimate(stacked.to(self._encoder.device)).cpu().numpy()
                     done += len(batch)
                     progress.report("estimating PESQ", done, len(windows))
-        return found
+        return estimates
 
     def _estimate(self, samples: Tensor) -> Tensor:
         """PESQ, (windows,), from samples, (windows, frames)."""
@@ -97,7 +97,7 @@ class Squim(WindowScorer):
         return self._answer(self._dual_path(features))
 
 
-def _dual_path(weights: Weights) -> Step:
+def _build_dual_path(weights: Weights) -> Step:
     """From features (windows, channels, frames) to (windows, frames, dimensions).
 
     The frames are cut into half-overlapping segments; recurrent networks run in turn along each segment and across
@@ -107,8 +107,8 @@ def _dual_path(weights: Weights) -> Step:
     import torch.nn.functional as nn
 
     blocks = sum(name.startswith("row_norm.") and name.endswith(".weight") for name in weights)
-    along = [_recurrent(part(weights, f"row_rnn.{block}.")) for block in range(blocks)]
-    across = [_recurrent(part(weights, f"col_rnn.{block}.")) for block in range(blocks)]
+    along = [_build_recurrent(select_part(weights, f"row_rnn.{block}.")) for block in range(blocks)]
+    across = [_build_recurrent(select_part(weights, f"col_rnn.{block}.")) for block in range(blocks)]
 
     def normalise(values: Tensor, layer: str) -> Tensor:
         return nn.group_norm(values, 1, weights[f"{layer}.weight"], weights[f"{layer}.bias"], _NORM_EPSILON)
@@ -117,15 +117,15 @@ def _dual_path(weights: Weights) -> Step:
         windows, channels, frames = features.shape
         rest = _SEGMENT - (_HALF + frames % _SEGMENT) % _SEGMENT
         padded = nn.pad(features, (_HALF, rest + _HALF))
-        halves = [part.reshape(windows, channels, -1, _SEGMENT) for part in (padded[..., :-_HALF], padded[..., _HALF:])]
+        halves = [half.reshape(windows, channels, -1, _SEGMENT) for half in (padded[..., :-_HALF], padded[..., _HALF:])]
         # (windows, segments, frames of a segment, channels), the two ways of cutting taking turns.
         values = torch.stack(halves, dim=3).flatten(2, 3).permute(0, 2, 3, 1)
         for block in range(blocks):
-            found = along[block](values.flatten(0, 1)).view_as(values)
-            values = values + normalise(found.permute(0, 3, 2, 1), f"row_norm.{block}").permute(0, 3, 2, 1)
+            output = along[block](values.flatten(0, 1)).view_as(values)
+            values = values + normalise(output.permute(0, 3, 2, 1), f"row_norm.{block}").permute(0, 3, 2, 1)
             turned = values.transpose(1, 2)
-            found = across[block](turned.flatten(0, 1)).view_as(turned).transpose(1, 2)
-            values = values + normalise(found.permute(0, 3, 2, 1), f"col_norm.{block}").permute(0, 3, 2, 1)
+            output = across[block](turned.flatten(0, 1)).view_as(turned).transpose(1, 2)
+            values = values + normalise(output.permute(0, 3, 2, 1), f"col_norm.{block}").permute(0, 3, 2, 1)
         values = nn.prelu(
             nn.linear(values, weights["conv.0.weight"].flatten(1), weights["conv.0.bias"]), weights["conv.1.weight"]
         )
@@ -135,29 +135,29 @@ def _dual_path(weights: Weights) -> Step:
     return run
 
 
-def _recurrent(weights: Weights) -> Step:
+def _build_recurrent(weights: Weights) -> Step:
     """A bidirectional LSTM and a linear layer that brings it back to the size of its input."""
     import torch
     import torch.nn.functional as nn
 
-    own = part(weights, "rnn.")
+    of_lstm = select_part(weights, "rnn.")
     network: Any = torch.nn.LSTM(
-        own["weight_ih_l0"].shape[1], own["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
+        of_lstm["weight_ih_l0"].shape[1], of_lstm["weight_hh_l0"].shape[1], batch_first=True, bidirectional=True
     )
-    network.load_state_dict(own)
+    network.load_state_dict(of_lstm)
     network.eval().to(weights["proj.weight"].device)
     return lambda values: nn.linear(network(values)[0], weights["proj.weight"], weights["proj.bias"])
 
 
-def _answer(weights: Weights) -> Step:
+def _build_answer(weights: Weights) -> Step:
     """From (windows, frames, dimensions) to an estimate within the range of PESQ, (windows,)."""
     import torch
     import torch.nn.functional as nn
 
-    own = part(weights, "0.")
-    wide, size = own["linear1.weight"].shape
+    of_layer = select_part(weights, "0.")
+    wide, size = of_layer["linear1.weight"].shape
     layer: Any = torch.nn.TransformerEncoderLayer(size, _HEADS, wide, dropout=0.0, batch_first=True)
-    layer.load_state_dict(own)
+    layer.load_state_dict(of_layer)
     layer.eval().to(weights["1.alpha"].device)
 
     def run(values: Tensor) -> Tensor:

@@ -203,8 +203,8 @@ def _in_room(samples: Samples, rate: int, rt60_s: float, seed: int, direct_to_re
 
 def _loudness_factor(samples: Samples, like: Samples | float, rate: int) -> float:
     """What brings `samples` to the integrated loudness wanted."""
-    wanted = like if isinstance(like, float | int) else _loudness(like, rate)
-    return float(10 ** ((wanted - _loudness(samples, rate)) / 20))
+    target = like if isinstance(like, float | int) else _loudness(like, rate)
+    return float(10 ** ((target - _loudness(samples, rate)) / 20))
 
 
 def _loudness(samples: Samples, rate: int) -> float:
