@@ -7,6 +7,7 @@ engine (GPL) says is not under the engine's licence; words and audio are podeval
 import io
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ import soundfile
 from numpy.typing import NDArray
 
 import datasets
-from podeval.audio.distortions import mix_music
 from podeval.audio.resample import resample
 from podeval.systems import registry
 from podeval.text.script import Script
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "studies"))
+from distortions import mix_music
 
 RATE = 24_000
 PHONE_BELOW_SPEECH_DB = 10.0
