@@ -14,6 +14,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import Metric
 from podeval.metrics.description import own_profile, range_text
+from podeval.metrics.inputs import MetricInputs
 
 HEADERS = ("Metric", "Key", "Value", "Unit", "Range", "Better", "Why not")
 WIDTHS = (160, 160, 110, 90, 130, 120, 320)
@@ -38,13 +39,13 @@ def choices(inputs: Iterable[str]) -> list[tuple[str, str]]:
     return [(metric.title, metric.name) for metric in offered(inputs)]
 
 
-def measured(name: str, inputs: Mapping[str, Any]) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+def measured(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
     """One metric of one item: its rows under `HEADERS`, and the whole result."""
     metric = catalogue.get(name)
-    given = {known: inputs[known] for known in (*metric.inputs, *metric.optional_inputs) if known in inputs}
-    result = compute(metric, [given], given=tuple(given))
+    selected = inputs.select(metric)
+    result = compute(metric, [selected], given=tuple(selected))
     (item,) = result["items"]
-    why = item.get("reason", "")
+    why = item.get("unscored", "")
     rows = [
         (metric.title, key.name, _text(item.get(key.name)), key.unit, range_text(key), key.better, why)
         for key in metric.keys

@@ -12,11 +12,10 @@ from typing import Any
 import gradio as gr
 import pandas as pd
 
-from podeval.analysis import Recording
 from podeval.audio import transcode
 from podeval.audio.formats.duration import container_and_seconds
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
 from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values, timeline
 
@@ -74,9 +73,9 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
     copy = None
     try:
         copy = decoded_apart(Path(audio))
-        inputs: dict[str, Any] = {"recording": Recording.open(copy)}
-        if words.strip():
-            inputs["reference_text"] = read_input("reference_text", words)
+        sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
+        inputs = MetricInputs(sources, keep=True)
+        inputs.read()  # what cannot be read is said before anything is measured
         for number, name in enumerate(names):
             progress((number, len(names)), desc=name)
             more, found[name] = measured(name, inputs)

@@ -7,8 +7,7 @@ from typing import Any
 import gradio as gr
 
 from podeval.errors import PodevalError
-from podeval.metrics import catalogue
-from podeval.metrics.read_inputs import read_input
+from podeval.metrics.inputs import MetricInputs
 from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values
 
 INPUTS = ("text", "passage")
@@ -36,8 +35,9 @@ def measure(text: str, names: list[str]) -> tuple[gr.HTML, list[tuple[Any, ...]]
     if not text.strip():
         return problem("Enter a script first."), rows, protocols
     try:
+        inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
+        inputs.read()  # what cannot be read is said before anything is measured
         for name in names:
-            inputs = {one: read_input(one, text) for one in catalogue.get(name).inputs}
             more, result = measured(name, inputs)
             rows += more
             protocols[name] = result["protocol"]

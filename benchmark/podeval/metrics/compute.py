@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from podeval import __version__
 from podeval.errors import BadInput, PodevalError
-from podeval.metrics.aggregate import aggregate
 from podeval.metrics.declaration import Metric
 from podeval.metrics.judge_use import NO_JUDGE, NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
@@ -23,6 +22,27 @@ _LIBRARIES = ("numpy", "torch", "onnxruntime", "faster-whisper", "ctranslate2", 
 
 _AT_ONCE = {True: 4, False: 64}
 """Items whose judge is asked together: recordings are held in memory meanwhile, scripts are small."""
+
+
+def score_items(
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None" = None
+) -> Iterator[Result | PodevalError]:
+    """The result of each item as it comes; an item that is refused has the error in its place.
+
+    Args:
+        metric: the metric.
+        items: of each item its inputs by name.
+        chosen: every parameter with its value.
+        client: the judge at work, for a metric that asks one.
+    """
+    if metric.asks:
+        yield from score_judged(metric, items, chosen, client)
+        return
+    for item in items:
+        try:
+            yield score_item(metric, item, chosen)
+        except PodevalError as refusal:
+            yield refusal
 
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
@@ -64,17 +84,12 @@ def _or_raised(result: Result | PodevalError) -> Result:
 def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
     """An item's inputs; where what is measured cannot be read, the system's output is missing."""
     opened = {}
-    for name, value in inputs.items():
+    for name in inputs:
         try:
-            opened[name] = _opened(value)
+            opened[name] = inputs[name]
         except BadInput as refusal:
             return Unscored(str(refusal), "system" if name == metric.inputs[0] else "ours")
     return opened
-
-
-def _opened(value: Any) -> Any:
-    """An input, made now if it was handed in as a promise (so that one recording is in memory at a time)."""
-    return value() if callable(value) else value
 
 
 def protocol_for(
@@ -84,6 +99,14 @@ def protocol_for(
     models = registry.identities(metric.jobs(parameters), profile)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
     return protocol_of(metric, parameters, given, {**models, **judged})
+
+
+def described_protocol(
+    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: JudgeConfig = NOBODY
+) -> dict[str, Any]:
+    """The same as data, with the provenance beside it."""
+    protocol = protocol_for(metric, parameters, given, profile, bench)
+    return {**protocol.to_json(), "provenance": provenance(profile)}
 
 
 def provenance(profile: str) -> dict[str, Any]:
@@ -112,7 +135,7 @@ def compute(
 
     Args:
         metric: the metric.
-        items: of each item its inputs by name; a callable is called when its turn comes.
+        items: of each item its inputs by name; those of `MetricInputs` are read when its turn comes.
         given: names of the inputs every item has.
         parameters: the metric's value-changing choices.
         profile: whose models to use.
@@ -125,16 +148,15 @@ def compute(
     Raises:
         BadInput: an unknown parameter, a value it cannot take, an unknown profile, or not one group an item.
     """
+    from podeval.metrics.aggregate import aggregate
+
     chosen = metric.read_parameters(parameters or {})
     registry.require_profile(profile)
     items = list(items)
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
-    if metric.asks:
-        asked = bench.judging(metric.asks, chosen)
-        results = [_or_raised(result) for result in score_judged(metric, items, chosen, asked)]
-    else:
-        results = [score_item(metric, item, chosen) for item in items]
+    client = bench.judging(metric.asks, chosen) if metric.asks else None
+    results = [_or_raised(result) for result in score_items(metric, items, chosen, client)]
     found = aggregate(metric, results, groups)
     return {
         **{key: interval.mean if interval else None for key, interval in found.intervals.items()},
@@ -142,10 +164,7 @@ def compute(
         "scored": found.scored,
         "unscored": found.unscored,
         "items": [_item(result) for result in results],
-        "protocol": {
-            **protocol_for(metric, chosen, given, profile, bench).to_json(),
-            "provenance": provenance(profile),
-        },
+        "protocol": described_protocol(metric, chosen, given, profile, bench),
     }
 
 
@@ -158,7 +177,8 @@ def _bounds(interval: Interval | None) -> list[float] | None:
 def _item(result: Result) -> dict[str, Any]:
     if isinstance(result, Score):
         return result.to_json()
-    return {"reason": result.reason, "cause": result.cause}
+    # `reason` is what `unscored` was called in version 0.1; it goes with the next version.
+    return {**result.to_json(), "reason": result.reason}
 
 
 def _version(name: str) -> str | None:

@@ -9,8 +9,8 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS
 from podeval.metrics.description import own_profile
+from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
 
 
 def page(name: str) -> gr.Interface:
@@ -21,12 +21,12 @@ def page(name: str) -> gr.Interface:
     judges = [gr.Textbox(lines=1, label="Who judges, as MODEL@https://host/v1")] if metric.asks else []
 
     def score(*entered: Any) -> dict[str, Any]:
-        given, named = entered[: len(fields)], entered[len(fields) :]
-        if empty := [INPUTS[name] for name, item in zip(fields, given, strict=True) if not item]:
+        entries, judge = entered[: len(fields)], entered[len(fields) :]
+        if empty := [INPUTS[name] for name, item in zip(fields, entries, strict=True) if not item]:
             raise gr.Error(f"Choose a file or enter a text first: {' and '.join(empty)}.")
         try:
-            inputs = {name: read_input(name, item, profile=profile) for name, item in zip(fields, given, strict=True)}
-            bench = JudgeConfig(str(named[0] or "")) if named else JudgeConfig()
+            inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
+            bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
             result = compute(metric, [inputs], given=tuple(inputs), profile=profile, bench=bench)
         except PodevalError as error:
             raise gr.Error(str(error)) from error

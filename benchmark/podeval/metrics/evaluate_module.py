@@ -11,7 +11,6 @@ import json
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,9 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.declaration import INPUTS, Metric
 from podeval.metrics.description import arguments
+from podeval.metrics.inputs import as_text, inputs_from_lists
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.read_inputs import read_input
-from podeval.text.script import Script
-from podeval.text.script_format import any_script
-from podeval.text.text_file import read_text, refuse_file_name
 
-_NAMES = {"system", "reference_votes", "reference_marks", "reference_answers"}
-"""Inputs that are a name, or that open a file by its name."""
 _AUDIO_KEYS = {"array", "bytes", "path", "sampling_rate"}
 
 CITATION = "podeval: the benchmark for long-form spoken audio made by machines. https://huggingface.co/podeval"
@@ -107,22 +101,10 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         records: str = "",
         **parameters: Any,
     ) -> dict[str, Any]:
-        options = {"profile": profile, "allow_upsampling": allow_upsampling}
-        first = self.metric.inputs[0]
-        items: list[dict[str, Any]] = [{first: partial(read_input, first, item, **options)} for item in predictions]
-        given = self.metric.inputs
-        if references is not None and (compared := self.metric.reference):
-            for item, reference in zip(items, references, strict=True):
-                item[compared] = partial(read_input, compared, reference, **options)
-        if scripts is not None:
-            if "script" not in self.metric.optional_inputs:
-                raise BadInput(f"{self.metric.name} has no use for scripts")
-            if len(scripts) != len(items) or any(script is None for script in scripts):
-                known = sum(script is not None for script in scripts)
-                raise BadInput(f"there are {len(items)} predictions and {known} scripts; give one for each, or none")
-            for item, script in zip(items, scripts, strict=True):
-                item["script"] = any_script(_text(script))
-            given = (*given, "script")
+        items = inputs_from_lists(
+            self.metric, predictions, references, scripts, profile=profile, allow_upsampling=allow_upsampling
+        )
+        given = (*self.metric.inputs, *(() if scripts is None else ("script",)))
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
@@ -132,11 +114,11 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
 
     def _as_string(self, item: Any) -> str:
         first = self.metric.inputs[0]
-        return self._as_path(item) if first == "recording" else _text(item, first)
+        return self._as_path(item) if first == "recording" else as_text(item, first)
 
     def _reference(self, item: Any) -> str:
         if self.metric.reference != "reference_voices":
-            return _text(item, self.metric.reference or "")
+            return as_text(item, self.metric.reference or "")
         if isinstance(item, Mapping) and not _AUDIO_KEYS & set(item):
             return json.dumps({str(name): self._as_path(voice) for name, voice in item.items()}, ensure_ascii=False)
         return self._as_path(item)
@@ -159,26 +141,6 @@ def _listed(name: str, items: Any) -> Any:
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
     return items
-
-
-def _text(item: Any, wanted: str = "script") -> str:
-    """A text, or data as JSON; of a `Path` what is in the file, unless the input takes names of files itself.
-
-    Raises:
-        BadInput: neither, a file that cannot be read, or the name of a file where its words belong.
-    """
-    if wanted in _NAMES and isinstance(item, str | Path):
-        return str(item)
-    if isinstance(item, Path):
-        return read_text(item)
-    if isinstance(item, str):
-        return refuse_file_name(item)
-    if isinstance(item, Script):
-        item = item.to_json()
-    try:
-        return json.dumps(item, ensure_ascii=False)
-    except TypeError:
-        raise BadInput(f"a text is a string, or a script as data, not {type(item).__name__}") from None
 
 
 def _write_audio(item: Any, path: Path) -> Path:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from podeval.judges.judge import Judge
     from podeval.judges.prompt import Prompt
     from podeval.judges.rounds import Conversation
-from podeval.store.files import user_folder
 
 JUDGE, RECORDS = "judge", "records"
 """Keywords of `compute` for a judged metric."""
@@ -133,4 +132,6 @@ def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
 
 def default_records() -> Path:
     """Where judgements are kept unless a folder is named: `PODEVAL_CACHE`, else the user's cache folder."""
+    from podeval.store.files import user_folder
+
     return user_folder() / "judgements"

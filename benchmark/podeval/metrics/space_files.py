@@ -150,7 +150,7 @@ The dict that `compute` returns holds these keys (mean over the scored items), a
 
 - `ci95`: 95 % interval by key, clustered by `groups`; None where it cannot be had, as for one item.
 - `scored`, `unscored`: how many items have a score, and how many could not be scored. Those are in no mean.
-- `items`: of each item its values and notes, or `reason` and `cause` (`system` or `ours`).
+- `items`: of each item its values and notes, or why it is `unscored` and by whose `cause` (`system` or `ours`).
 - `protocol`: what the numbers were computed by. Compare numbers only where `protocol["id"]` is the same."""
 
 

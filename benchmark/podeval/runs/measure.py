@@ -14,6 +14,7 @@ from podeval.benchmarks.benchmark import Benchmark, Item, MetricUse
 from podeval.errors import PodevalError
 from podeval.metrics import catalogue
 from podeval.metrics.compute import score_item, score_judged
+from podeval.metrics.inputs import MetricInputs
 from podeval.metrics.judge_use import NOBODY, JudgeConfig
 from podeval.metrics.protocol import Protocol, protocol_of
 from podeval.metrics.score import Result, Unscored
@@ -163,7 +164,7 @@ def measure_item(task: Task) -> dict[str, Result]:
     return {use.name: _told(_guarded(use, inputs), task.told_as) for use in task.uses}
 
 
-def _inputs(task: Task) -> dict[str, Any] | Unscored:
+def _inputs(task: Task) -> MetricInputs | Unscored:
     """What metrics are given of an item, or why there is nothing to give."""
     if reason := _nothing_made(task):
         return reason
@@ -224,11 +225,7 @@ def _judged(use: MetricUse, tasks: Sequence[Task], bench: JudgeConfig) -> Iterat
     for start in range(0, len(tasks), _JUDGED_AT_ONCE):
         part = tasks[start : start + _JUDGED_AT_ONCE]
         given = [_inputs(task) for task in part]
-        ready = [
-            {name: inputs[name] for name in (*metric.inputs, *metric.optional_inputs) if name in inputs}
-            for inputs in given
-            if not isinstance(inputs, Unscored)
-        ]
+        ready = [inputs.select(metric) for inputs in given if not isinstance(inputs, Unscored)]
         found: Iterator[Result | PodevalError]
         try:
             found = iter(list(score_judged(metric, ready, chosen, asked)))

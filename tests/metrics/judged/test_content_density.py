@@ -63,7 +63,7 @@ def test_clauses_that_are_not_the_answer_are_asked_again_and_then_unscored(
     made = judge(lambda question: clauses(texts, [True] * len(texts)))
     found = scored({"turns": DIALOGUE["turns"][:1]}, made.bench)
     assert found["content_density"] is None
-    assert "the clauses together are not the answer" in found["items"][0]["reason"]
+    assert "the clauses together are not the answer" in found["items"][0]["unscored"]
     assert len(made.questions) == 3
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
+from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.podbench_judging import CUT, shown
 from podeval.metrics.quality_prompt import POINTS, QUALITY, Quality, points
-from podeval.metrics.read_inputs import read_input
 from podeval.text.script import Script, Turn
 
 METRIC = catalogue.get("script_quality")
@@ -108,7 +108,7 @@ def test_a_wrong_answer_is_told_to_the_judge_asked_again_and_then_unscored(
     assert found["script_quality"] is None
     assert found["unscored"] == 1
     assert found["items"][0]["cause"] == "ours"
-    assert told in found["items"][0]["reason"]
+    assert told in found["items"][0]["unscored"]
     assert [question.tries_before for question in made.questions] == [0, 1, 2]
     assert told in made.questions[1].told
 
