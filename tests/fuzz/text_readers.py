@@ -167,8 +167,8 @@ def injected(text: str) -> None:
 def divided(text: str) -> None:
     """An answer and the clauses that a judge divides it into, and criteria as prompts list them."""
     from podeval.metrics.checklists import Requirement
-    from podeval.metrics.density_prompt import _difference
-    from podeval.metrics.quality_prompt import Item
+    from podeval.metrics.content_density import _difference
+    from podeval.metrics.script_quality import Item
     from podeval.metrics.spoken_dialogue import criteria_in
 
     _difference(text, f"x {text[::-1]}")

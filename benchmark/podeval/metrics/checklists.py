@@ -9,6 +9,8 @@ Differs from the paper, whose judge derives the list anew with each script befor
 (`acceptance`, the variant `podbench`). A list without knowledge of podcasts, from the paper's table 4, is `generic`.
 """
 
+# Apart from the metric `instruction_following`: together they have 430 lines, and `rubric_writing` derives lists too.
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ import pydantic
 from podeval.errors import BadInput
 from podeval.judges.exchange_records import JudgeExchange, Records
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.metrics import pairwise_judge, prompts, rubric_prompt
+from podeval.metrics import pairwise_judge, prompts, rubric
 
 Leaf = float | str
 
@@ -168,7 +168,7 @@ def answer_model(prompt: str, more: Mapping[str, type[pydantic.BaseModel]]) -> t
     if name in more:
         return more[name]
     known = {known.name: known.answer for known in prompts.prompts()}
-    for made in (pairwise_judge.hearing, rubric_prompt.hearing):
+    for made in (pairwise_judge.hearing, rubric.hearing):
         # Prompts for dialogues of so many turns differ in nothing else.
         known[made(1).name.rstrip(string.digits)] = made(1).answer
     return known.get(name) or known.get(name.rstrip(string.digits))

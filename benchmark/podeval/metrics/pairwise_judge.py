@@ -21,7 +21,7 @@ from podeval.judges.answer_model import JudgeAnswer
 from podeval.judges.client import JudgeRequest
 from podeval.judges.prompt import Prompt
 from podeval.judges.rounds import Conversation, values
-from podeval.metrics.rubric_prompt import Modality
+from podeval.metrics.rubric import Modality
 from podeval.metrics.spoken_dialogue import SpokenDialogue
 
 Variant = Literal["default", "mtalk"]

@@ -11,23 +11,161 @@ dialogues of the mean over criteria (`variant="mtalk"` pools, and draws at tempe
 their reasons.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
+from pydantic import Field, model_validator
+
+from podeval.judges.answer_model import JudgeAnswer
+from podeval.judges.client import JudgeRequest
+from podeval.judges.materials import AudioClip
 from podeval.judges.prompt import Prompt
-from podeval.judges.rounds import Conversation
+from podeval.judges.rounds import Conversation, values
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.rubric_prompt import (
-    READ,
-    Assessment,
-    Modality,
-    assess,
-    hearing,
-    share,
-)
 from podeval.metrics.score import Result, Score
-from podeval.metrics.spoken_dialogue import LEVELS, SpokenDialogue
+from podeval.metrics.spoken_dialogue import LEVELS, Criterion, Level, SpokenDialogue
+
+PROTOCOL = """\
+Rubrics for spoken dialogues: criteria that are met or not (MTalk-Bench, section 5.2).
+
+Three levels: general (every dialogue), of the dimension, of the sample. A judge decides each criterion on its own and
+says why; the first two levels are one question, the sample's another, as in the paper's code. A dialogue is read, as a
+transcript with sounds and tones in brackets, or heard. Turn scores: the dialogue cut off at a turn, with criteria that
+were written for that.
+
+Differs from the paper's prompts in asking for a reason with each verdict, and in checking that every criterion has one.
+"""
+"""What is asked, for the page of prompts in the docs."""
+
+Modality = Literal["transcript", "audio"]
+
+
+class Verdict(JudgeAnswer):
+    """One criterion: 1 met, 0 not met."""
+
+    criterion: str = Field(description="id of the criterion")
+    reason: str = Field(default="", description="what in the dialogue decides it")
+    met: int = Field(ge=0, le=1)
+
+
+class Verdicts(JudgeAnswer):
+    """Every criterion, in its order."""
+
+    verdicts: list[Verdict] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_paper_writes(cls, data: Any) -> Any:
+        """`{"criteria_s_1": 1, …}`."""
+        if isinstance(data, Mapping) and "verdicts" not in data and any(str(k).startswith("criteria_") for k in data):
+            return {"verdicts": [{"criterion": name, "met": met} for name, met in data.items()]}
+        return data
+
+
+_SYSTEM = (
+    "You check the answers of a spoken dialogue system against criteria. You decide each criterion on its own, by what "
+    "the dialogue holds and nothing else; you do not guess what was meant."
+)
+_SOURCE = "MTalk-Bench figures 16 to 18, wording of our own"
+_TASK = """\
+
+The criteria:
+{criteria}
+
+Decide each criterion, in the given order, under its id: what in the system's answers decides it, then
+1 if the answers satisfy it (also where the dialogue gives no occasion for it and nothing goes against it),
+0 if there was an occasion and they do not."""
+
+READ = Prompt(
+    name="rubric_transcript",
+    version="1.0",
+    system=_SYSTEM,
+    template="""\
+A user speaks with a system that answers in speech. Below is what was said, turn by turn; sounds and tones stand in \
+square brackets or parentheses.
+{dialogue}
+"""
+    + _TASK,
+    answer=Verdicts,
+    source=_SOURCE,
+)
+
+
+@cache
+def hearing(turns: int) -> Prompt:
+    """The prompt for a dialogue of so many turns that is heard."""
+    heard = "\n".join(f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1))
+    return Prompt(
+        name=f"rubric_audio_{turns}",
+        version="1.0",
+        system=_SYSTEM,
+        template="A user speaks with a system that answers in speech. Listen to all of it, turn by turn: the words, "
+        f"how they are said, and what else can be heard.\n{heard}\n{_TASK}",
+        answer=Verdicts,
+        source=_SOURCE,
+    )
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """What became of the criteria of a dialogue, and of the dialogue cut off at a turn."""
+
+    verdicts: Mapping[Criterion, Verdict]
+    turns: Mapping[int, Mapping[Criterion, Verdict]]
+    records: tuple[str, ...]
+
+
+def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
+    """How many criteria are met, and how many there are, of one level or of all."""
+    found = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
+    return sum(found), len(found)
+
+
+def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
+    """Ask about the whole dialogue, and about each turn that criteria were written for."""
+    parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
+    questions = [(part, group) for part in parts for group in _groups(part.criteria)]
+    heard = dialogue.clips() if modality == "audio" else {}
+    answers = yield [_question(part, group, modality, heard, seed) for part, group in questions]
+    found: dict[int, dict[Criterion, Verdict]] = {}
+    for (part, group), answer in zip(questions, values(Verdicts, answers), strict=True):
+        found.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
+    last = len(dialogue.turns)
+    by_turn = {turn: found[turn] for turn in sorted(found)} if dialogue.turn_criteria else {}
+    return Assessment(found[last], by_turn, tuple(answer.record_id for answer in answers))
+
+
+def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
+    """What is asked together: the standing criteria, and those of the sample."""
+    standing = [criterion for criterion in criteria if criterion.level != "sample"]
+    sample = [criterion for criterion in criteria if criterion.level == "sample"]
+    return [group for group in (standing, sample) if group]
+
+
+def _question(
+    dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, heard: Mapping[str, AudioClip], seed: int
+) -> JudgeRequest:
+    listed = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
+    check = _complete([criterion.id for criterion in group])
+    if modality == "transcript":
+        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": listed}, seed, check=check)
+    prompt = hearing(len(dialogue.turns))
+    clips = {name: heard[name] for name in prompt.placeholders if name in heard}
+    return JudgeRequest(prompt, {**clips, "criteria": listed}, seed, check=check)
+
+
+def _complete(ids: list[str]) -> Callable[[Any], None]:
+    def check(answer: Any) -> None:
+        given = [verdict.criterion for verdict in answer.verdicts]
+        if given != ids:
+            raise ValueError(
+                f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(given)}"
+            )
+
+    return check
 
 
 def _prompts(parameters: Mapping[str, Any]) -> tuple[Prompt, ...]:

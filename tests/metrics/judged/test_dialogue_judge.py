@@ -9,7 +9,7 @@ import pytest
 
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
-from podeval.metrics.dialogue_prompt import KEYS, BothOrders, Comparison
+from podeval.metrics.dialogue_judge import KEYS, BothOrders, Comparison
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 

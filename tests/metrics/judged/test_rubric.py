@@ -13,7 +13,7 @@ from podeval.errors import BadInput
 from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.rubric_prompt import hearing
+from podeval.metrics.rubric import hearing
 from podeval.metrics.spoken_dialogue import SpokenDialogue, criteria_in
 
 METRIC = catalogue.get("rubric")

@@ -10,7 +10,7 @@ from podeval.metrics.compute import compute
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
 from podeval.metrics.podbench_judging import CUT, shown
-from podeval.metrics.quality_prompt import POINTS, QUALITY, Quality, points
+from podeval.metrics.script_quality import POINTS, QUALITY, Quality, points
 from podeval.text.script import Script, Turn
 
 METRIC = catalogue.get("script_quality")
