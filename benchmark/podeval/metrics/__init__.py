@@ -9,6 +9,7 @@ __all__ = [
     "demo_page",
     "description",
     "dialogue_judge",
+    "dimension_groups",
     "dnsmos",
     "evaluate_module",
     "generation_log",

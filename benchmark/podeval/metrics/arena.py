@@ -25,8 +25,15 @@ from podeval.stats.elo import Elo, elo
     title="Arena",
     version="1.1",
     dimension="human.preference",
+    dimension_zh="偏好",
     keys=(
-        Key("rating", "higher", "Elo points", about="Bradley–Terry strength; the mean of all systems is 1000"),
+        Key(
+            "rating",
+            "higher",
+            "Elo points",
+            about="Bradley–Terry strength; the mean of all systems is 1000",
+            zh="竞技场评分",
+        ),
         Key("rating_low", "higher", "Elo points", about="lower end of its 95 % interval, clustered by voter"),
         Key("rating_high", "higher", "Elo points", about="upper end of the interval"),
         Key("rank_best", "lower", "", (1, None), about="best rank that the votes allow"),

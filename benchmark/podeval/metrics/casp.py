@@ -48,6 +48,7 @@ NO_MUSIC = -60.0
     title="CASP",
     version="1.0",
     dimension="audio.harmony",
+    dimension_zh="语音与音乐和谐",
     keys=(Key("casp", "higher", "cosine", (-1, 1), about="harmony of speech and what sounds under it"),),
     needs=("harmony", "separator", "music_detector", "voice_activity"),
     paper="PodEval",

@@ -172,7 +172,8 @@ def _quoted(parts: list[str]) -> str:
     title="Content density",
     version="1.0",
     dimension="dialogue.efficiency",
-    keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses"),),
+    dimension_zh="效率",
+    keys=(Key("content_density", "higher", "% of words", (0, 100), about="words in essential clauses", zh="内容密度"),),
     paper="MTalk-Bench",
     asks=JudgeUse(prompts=lambda _: (DIVIDE,)),
 )

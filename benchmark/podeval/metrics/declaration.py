@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
+from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
 from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, noting
 from podeval.metrics.score import Result, Score, Unscored
 
@@ -53,6 +54,8 @@ class Key:
     bounds: tuple[float | None, float | None] = (None, None)
     ideal: tuple[float, float] | None = None
     about: str = ""
+    zh: str = ""
+    """What the column is called in Chinese, where the English title is not used there too."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,12 @@ class Metric:
     optional_inputs: tuple[str, ...]
     parameters: tuple[Parameter, ...]
     asks: JudgeUse | None = None
+    dimension_zh: str = ""
+
+    @property
+    def group(self) -> DimensionGroup:
+        """The group of its dimension."""
+        return DIMENSION_GROUPS[self.dimension.partition(".")[0]]
 
     @property
     def about(self) -> str:
@@ -241,6 +250,7 @@ def metric(
     paper: str,
     needs: tuple[str, ...] = (),
     asks: JudgeUse | None = None,
+    dimension_zh: str = "",
 ) -> "Callable[[Callable[..., Result | Conversation[Result]]], Metric]":
     """Declare a function as a metric.
 
@@ -253,7 +263,13 @@ def metric(
         paper: where it comes from.
         needs: the model jobs it uses; their weights become part of the protocol.
         asks: what it asks of a judge, if it does.
+        dimension_zh: what the column is called in Chinese; said by one of the metrics that share a dimension.
+
+    Raises:
+        ValueError: the dimension's group is none of `DIMENSION_GROUPS`.
     """
+    if dimension.partition(".")[0] not in DIMENSION_GROUPS:
+        raise ValueError(f"{name}: the dimension's group is one of {', '.join(DIMENSION_GROUPS)}, not {dimension!r}")
 
     def declare(function: "Callable[..., Result | Conversation[Result]]") -> Metric:
         signature = inspect.signature(function)
@@ -277,6 +293,7 @@ def metric(
                 if p.kind is p.KEYWORD_ONLY
             ),
             asks=asks,
+            dimension_zh=dimension_zh,
         )
         _registered[name] = declared
         return declared

@@ -120,6 +120,7 @@ _ABOUT = {
     "informativeness": "there is something to learn",
     "speaker_difference": "the speakers' views differ, the host left out",
 }
+_ZH = {"overall": "对话评审"}
 
 
 @metric(
@@ -127,7 +128,8 @@ _ABOUT = {
     title="Dialogue judge",
     version="1.0",
     dimension="script.judged",
-    keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key]) for key in KEYS),
+    dimension_zh="评审",
+    keys=tuple(Key(key, "higher", "", (-3, 3), about=_ABOUT[key], zh=_ZH.get(key, "")) for key in KEYS),
     paper="PodEval",
     asks=JudgeUse(prompts=lambda _: (COMPARE,)),
 )

@@ -53,6 +53,7 @@ deviation 0.035 over where they begin). An hour has 469 side by side, and hardly
     title="DistillMOS",
     version="1.3",
     dimension="speech.naturalness",
+    dimension_zh="自然度",
     keys=(Key("distillmos", "higher", "MOS", (1, 5), about="naturalness and quality of the speech"),),
     needs=(*speech_track.NEEDS, "naturalness"),
     paper="ours",

@@ -29,6 +29,7 @@ MOST_POINTS = 300
     title="Distinct-n",
     version="1.1",
     dimension="script.lexical_diversity",
+    dimension_zh="词汇多样性",
     keys=(
         Key(
             "distinct_2",

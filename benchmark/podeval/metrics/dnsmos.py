@@ -29,6 +29,7 @@ SHORTEST = 0.5
     title="DNSMOS",
     version="1.1",
     dimension="speech.quality",
+    dimension_zh="质量",
     keys=(
         Key("ovrl", "higher", "MOS", (1, 5), about="overall quality (P.835)"),
         Key("sig", "higher", "MOS", (1, 5), about="quality of the speech (P.835)"),

@@ -26,8 +26,16 @@ from podeval.text.tokens import stop_words
     title="Information density",
     version="1.2",
     dimension="script.information_density",
+    dimension_zh="信息密度",
     keys=(
-        Key("info_dens", "higher", "bits", (0, None), about="entropy of the content words; grows with length"),
+        Key(
+            "info_dens",
+            "higher",
+            "bits",
+            (0, None),
+            about="entropy of the content words; grows with length",
+            zh="信息密度",
+        ),
         Key("info_dens_norm", "higher", "", (0, 1), about="the same by its upper bound, log2 of their number"),
     ),
     paper="PodEval",

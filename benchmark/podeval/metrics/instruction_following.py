@@ -47,8 +47,9 @@ def _prompts(parameters: Mapping[str, Any]) -> Sequence[Prompt]:
     title="Instruction following",
     version="1.2",
     dimension="script.instructions",
+    dimension_zh="指令遵循",
     keys=(
-        Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist"),
+        Key("instruction_following", "higher", "%", (0, 100), about="the whole checklist", zh="指令遵循"),
         Key("explicit", "higher", "%", (0, 100), about="what the request states"),
         Key("implied", "higher", "%", (0, 100), about="what the request implies"),
         Key("language", "higher", "%", (0, 100), about="in the language asked for, counted"),

@@ -24,6 +24,7 @@ from podeval.text.language import read_tokens
     title="MATTR",
     version="1.1",
     dimension="script.vocabulary",
+    dimension_zh="词汇量",
     keys=(Key("mattr", "higher", "", (0, 1), about="distinct by all words, in windows of 100"),),
     paper="PodEval",
 )

@@ -185,8 +185,9 @@ _ABOUT = {
     title="Questionnaire MOS",
     version="1.0",
     dimension="human.experience",
+    dimension_zh="体验",
     keys=(
-        Key("mos", "higher", "", (1, 5), about="mean over the questions"),
+        Key("mos", "higher", "", (1, 5), about="mean over the questions", zh="问卷 MOS"),
         *(Key(question, "higher", "", (1, 5), about=_ABOUT[question]) for question in RATED),
     ),
     paper="PodEval",

@@ -22,8 +22,15 @@ from podeval.stats.screening import HIGH, LOW, MushraRules, screen
     title="MUSHRA",
     version="1.1",
     dimension="human.naturalness",
+    dimension_zh="自然度",
     keys=(
-        Key("mushra", "higher", "points", (0, 100), about="mean mark of the listeners who pass the screening"),
+        Key(
+            "mushra",
+            "higher",
+            "points",
+            (0, 100),
+            about="mean mark of the listeners who pass the screening",
+        ),
         Key("mushra_low", "higher", "points", (0, 100), about="lower end of its 95 % interval, clustered by listener"),
         Key("mushra_high", "higher", "points", (0, 100), about="upper end of the interval"),
     ),

@@ -50,6 +50,7 @@ Floats = NDArray[np.float64]
     title="PAM",
     version="1.0",
     dimension="audio.quality",
+    dimension_zh="质量",
     keys=(
         Key("pam", "higher", bounds=(0, 1), about="quality by one pair of opposite prompts"),
         Key("pam_avg", "higher", bounds=(0, 1), about="mean of the scores by two pairs"),

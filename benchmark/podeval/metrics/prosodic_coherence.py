@@ -100,8 +100,9 @@ RATE = 16_000
     title="Prosodic coherence",
     version="1.0",
     dimension="semantics.prosody",
+    dimension_zh="韵律",
     keys=(
-        Key("prosodic_coherence", "higher", "", (1, 5), about="the mean over runs"),
+        Key("prosodic_coherence", "higher", "", (1, 5), about="the mean over runs", zh="韵律连贯性"),
         Key("spread", "informative", "", (0, 2), about="standard deviation over runs"),
     ),
     needs=NEEDS,

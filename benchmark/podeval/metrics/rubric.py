@@ -182,8 +182,9 @@ def _sampling(parameters: Mapping[str, Any]) -> dict[str, Any]:
     title="Rubric",
     version="1.0",
     dimension="dialogue.rubric",
+    dimension_zh="评分细则",
     keys=(
-        Key("rubric", "higher", "%", (0, 100), about="all criteria"),
+        Key("rubric", "higher", "%", (0, 100), about="all criteria", zh="评分细则"),
         Key("general", "higher", "%", (0, 100), about="criteria for every dialogue"),
         Key("dimension", "higher", "%", (0, 100), about="criteria of the dialogue's dimension"),
         Key("sample", "higher", "%", (0, 100), about="criteria written for the dialogue"),

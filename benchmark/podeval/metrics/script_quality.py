@@ -299,8 +299,9 @@ def _evidence(script: Script) -> Callable[[Any], None]:
     title="Script quality",
     version="1.0",
     dimension="script.quality",
+    dimension_zh="质量",
     keys=(
-        Key("script_quality", "higher", "points", (0, 100), about="the three together"),
+        Key("script_quality", "higher", "points", (0, 100), about="the three together", zh="脚本质量"),
         Key("substance", "higher", "points", (0, 45), about="content, argument, information, views, warmth"),
         Key("narrative", "higher", "points", (0, 30), about="opening, structure, rhythm, ending"),
         Key("naturalness", "higher", "points", (0, 25), about="spoken language, vividness"),

@@ -60,6 +60,7 @@ class Match:
     title="SIM",
     version="1.1",
     dimension="speech.voice_fidelity",
+    dimension_zh="音色保真",
     keys=(Key("sim", "higher", "cosine", (-1, 1), about="likeness of each speaker to its reference voice"),),
     needs=NEEDS,
     paper="PodEval",

@@ -48,6 +48,7 @@ Meter = Callable[[Span], float]
     title="SMR",
     version="1.1",
     dimension="audio.speech_over_music",
+    dimension_zh="语音与音乐比",
     keys=(
         Key("smr", "higher", "LU", about="loudness of speech over that of the music under it, mean over segments"),
         Key("smr_score", "higher", "", (0, 1), about="share of segments in which speech is the louder"),

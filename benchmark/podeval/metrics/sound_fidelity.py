@@ -36,7 +36,12 @@ QUIET = -40.0
     title="Sound fidelity",
     version="1.1",
     dimension="acoustics.fidelity",
-    keys=(Key("pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it"),),
+    dimension_zh="保真度",
+    keys=(
+        Key(
+            "pesq_estimate", "higher", "PESQ", (1, 4.64), about="wide-band PESQ as SQUIM estimates it", zh="声音保真度"
+        ),
+    ),
     needs=("pesq_estimator", *NEEDS),
     paper="LFS-Bench",
 )

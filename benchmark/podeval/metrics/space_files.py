@@ -17,10 +17,6 @@ from podeval.metrics.declaration import Metric
 from podeval.metrics.description import arguments, facts, own_profile
 from podeval.models.card import PROFILES
 
-EMOJI = {
-    "script": "📝", "speech": "🗣️", "acoustics": "🎙️", "audio": "🎚️", "efficiency": "⏱️", "semantics": "🎼",
-    "expressiveness": "🎭", "dialogue": "💬", "human": "👂",
-}  # fmt: skip
 _PREDICTION = {
     "system": '"aria"',
     "recording": '"episode.wav"',
@@ -156,7 +152,7 @@ The dict that `compute` returns holds these keys (mean over the scored items), a
 
 def _front_matter(metric: Metric) -> str:
     return (
-        f"---\ntitle: {metric.title}\nemoji: {EMOJI[metric.dimension.partition('.')[0]]}\ncolorFrom: indigo\n"
+        f"---\ntitle: {metric.title}\nemoji: {metric.group.emoji}\ncolorFrom: indigo\n"
         "colorTo: gray\nsdk: static\npinned: false\nlicense: apache-2.0\ntags:\n- evaluate\n- metric\n- speech\n"
         f"- podeval\ndescription: >-\n  {metric.about}\n---\n"
     )

@@ -33,8 +33,9 @@ from podeval.text.script import Script
     title="SPTD",
     version="1.3",
     dimension="speech.timbre_difference",
+    dimension_zh="音色差异",
     keys=(
-        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices"),
+        Key("sptd", "higher", "1 − cosine", (0, 2), about="distance between the voices", zh="音色差异"),
         Key("speakers", "informative", "speakers", (2, None), about="speakers the pairs are made of"),
     ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),

@@ -37,7 +37,17 @@ LFS_RATE = 24_000
     title="Timbre consistency",
     version="1.2",
     dimension="acoustics.timbre",
-    keys=(Key("timbre_consistency", "higher", "cosine", (-1, 1), about="likeness of a voice to itself over time"),),
+    dimension_zh="音色",
+    keys=(
+        Key(
+            "timbre_consistency",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness of a voice to itself over time",
+            zh="音色一致性",
+        ),
+    ),
     needs=(*speech_track.NEEDS, "transcriber", "diarizer", "speaker_encoder"),
     paper="LFS-Bench",
 )

@@ -26,7 +26,16 @@ from podeval.text.script import Script
     title="Timbre similarity",
     version="1.1",
     dimension="acoustics.timbre",
-    keys=(Key("timbre_similarity", "higher", "cosine", (-1, 1), about="likeness to the reference voice over time"),),
+    keys=(
+        Key(
+            "timbre_similarity",
+            "higher",
+            "cosine",
+            (-1, 1),
+            about="likeness to the reference voice over time",
+            zh="音色相似度",
+        ),
+    ),
     needs=NEEDS,
     paper="LFS-Bench",
 )
