@@ -79,9 +79,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_it_is_in_the_catalogue_on_its_card_and_on_the_board_in_both_languages(
-    engine: Path, run_python: Any
-) -> None:
+def test_it_is_in_the_catalogue_on_its_card_and_on_the_board_in_both_languages(engine: Path, run_python: Any) -> None:
     path = os.pathsep.join([str(engine), str(CHECKOUT / "space")])
     seen = json.loads(run_python(PROGRAM, PYTHONPATH=path).splitlines()[-1])
     assert seen["names"][-1] == "questions"
