@@ -26,11 +26,11 @@ SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 
 def offered(inputs: Iterable[str]) -> list[Metric]:
     """Metrics of the embedded profile that these inputs suffice for."""
-    known = set(inputs)
+    names = set(inputs)
     return [
         metric
         for metric in catalogue.all_metrics()
-        if set(metric.inputs) <= known and not metric.asks and own_profile(metric) == "embedded"
+        if set(metric.inputs) <= names and not metric.asks and own_profile(metric) == "embedded"
     ]
 
 
@@ -43,7 +43,7 @@ def measured(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], di
     """One metric of one item: its rows under `HEADERS`, and the whole result."""
     metric = catalogue.get(name)
     selected = inputs.select(metric)
-    result = compute(metric, [selected], given=tuple(selected))
+    result = compute(metric, [selected], input_names=tuple(selected))
     (item,) = result["items"]
     why = item.get("unscored", "")
     rows = [
@@ -78,7 +78,9 @@ def _text(value: Any) -> str:
 
 def timeline(result: Mapping[str, Any]) -> pd.DataFrame:
     """The values of a windowed metric over time: columns seconds (the middle of a window), value, key."""
-    found = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
-    middles = [start + found["window"] / 2 for start in found["starts"]]
-    parts = [pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in found["values"].items()]
+    windows = result["items"][0].get("timeline") or {"starts": [], "window": 0.0, "values": {}}
+    middles = [start + windows["window"] / 2 for start in windows["starts"]]
+    parts = [
+        pd.DataFrame({"seconds": middles, "value": values, "key": key}) for key, values in windows["values"].items()
+    ]
     return pd.concat(parts) if parts else pd.DataFrame({"seconds": [], "value": [], "key": []})

@@ -60,11 +60,11 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
     """Metric by metric, what was found so far, and before it what is wrong."""
     progress = progress or gr.Progress()
     rows: list[tuple[Any, ...]] = []
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
 
     def so_far(wrong: str = "") -> tuple[Any, ...]:
-        protocols = {name: result["protocol"] for name, result in found.items()}
-        return problem(wrong), rows, found, *_courses(found), protocols
+        protocols = {name: result["protocol"] for name, result in results.items()}
+        return problem(wrong), rows, results, *_courses(results), protocols
 
     if missing := _missing(audio, words, names):
         yield so_far(missing)
@@ -78,7 +78,7 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
         inputs.read()  # what cannot be read is said before anything is measured
         for number, name in enumerate(names):
             progress((number, len(names)), desc=name)
-            more, found[name] = measured(name, inputs)
+            more, results[name] = measured(name, inputs)
             rows += more
             yield so_far()
     except PodevalError as error:
@@ -135,15 +135,15 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
     """
     try:
         with (out / transcode.REPORT).open("rb") as report:
-            told = transcode.Transcoded(**json.loads(report.readline(2**16)))
+            report_data = transcode.Transcoded(**json.loads(report.readline(2**16)))
     except (OSError, ValueError, TypeError):
         raise BadInput(f"{name} cannot be decoded here ({failure or 'it said nothing'}); export it again") from None
-    if told.refused:
-        raise BadInput(told.refused.replace("recording", name, 1))
-    made = out / f"recording.{'wav' if str(told.file).endswith('.wav') else 'flac'}"
-    if made.is_symlink() or not made.is_file():
+    if report_data.refused:
+        raise BadInput(report_data.refused.replace("recording", name, 1))
+    copy = out / f"recording.{'wav' if str(report_data.file).endswith('.wav') else 'flac'}"
+    if copy.is_symlink() or not copy.is_file():
         raise BadInput(f"{name} cannot be decoded here; export it again")
-    return made.rename(out.parent / made.name)
+    return copy.rename(out.parent / copy.name)
 
 
 def plotted(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
@@ -152,8 +152,8 @@ def plotted(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
     return gr.LinePlot(frame, x="seconds", y="value", color="key", visible=len(frame) > 1)
 
 
-def _courses(found: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
+def _courses(results: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
     """The metrics that have one to choose from, and that of the last."""
-    known = [name for name, result in found.items() if len(timeline(result)) > 1]
-    last = known[-1] if known else None
-    return gr.Dropdown(known, value=last, visible=bool(known)), plotted(last, found)
+    names = [name for name, result in results.items() if len(timeline(result)) > 1]
+    last = names[-1] if names else None
+    return gr.Dropdown(names, value=last, visible=bool(names)), plotted(last, results)

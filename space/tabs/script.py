@@ -18,8 +18,8 @@ def build() -> None:
     """Put the tab's components where they are called for."""
     gr.Markdown("Measure a script: lines of `Name: words`, plain text, or a list of turns as JSON.")
     text = gr.Textbox(EXAMPLE, lines=10, max_length=200_000, label="Script")
-    known = choices(INPUTS)
-    names = gr.CheckboxGroup(known, value=[name for _, name in known], label="Metrics")
+    metric_choices = choices(INPUTS)
+    names = gr.CheckboxGroup(metric_choices, value=[name for _, name in metric_choices], label="Metrics")
     run = gr.Button("Measure", variant="primary")
     wrong = place_of_problem()
     values = table_of_values()

@@ -90,10 +90,10 @@ class Budget:
             while True:
                 answer = min(self._longest_answer or longest_answer, longest_answer)
                 question = round(prompt_tokens * self._dearer)
-                wanted = Reservation(question, answer, price_of(price, question, answer))
-                if self._fits(wanted):
-                    self._open.append(wanted)
-                    return wanted
+                reservation = Reservation(question, answer, price_of(price, question, answer))
+                if self._fits(reservation):
+                    self._open.append(reservation)
+                    return reservation
                 if not self._open:
                     return None
                 self._changed.wait()
@@ -106,19 +106,19 @@ class Budget:
             if answer is None:
                 account.busy += 1
             else:
-                asked, answered = used_tokens(answer, reservation.prompt_tokens)
+                question_tokens, answered = used_tokens(answer, reservation.prompt_tokens)
                 account.calls += 1
                 account.reckoned += answer.prompt_tokens is None or answer.answer_tokens is None
-                account.prompt_tokens += asked
+                account.prompt_tokens += question_tokens
                 account.answer_tokens += answered
-                account.cost += price_of(price, asked, answered)
+                account.cost += price_of(price, question_tokens, answered)
                 self._longest_answer = max(self._longest_answer, answered)
                 # Where the backend counts more than was reckoned, reckon so from now on.
-                self._dearer *= max(1.0, asked / max(1, reservation.prompt_tokens))
+                self._dearer *= max(1.0, question_tokens / max(1, reservation.prompt_tokens))
             self._changed.notify_all()
 
-    def _fits(self, wanted: Reservation) -> bool:
-        under_way = [*self._open, wanted]
+    def _fits(self, reservation: Reservation) -> bool:
+        under_way = [*self._open, reservation]
         tokens = self.account.tokens + sum(r.prompt_tokens + r.answer_tokens for r in under_way)
         cost = self.account.cost + sum(r.cost for r in under_way)
         return (self.tokens is None or tokens <= self.tokens) and (self.cost is None or cost <= self.cost)
@@ -133,6 +133,6 @@ def price_of(price: Price | None, prompt_tokens: int, answer_tokens: int) -> flo
 
 def used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
     """Tokens of question and answer: as the backend counts, otherwise as reckoned."""
-    asked = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
+    question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
-    return asked, length if answer.answer_tokens is None else answer.answer_tokens
+    return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens

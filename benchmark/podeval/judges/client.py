@@ -149,12 +149,12 @@ class JudgeClient:
         missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
             before = self._before(key, request)
-            known = self._known(request, before)
-            if known is None:
+            recorded = self._known(request, before)
+            if recorded is None:
                 missing.append((key, before))
             else:
-                outcomes[key] = known
-                self.account.from_records += isinstance(known, UsableAnswer)
+                outcomes[key] = recorded
+                self.account.from_records += isinstance(recorded, UsableAnswer)
         total = len(unique)
         what = f"asking {self.judge.model}"
         progress.report(what, len(outcomes), total)
@@ -234,9 +234,9 @@ class JudgeClient:
             if self._backend.at_once is not None:
                 self.pace.most = min(self.pace.most, self._backend.at_once)
                 self.pace.limit = min(self.pace.limit, self.pace.most)
-            known, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
-            if known and form is not None:
-                form.name = known
+            form_name, form = self.records.form(self.judge.id), getattr(self._backend, "form", None)
+            if form_name and form is not None:
+                form.name = form_name
         return self._backend
 
     def _asked(
@@ -256,7 +256,7 @@ class JudgeClient:
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:
             messages = [*question, *_told(exchanges, request)]
-            asked, began = datetime.now(UTC), time.monotonic()
+            started, began = datetime.now(UTC), time.monotonic()
             try:
                 answer = self._called(backend, messages, request, key, halt)
             except _NoAnswer as failure:
@@ -272,7 +272,7 @@ class JudgeClient:
                 inputs={name: _named(value) for name, value in request.inputs.items()},
                 messages=[_without_audio(message) for message in messages],
                 answer=answer,
-                asked=asked.isoformat(timespec="milliseconds"),
+                asked=started.isoformat(timespec="milliseconds"),
                 seconds=round(time.monotonic() - began, 3),
                 problem=problem,
             )
@@ -303,19 +303,19 @@ class JudgeClient:
                         halt.because(f"the budget is used up: {self.account.sentence()}; raise it and run again")
                 if reservation is None:
                     raise _NoAnswer(halt.reason)
-                asked, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
+                started, began = datetime.now(UTC).isoformat(timespec="milliseconds"), time.monotonic()
                 answer: ChatAnswer | None = None
                 try:
                     answer = backend.chat(messages, sampling, request.prompt.schema, judge.timeout)
                     self.pace.answered()
                     return answer
                 except ChatRefused as refusal:
-                    self._failed(request, key, str(refusal), asked, began)
+                    self._failed(request, key, str(refusal), started, began)
                     if refusal.for_all:
                         halt.because(str(refusal))
                     raise _NoAnswer(str(refusal)) from None
                 except ChatBusy as busy:
-                    self._failed(request, key, str(busy), asked, began)
+                    self._failed(request, key, str(busy), started, began)
                     if busy.crowded:
                         self.pace.crowded(begun, min(busy.retry_after or 0.0, self._patience.longest_wait))
                     reason, retry_after = str(busy), busy.retry_after or 0.0
@@ -328,9 +328,9 @@ class JudgeClient:
                 halt.event.wait(self._patience.wait(failed, self._chance.random()))
         raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
 
-    def _failed(self, request: JudgeRequest, key: str, reason: str, asked: str, began: float) -> None:
+    def _failed(self, request: JudgeRequest, key: str, reason: str, started: str, began: float) -> None:
         seconds = round(time.monotonic() - began, 3)
-        self.records.add_failure(key, request.prompt.id, self.judge.id, reason, asked, seconds)
+        self.records.add_failure(key, request.prompt.id, self.judge.id, reason, started, seconds)
 
 
 class _NoAnswer(Exception):
@@ -367,10 +367,10 @@ def _unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
 
 def _told(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
     """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
-    said = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
-    for exchange, text in zip(exchanges, said, strict=True):
-        shown = _TWICE if said.count(text) > 1 else harmless(text[:_SHOWN_AGAIN])
-        yield {"role": "assistant", "content": shown}
+    texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
+    for exchange, text in zip(exchanges, texts, strict=True):
+        repeated = _TWICE if texts.count(text) > 1 else harmless(text[:_SHOWN_AGAIN])
+        yield {"role": "assistant", "content": repeated}
         problem = harmless((_problem(exchange.answer, request) or "")[:1000])
         yield {
             "role": "user",
@@ -397,8 +397,8 @@ def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
     for part in content:
         if part["type"] == "input_audio":
             data = base64.b64decode(part["input_audio"]["data"])
-            named = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
-            part = {"type": "input_audio", "input_audio": named | {"format": part["input_audio"]["format"]}}
+            digest = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+            part = {"type": "input_audio", "input_audio": digest | {"format": part["input_audio"]["format"]}}
         kept.append(part)
     return {"role": message["role"], "content": kept}
 
@@ -410,8 +410,8 @@ def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeReques
         content = message["content"]
         texts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
         size += sum(len(text.encode("utf-8", "replace")) for text in texts)
-    heard = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
-    return round(size / BYTES_A_TOKEN + heard * TOKENS_A_SECOND)
+    seconds = sum(value.seconds for value in request.inputs.values() if isinstance(value, AudioClip))
+    return round(size / BYTES_A_TOKEN + seconds * TOKENS_A_SECOND)
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:

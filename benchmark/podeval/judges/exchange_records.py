@@ -96,8 +96,8 @@ class Records:
         self._places: dict[str, list[tuple[int, int, int]]] = {}
         self._judges: dict[str, dict[str, Any]] = {}
         self._forms: dict[str, str] = {}
-        for place, line in self._read():
-            self._index(place, line)
+        for offset, line in self._read():
+            self._index(offset, line)
 
     @property
     def path(self) -> Path | None:
@@ -120,8 +120,8 @@ class Records:
         """Those of the newest series under a key, by attempt."""
         with self._lock:
             newest = self.series(key)
-            places = [place for series, _, place in sorted(self._places.get(key, ())) if series == newest]
-        lines = [json.loads(self._line_at(place)) for place in places]
+            places = [offset for series, _, offset in sorted(self._places.get(key, ())) if series == newest]
+        lines = [json.loads(self._line_at(offset)) for offset in places]
         # Another process may have removed one since this one read the file.
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
@@ -139,18 +139,18 @@ class Records:
 
     def add_judge(self, described: Mapping[str, Any]) -> None:
         """Note who is asked, where that is not known yet or was described otherwise."""
-        known = self._judges.get(described["id"])
-        if json.dumps(known, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
+        recorded = self._judges.get(described["id"])
+        if json.dumps(recorded, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
         """Keep an exchange, synced to the disk before this returns."""
         self._append(exchange.to_json())
 
-    def add_failure(self, key: str, prompt: str, judge: str, reason: str, asked: str, seconds: float) -> None:
+    def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:
         """Keep that a call brought no answer."""
-        said = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": asked, "seconds": seconds}
-        self._append({"kind": "failure", "version": VERSION, **said})
+        data = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": started, "seconds": seconds}
+        self._append({"kind": "failure", "version": VERSION, **data})
 
     def remove(self, unwanted: Callable[[Mapping[str, Any]], bool]) -> int:
         """Overwrite exchanges and failures that must not be kept any more; returns how many lines.
@@ -159,13 +159,13 @@ class Records:
         """
         if self.path is None or not self.path.exists():
             return 0
-        lines = [place for place, line in self._read() if line["kind"] in _OF_CALLS and unwanted(line)]
+        lines = [offset for offset, line in self._read() if line["kind"] in _OF_CALLS and unwanted(line)]
         with self._lock, self.path.open("r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            for place in lines:
-                file.seek(place)
+            for offset in lines:
+                file.seek(offset)
                 length = len(file.readline()) - 1
-                file.seek(place)
+                file.seek(offset)
                 file.write(_REMOVED.ljust(length))
             file.flush()
             os.fsync(file.fileno())
@@ -173,17 +173,17 @@ class Records:
                 self._places[key] = [each for each in kept if each[2] not in lines]
         return len(lines)
 
-    def _index(self, place: int, line: Mapping[str, Any]) -> None:
+    def _index(self, offset: int, line: Mapping[str, Any]) -> None:
         if line["kind"] == "judge":
             self._judges[line["id"]] = {key: value for key, value in line.items() if key not in ("kind", "version")}
         elif line["kind"] == "exchange":
-            self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], place))
+            self._places.setdefault(line["key"], []).append((line["series"], line["attempt"], offset))
             self._forms[line["judge"]] = line["answer"]["form"]
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Every whole line with its place; a half-written last one is not one."""
         if self.path is None:
-            yield from ((place, json.loads(line)) for place, line in enumerate(list(self._kept)))
+            yield from ((offset, json.loads(line)) for offset, line in enumerate(list(self._kept)))
             return
         try:
             opened = self.path.open("rb")
@@ -192,30 +192,30 @@ class Records:
         except OSError as error:
             raise BadInput(f"cannot read {self.path}: {error.strerror}; name another folder for records") from None
         with opened as file:
-            place = 0
+            offset = 0
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     return
                 if line.strip():
-                    yield place, _parsed(line, self.path, number)
-                place += len(line)
+                    yield offset, _parsed(line, self.path, number)
+                offset += len(line)
 
-    def _line_at(self, place: int) -> bytes:
+    def _line_at(self, offset: int) -> bytes:
         if self.path is None:
-            return self._kept[place]
+            return self._kept[offset]
         with self.path.open("rb") as file:
-            file.seek(place)
+            file.seek(offset)
             return file.readline()
 
     def _append(self, data: Mapping[str, Any]) -> None:
         line = (json.dumps(data, ensure_ascii=False, allow_nan=False, default=str) + "\n").encode("utf-8", "replace")
         with self._lock:
             if self.path is None:
-                place = len(self._kept)
+                offset = len(self._kept)
                 self._kept.append(line)
             else:
-                place = _appended(self.path, line)
-            self._index(place, data)
+                offset = _appended(self.path, line)
+            self._index(offset, data)
 
 
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -81,5 +81,5 @@ def note(texts: Mapping[str, str]) -> dict[str, object]:
     total = sum(count.total() for count in counts.values())
     if not total:
         return {}
-    found = {name: dict(count) for name, count in counts.items() if count}
-    return {"spoke_to_the_judge": {"note": NOTE, "count": total, "signs": found}}
+    notes = {name: dict(count) for name, count in counts.items() if count}
+    return {"spoke_to_the_judge": {"note": NOTE, "count": total, "signs": notes}}

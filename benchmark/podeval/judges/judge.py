@@ -89,8 +89,8 @@ class Judge:
         """Model, revision and a hash of everything that changes an answer; the recorded judge's, where it replays."""
         if self.recorded:
             return self.recorded
-        place = None if self.backend == "gguf" else self.endpoint
-        changing: list[Any] = [self.backend, self.model, self.revision, place, asdict(self.sampling)]
+        endpoint = None if self.backend == "gguf" else self.endpoint
+        changing: list[Any] = [self.backend, self.model, self.revision, endpoint, asdict(self.sampling)]
         changing += [dict(self.extra), self.context, self.audio.format if self.hears else None]
         text = json.dumps(changing, sort_keys=True, ensure_ascii=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -155,8 +155,8 @@ def judge_named(text: str) -> Judge:
         return _transformers(rest)
     if kind == "records" and rest:
         return _recorded(rest)
-    if found := re.fullmatch("(.*)@(https?://.*)", text):
-        return _at_endpoint(found[1], found[2])
+    if match := re.fullmatch("(.*)@(https?://.*)", text):
+        return _at_endpoint(match[1], match[2])
     if Path(text).suffix.lower() in (".yaml", ".yml"):
         return _from_file(Path(text))
     raise BadInput(f"{text!r} names no judge; {_WAYS}")
@@ -223,14 +223,14 @@ def _transformers(text: str, **fields: Any) -> Judge:
 def _recorded(text: str) -> Judge:
     from podeval.judges.exchange_records import Records
 
-    folder, _, wanted = text.partition("#")
+    folder, _, judge_id = text.partition("#")
     if not Path(folder).is_dir():
         raise BadInput(f"there is no folder of records {folder}; name the folder that a judge's answers were kept in")
-    known = Records(Path(folder)).judges()
-    chosen = [found for found in known if found["id"] == wanted] if wanted else known
+    judges = Records(Path(folder)).judges()
+    chosen = [judge for judge in judges if judge["id"] == judge_id] if judge_id else judges
     if len(chosen) != 1:
-        ids = ", ".join(f"records:{folder}#{found['id']}" for found in known) or "none"
-        raise BadInput(f"{folder} holds the records of {len(known)} judges; name one of: {ids}")
+        ids = ", ".join(f"records:{folder}#{judge['id']}" for judge in judges) or "none"
+        raise BadInput(f"{folder} holds the records of {len(judges)} judges; name one of: {ids}")
     (one,) = chosen
     return Judge(
         "records",
@@ -300,8 +300,10 @@ def _from_file(path: Path) -> Judge:
     except pydantic.ValidationError as error:
         # Without the value: somebody may have put a key there.
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise BadInput(f"{path}: {place}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}") from None
+        location = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise BadInput(
+            f"{path}: {location}: {first['msg']}; fields are {', '.join(_JudgeFields.model_fields)}"
+        ) from None
     fields: dict[str, Any] = {
         "sampling": Sampling(**read.sampling.model_dump()),
         "trial": read.trial,
@@ -317,9 +319,9 @@ def _from_file(path: Path) -> Judge:
     if read.backend == "records":
         return _recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
-        named = {"model": read.model} if read.model else {}
+        model = {"model": read.model} if read.model else {}
         pinned = {"revision": read.revision} if read.revision else {}
-        return _gguf(path.parent / str(read.endpoint), **named, **pinned, **fields)
+        return _gguf(path.parent / str(read.endpoint), **model, **pinned, **fields)
     if read.backend == "transformers":
         return _transformers(f"{read.model}@{read.revision or ''}", **fields)
     if not read.model or not read.endpoint:

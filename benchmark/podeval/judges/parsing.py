@@ -143,9 +143,9 @@ def _without_whole_thoughts(text: str) -> str:
     return "".join([*kept, text[position:]])
 
 
-def _last_end(found: Iterable[re.Match[str]]) -> int:
+def _last_end(matches: Iterable[re.Match[str]]) -> int:
     """Where the last of some matches ends; 0 where there is none."""
-    return max((match.end() for match in found), default=0)
+    return max((match.end() for match in matches), default=0)
 
 
 _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
@@ -171,8 +171,8 @@ def _objects(text: str) -> Iterator[str]:
 def _closing(text: str, start: int) -> int | None:
     """The place after the brace that closes the one at `start`; braces inside strings do not count."""
     depth, in_string, escaped = 0, False, False
-    for place in range(start, len(text)):
-        sign = text[place]
+    for position in range(start, len(text)):
+        sign = text[position]
         if in_string:
             if escaped:
                 escaped = False
@@ -187,7 +187,7 @@ def _closing(text: str, start: int) -> int | None:
         elif sign == "}":
             depth -= 1
             if depth == 0:
-                return place + 1
+                return position + 1
     return None
 
 
@@ -214,12 +214,12 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    data: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found and found[key] != value:
+        if key in data and data[key] != value:
             raise ValueError(f"the key {key!r} stands there twice, with different values")
-        found[key] = value
-    return found
+        data[key] = value
+    return data
 
 
 _PIECES = re.compile(
@@ -231,10 +231,10 @@ _HALF_WIDTH = str.maketrans("：，", ":,")
 def _mended(text: str) -> str:
     """Without comments and trailing commas, with ASCII punctuation; strings are left as they are."""
     pieces: list[str] = []
-    for found in _PIECES.finditer(text):
-        if found["comment"]:
+    for match in _PIECES.finditer(text):
+        if match["comment"]:
             continue
-        pieces.append(found["string"] or found["other"].translate(_HALF_WIDTH))
+        pieces.append(match["string"] or match["other"].translate(_HALF_WIDTH))
     kept: list[str] = []
     following = ""
     for piece in reversed(pieces):
@@ -275,13 +275,13 @@ def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
 
 
 def _sentence(problems: list[Any]) -> str:
-    said = []
+    sentences = []
     for problem in problems[:5]:
-        place = ".".join(str(part) for part in problem["loc"]) or "the answer"
-        given = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
-        said.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}{given}")
+        location = ".".join(str(part) for part in problem["loc"]) or "the answer"
+        value = "" if problem["type"] == "missing" else f", not {_short(json.dumps(problem['input'], default=str))}"
+        sentences.append(f"{location}: {problem['msg'].removeprefix('Value error, ')}{value}")
     more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
-    return "; ".join(said) + more
+    return "; ".join(sentences) + more
 
 
 _NUMBERS = {"int_type", "float_type", "int_parsing", "float_parsing", "int_from_float", "literal_error", "enum"}
@@ -316,12 +316,12 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
         return None
     if isinstance(value, int | float):
         return int(value) if value == int(value) and isinstance(value, float) else None
-    found = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not found:
+    match = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
         return None
-    if found[2] is not None and float(found[2]) != node.get("maximum"):
+    if match[2] is not None and float(match[2]) != node.get("maximum"):
         return None
-    number = float(found[1])
+    number = float(match[1])
     return int(number) if number == int(number) else number
 
 
@@ -340,29 +340,29 @@ def _with_canonical_keys(data: Any, kind: Any) -> Any:
     names: dict[str, tuple[str, Any]] = {}
     for field, about in model.model_fields.items():
         names |= {_plain(name): (_aliases(field, about)[0], about.annotation) for name in _aliases(field, about)}
-    found: dict[str, Any] = {}
+    canonical: dict[str, Any] = {}
     for key, value in data.items():
         name, annotation = names.get(_plain(key), (key, None))
-        if name in found:
+        if name in canonical:
             raise UnreadableAnswer(f"the answer says {name} twice; say it once")
-        found[name] = _with_canonical_keys(value, annotation)
-    return found
+        canonical[name] = _with_canonical_keys(value, annotation)
+    return canonical
 
 
 def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
     """The models that a type is, lists or may be."""
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return [kind]
-    found = [model for part in typing.get_args(kind) for model in _models(part)]
-    return list(dict.fromkeys(found))
+    models = [model for part in typing.get_args(kind) for model in _models(part)]
+    return list(dict.fromkeys(models))
 
 
 def _aliases(field: str, about: FieldInfo) -> list[str]:
     """Names a field is known by; first the one that the schema has."""
-    given = about.validation_alias
-    choices = list(given.choices) if isinstance(given, pydantic.AliasChoices) else [given]
-    found = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
-    return list(dict.fromkeys(found))
+    alias = about.validation_alias
+    choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
+    names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]
+    return list(dict.fromkeys(names))
 
 
 def _plain(key: str) -> str:

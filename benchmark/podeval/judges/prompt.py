@@ -175,15 +175,15 @@ def _strict(schema: Any) -> Any:
         return [_strict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    found: dict[str, Any] = {}
+    strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
             # What stands here are names, `title` and `default` among them.
-            found[key] = {name: _strict(part) for name, part in value.items()}
+            strict[key] = {name: _strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
-            found[key] = value
+            strict[key] = value
         elif key not in ("title", "default"):
-            found[key] = _strict(value)
-    if "properties" in found:
-        found |= {"required": list(found["properties"]), "additionalProperties": False}
-    return found
+            strict[key] = _strict(value)
+    if "properties" in strict:
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict

@@ -36,7 +36,7 @@ def values(kind: type[A], answers: Sequence[UsableAnswer]) -> list[A]:
     return [answer.value for answer in answers if isinstance(answer.value, kind)]
 
 
-def hold(conversations: Iterable[Conversation[T]], asked: Asked) -> list[T | PodevalError]:
+def hold(conversations: Iterable[Conversation[T]], client: Asked) -> list[T | PodevalError]:
     """The finding of each conversation, or the error that ended it.
 
     A conversation ends with `NoAnswer` when one of its requests stays unanswered, unless it catches that: a finding
@@ -44,7 +44,7 @@ def hold(conversations: Iterable[Conversation[T]], asked: Asked) -> list[T | Pod
     """
     held = [_Held(conversation) for conversation in conversations]
     while waiting := [one for one in held if one.requests]:
-        answers = iter(asked.ask([request for one in waiting for request in one.requests]))
+        answers = iter(client.ask([request for one in waiting for request in one.requests]))
         for one in waiting:
             one.hear([next(answers) for _ in one.requests])
     return [one.outcome for one in held]
@@ -69,15 +69,15 @@ class _Held(Generic[T]):
         else:
             self._go_on([answer for answer in answers if isinstance(answer, UsableAnswer)])
 
-    def _go_on(self, heard: Sequence[UsableAnswer] | NoAnswer | None) -> None:
+    def _go_on(self, answers: Sequence[UsableAnswer] | NoAnswer | None) -> None:
         self.requests = ()
         try:
-            if isinstance(heard, NoAnswer):
-                self.requests = self._conversation.throw(heard)
-            elif heard is None:
+            if isinstance(answers, NoAnswer):
+                self.requests = self._conversation.throw(answers)
+            elif answers is None:
                 self.requests = next(self._conversation)
             else:
-                self.requests = self._conversation.send(heard)
+                self.requests = self._conversation.send(answers)
         except StopIteration as end:
             self.outcome = end.value
         except PodevalError as error:

@@ -46,8 +46,11 @@ def aggregate(metric: Metric, results: Sequence[Result], groups: Sequence[str] |
     refused = [result for result in results if isinstance(result, Unscored)]
     declared = [key.name for key in metric.keys]
     bounds = {key.name: key.bounds for key in metric.keys}
-    found = dict.fromkeys(key for score, _ in scored for key in score.values)
-    keys = [*(key for key in declared if key in found), *(key for key in found if key not in declared)] or declared
+    scored_keys = dict.fromkeys(key for score, _ in scored for key in score.values)
+    keys = [
+        *(key for key in declared if key in scored_keys),
+        *(key for key in scored_keys if key not in declared),
+    ] or declared
     intervals: dict[str, Interval | None] = {}
     for key in keys:
         present = [

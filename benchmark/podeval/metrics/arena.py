@@ -60,23 +60,23 @@ def arena(
     """
     if variant == "default":
         ratings = _rated(reference_votes, position)
-        found = next((rating for rating in ratings.systems if rating.system == system), None)
-        if found is None:
+        of_system = next((rating for rating in ratings.systems if rating.system == system), None)
+        if of_system is None:
             raise CannotScore(f"{system} was in no battle")
         return Score(
             values={
-                "rating": found.rating,
-                "rating_low": found.low,
-                "rating_high": found.high,
-                "rank_best": found.best,
-                "rank_worst": found.worst,
-                "wins": found.wins,
-                "battles": found.battles,
+                "rating": of_system.rating,
+                "rating_low": of_system.low,
+                "rating_high": of_system.high,
+                "rank_best": of_system.best,
+                "rank_worst": of_system.worst,
+                "wins": of_system.wins,
+                "battles": of_system.battles,
             },
             notes={
-                "losses": found.losses,
-                "ties": found.ties,
-                "both_bad": found.both_bad,
+                "losses": of_system.losses,
+                "ties": of_system.ties,
+                "both_bad": of_system.both_bad,
                 "votes": ratings.votes,
                 "voters": ratings.voters,
                 "effects": {e.name: {"points": e.points, "ci95": [e.low, e.high]} for e in ratings.effects},

@@ -38,8 +38,8 @@ def require_found(
         ValueError: a quote is not in the script; names it, for the judge.
     """
     if missing := unfound(quotes, script):
-        shown = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
-        raise ValueError(f"these quotes do not stand in the script: {shown}. {advice}")
+        quoted = "; ".join(f"“{quote[:80]}”" for quote in missing[:3])
+        raise ValueError(f"these quotes do not stand in the script: {quoted}. {advice}")
 
 
 def _said_by(quote: str, script: Script) -> bool:
@@ -53,12 +53,12 @@ def _occurs(quote: str, text: str) -> bool:
     parts = [part for piece in _GAP.split(quote) if (part := letters(piece))]
     if sum(map(_weight, parts)) < _LEAST:
         return False
-    place = 0
+    start = 0
     for part in parts:
-        found = text.find(part, place)
-        if found < 0:
+        position = text.find(part, start)
+        if position < 0:
             return False
-        place = found + len(part)
+        start = position + len(part)
     return True
 
 

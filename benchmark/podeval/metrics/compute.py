@@ -52,13 +52,13 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 
 
 def score_judged(
-    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], asked: "Asked | None"
+    metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
 ) -> Iterator[Result | PodevalError]:
     """The results of a metric that asks a judge, which hears about many items at the same time.
 
     An item that is refused has the error in its place: what others were asked is paid for.
     """
-    if asked is None:
+    if client is None:
         yield from (Unscored(NO_JUDGE, "ours") for _ in items)
         return
     from podeval.judges.rounds import hold
@@ -67,10 +67,10 @@ def score_judged(
     for start in range(0, len(items), size):
         opened = [_all_opened(metric, item) for item in items[start : start + size]]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
-        found = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], asked))
+        outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
         for inputs in opened:
             try:
-                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(found), inputs)
+                yield inputs if isinstance(inputs, Unscored) else metric.settled(next(outcomes), inputs)
             except PodevalError as refusal:
                 yield refusal
 
@@ -93,19 +93,27 @@ def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | U
 
 
 def protocol_for(
-    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: JudgeConfig = NOBODY
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig = NOBODY,
 ) -> Protocol:
     """The protocol of a metric outside a benchmark: no dataset, nothing generated."""
     models = registry.identities(metric.jobs(parameters), profile)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
-    return protocol_of(metric, parameters, given, {**models, **judged})
+    return protocol_of(metric, parameters, input_names, {**models, **judged})
 
 
 def described_protocol(
-    metric: Metric, parameters: Mapping[str, Any], given: tuple[str, ...], profile: str, bench: JudgeConfig = NOBODY
+    metric: Metric,
+    parameters: Mapping[str, Any],
+    input_names: tuple[str, ...],
+    profile: str,
+    bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
     """The same as data, with the provenance beside it."""
-    protocol = protocol_for(metric, parameters, given, profile, bench)
+    protocol = protocol_for(metric, parameters, input_names, profile, bench)
     return {**protocol.to_json(), "provenance": provenance(profile)}
 
 
@@ -117,7 +125,7 @@ def provenance(profile: str) -> dict[str, Any]:
         "intervals": METHOD,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
-        "libraries": {name: found for name in _LIBRARIES if (found := _version(name))},
+        "libraries": {name: installed for name in _LIBRARIES if (installed := _version(name))},
     }
 
 
@@ -125,7 +133,7 @@ def compute(
     metric: Metric,
     items: Iterable[Mapping[str, Any]],
     *,
-    given: tuple[str, ...],
+    input_names: tuple[str, ...],
     parameters: Mapping[str, Any] | None = None,
     profile: str = "embedded",
     groups: Sequence[str] | None = None,
@@ -136,7 +144,7 @@ def compute(
     Args:
         metric: the metric.
         items: of each item its inputs by name; those of `MetricInputs` are read when its turn comes.
-        given: names of the inputs every item has.
+        input_names: of the inputs every item has.
         parameters: the metric's value-changing choices.
         profile: whose models to use.
         groups: what each item was resampled with (its episode); intervals are clustered by it.
@@ -157,14 +165,14 @@ def compute(
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
     client = bench.judging(metric.asks, chosen) if metric.asks else None
     results = [_or_raised(result) for result in score_items(metric, items, chosen, client)]
-    found = aggregate(metric, results, groups)
+    summary = aggregate(metric, results, groups)
     return {
-        **{key: interval.mean if interval else None for key, interval in found.intervals.items()},
-        "ci95": {key: _bounds(interval) for key, interval in found.intervals.items()},
-        "scored": found.scored,
-        "unscored": found.unscored,
+        **{key: interval.mean if interval else None for key, interval in summary.intervals.items()},
+        "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
+        "scored": summary.scored,
+        "unscored": summary.unscored,
         "items": [_item(result) for result in results],
-        "protocol": described_protocol(metric, chosen, given, profile, bench),
+        "protocol": described_protocol(metric, chosen, input_names, profile, bench),
     }
 
 

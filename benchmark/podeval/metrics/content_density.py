@@ -122,49 +122,49 @@ def _whole(text: str) -> Callable[[Any], None]:
     expected = letters(text)
 
     def check(answer: Any) -> None:
-        given = " ".join(clause.text for clause in answer.clauses)
-        if letters(given) != expected:
+        joined = " ".join(clause.text for clause in answer.clauses)
+        if letters(joined) != expected:
             raise ValueError(
-                f"the clauses together are not the answer: {_difference(text, given)}. "
+                f"the clauses together are not the answer: {_difference(text, joined)}. "
                 "Copy every word, in order, and add none; words that are not essential are a clause too."
             )
 
     return check
 
 
-def _difference(text: str, given: str) -> str:
+def _difference(text: str, answer: str) -> str:
     """What was left out and what was added, in words that can be looked for."""
-    wanted, found = list(_WORD.finditer(text)), list(_WORD.finditer(given))
+    words, answer_words = list(_WORD.finditer(text)), list(_WORD.finditer(answer))
     out, added = [], []
-    for what, first, end, first_given, end_given in _edits([w[0] for w in wanted], [w[0] for w in found]):
+    for what, first, end, first_given, end_given in _edits([w[0] for w in words], [w[0] for w in answer_words]):
         if what == "equal":
             continue
         if first < end:
-            out.append(text[wanted[first].start() : wanted[end - 1].end()])
+            out.append(text[words[first].start() : words[end - 1].end()])
         if first_given < end_given:
-            added.append(given[found[first_given].start() : found[end_given - 1].end()])
-    said = [f"{name} {_quoted(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
-    return "; ".join(said) or "words are joined or cut apart otherwise"
+            added.append(answer[answer_words[first_given].start() : answer_words[end_given - 1].end()])
+    sentences = [f"{name} {_quoted(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
+    return "; ".join(sentences) or "words are joined or cut apart otherwise"
 
 
-def _edits(wanted: Sequence[str], given: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
     """What turns one list of words into another; of long ones only where they begin to differ.
 
     difflib says it in the stretches that people would name, in time that grows as the third power of their number.
     """
     same = 0
-    if max(len(wanted), len(given)) > _COMPARED:
-        pairs = enumerate(zip(wanted, given, strict=False))
+    if max(len(text_words), len(answer_words)) > _COMPARED:
+        pairs = enumerate(zip(text_words, answer_words, strict=False))
         same = next((at for at, (a, b) in pairs if a != b and letters(a) != letters(b)), 0)
-    before, after = (list(map(letters, words[same : same + _COMPARED])) for words in (wanted, given))
+    before, after = (list(map(letters, words[same : same + _COMPARED])) for words in (text_words, answer_words))
     for what, *places in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        first, end, first_given, end_given = (place + same for place in places)
+        first, end, first_given, end_given = (position + same for position in places)
         yield what, first, end, first_given, end_given
 
 
 def _quoted(parts: list[str]) -> str:
-    shown = ", ".join(f"“{part if len(part) <= _SHOWN else part[:_SHOWN] + '…'}”" for part in parts[:2])
-    return shown + (f" and {len(parts) - 2} more" if len(parts) > 2 else "")
+    quotes = ", ".join(f"“{part if len(part) <= _SHOWN else part[:_SHOWN] + '…'}”" for part in parts[:2])
+    return quotes + (f" and {len(parts) - 2} more" if len(parts) > 2 else "")
 
 
 @metric(
@@ -183,12 +183,12 @@ def content_density(dialogue: SpokenDialogue) -> Conversation[Result]:
     Args:
         dialogue: what the user and the system say.
     """
-    found = yield from divide(dialogue)
-    by_turn = found.percent
+    density = yield from divide(dialogue)
+    by_turn = density.percent
     return Score(
         values={
             "content_density": sum(by_turn) / len(by_turn),
             **{f"turn_{number}": value for number, value in enumerate(by_turn, 1)},
         },
-        notes={"words": [list(words) for words in found.words], "records": list(found.records)},
+        notes={"words": [list(words) for words in density.words], "records": list(density.records)},
     )

@@ -150,41 +150,41 @@ class Metric:
         """The declaration of one key."""
         return next(key for key in self.keys if key.name == name)
 
-    def read_parameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+    def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Every parameter with its value: the given ones checked, the others at their default.
 
         Raises:
             BadInput: an unknown parameter, or a value it cannot take.
         """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        for name in given:
-            if name not in known:
-                raise BadInput(f"{self.name} has no parameter {name!r}; it has {', '.join(known) or 'none'}")
+        parameters = {parameter.name: parameter for parameter in self.parameters}
+        for name in values:
+            if name not in parameters:
+                raise BadInput(f"{self.name} has no parameter {name!r}; it has {', '.join(parameters) or 'none'}")
         return {
-            name: parameter.read(given[name]) if name in given else parameter.default
-            for name, parameter in known.items()
+            name: parameter.read(values[name]) if name in values else parameter.default
+            for name, parameter in parameters.items()
         }
 
     def __call__(
         self,
         inputs: Mapping[str, Any],
         parameters: Mapping[str, Any] | None = None,
-        asked: "Asked | None" = None,
+        client: "Asked | None" = None,
     ) -> Result:
         """Score one item; what cannot be scored comes back as unscored, with whose cause it is.
 
         Args:
             inputs: the item's, by name.
             parameters: the choices that are not at their default.
-            asked: the judge, for a metric that asks one.
+            client: the judge at work, for a metric that asks one.
         """
         chosen = self.read_parameters(parameters or {})
         if self.asks:
-            if asked is None:
+            if client is None:
                 return Unscored(NO_JUDGE, "ours")
             from podeval.judges.rounds import hold
 
-            return self.settled(hold([self.conversation(inputs, chosen)], asked)[0], inputs)
+            return self.settled(hold([self.conversation(inputs, chosen)], client)[0], inputs)
         try:
             return self.settled(self.function(**self._taken(inputs), **chosen), inputs)  # type: ignore[arg-type]
         except (CannotScore, ModelMissing) as error:
@@ -197,21 +197,21 @@ class Metric:
         """
         return noting(self.function(**self._taken(inputs), **chosen))  # type: ignore[arg-type]
 
-    def settled(self, found: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
+    def settled(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """The result of what was found, or of the error that ended it.
 
         Raises:
             PodevalError: it is none that makes an item unscored.
         """
-        if isinstance(found, CannotScore):
-            return Unscored(str(found), "system")
-        if isinstance(found, PodevalError):
+        if isinstance(outcome, CannotScore):
+            return Unscored(str(outcome), "system")
+        if isinstance(outcome, PodevalError):
             from podeval.judges.rounds import NoAnswer
 
-            if isinstance(found, ModelMissing | NoAnswer):
-                return Unscored(str(found), "ours")
-            raise found
-        return self._checked(found, inputs.get("recording"))
+            if isinstance(outcome, ModelMissing | NoAnswer):
+                return Unscored(str(outcome), "ours")
+            raise outcome
+        return self._checked(outcome, inputs.get("recording"))
 
     def _taken(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs it uses.
@@ -219,11 +219,11 @@ class Metric:
         Raises:
             BadInput: one is missing.
         """
-        taken = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
-        missing = [INPUTS[name] for name in self.inputs if name not in taken]
+        arguments = {name: inputs[name] for name in (*self.inputs, *self.optional_inputs) if name in inputs}
+        missing = [INPUTS[name] for name in self.inputs if name not in arguments]
         if missing:
             raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
-        return taken
+        return arguments
 
     def _checked(self, result: Result, recording: Any) -> Result:
         """The result if it is numbers, saying so where the recording was upsampled for a model."""

@@ -27,7 +27,7 @@ def page(name: str) -> gr.Interface:
         try:
             inputs = MetricInputs(dict(zip(fields, entries, strict=True)), profile=profile).read()
             bench = JudgeConfig(str(judge[0] or "")) if judge else JudgeConfig()
-            result = compute(metric, [inputs], given=tuple(inputs), profile=profile, bench=bench)
+            result = compute(metric, [inputs], input_names=tuple(inputs), profile=profile, bench=bench)
         except PodevalError as error:
             raise gr.Error(str(error)) from error
         result["items"] = [{k: v for k, v in item.items() if k != "timeline"} for item in result["items"]]

@@ -140,14 +140,14 @@ def dialogue_judge(script: Script, reference_script: Script) -> Conversation[Res
         script: what is judged.
         reference_script: what it is compared with, which counts as 0.
     """
-    found = yield from compare(script, reference_script)
+    comparison = yield from compare(script, reference_script)
     return Score(
-        values=found.ratings,
+        values=comparison.ratings,
         notes={
-            "reference_first": {key: getattr(found.forward, key) for key in KEYS},
-            "script_first": {key: getattr(found.backward, key) for key in KEYS},
-            "orders_disagree": list(found.disagreeing),
-            "analyses": [found.forward.analysis, found.backward.analysis],
-            "records": list(found.records),
+            "reference_first": {key: getattr(comparison.forward, key) for key in KEYS},
+            "script_first": {key: getattr(comparison.backward, key) for key in KEYS},
+            "orders_disagree": list(comparison.disagreeing),
+            "analyses": [comparison.forward.analysis, comparison.backward.analysis],
+            "records": list(comparison.records),
         },
     )

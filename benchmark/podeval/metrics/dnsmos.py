@@ -54,8 +54,8 @@ def dnsmos(
     """
     recording.require_sound(SHORTEST)
     track = recording.speech_track(source)
-    found = track.speech_quality(windows)
-    starts, columns = found[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), found[:, 1:].T, strict=True))
+    quality = track.speech_quality(windows)
+    starts, columns = quality[:, 0], dict(zip(("sig", "bak", "ovrl", "p808"), quality[:, 1:].T, strict=True))
     return Score(
         values={key: float(np.mean(columns[key])) for key in ("ovrl", "sig", "bak", "p808")},
         notes={"windows": len(starts), **track.notes},

@@ -104,12 +104,18 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         items = inputs_from_lists(
             self.metric, predictions, references, scripts, profile=profile, allow_upsampling=allow_upsampling
         )
-        given = (*self.metric.inputs, *(() if scripts is None else ("script",)))
+        input_names = (*self.metric.inputs, *(() if scripts is None else ("script",)))
         if (judge or records) and not self.metric.asks:
             raise BadInput(f"{self.metric.name} asks no judge; leave out judge and records")
         bench = JudgeConfig(judge, records or None)
         return compute(
-            self.metric, items, given=given, parameters=parameters, profile=profile, groups=groups, bench=bench
+            self.metric,
+            items,
+            input_names=input_names,
+            parameters=parameters,
+            profile=profile,
+            groups=groups,
+            bench=bench,
         )
 
     def _as_string(self, item: Any) -> str:
@@ -156,21 +162,21 @@ def _write_audio(item: Any, path: Path) -> Path:
         decoded = item.get_all_samples()
         return _write_samples(np.asarray(decoded.data).T, decoded.sample_rate, path)
     try:
-        found = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
+        audio = item if isinstance(item, Mapping) else {key: item[key] for key in ("array", "sampling_rate")}
     except (TypeError, LookupError):
         raise BadInput(
             f"audio is a path, bytes, or {{'array', 'sampling_rate'}}, not {type(item).__name__}; "
             "samples without their rate cannot be measured"
         ) from None
-    if found.get("bytes") is not None:
-        path.write_bytes(found["bytes"])
+    if audio.get("bytes") is not None:
+        path.write_bytes(audio["bytes"])
         return path
-    if found.get("array") is not None:
-        samples = np.asarray(found["array"])
+    if audio.get("array") is not None:
+        samples = np.asarray(audio["array"])
         channels_first = samples.ndim == 2 and samples.shape[0] < samples.shape[1]
-        return _write_samples(samples.T if channels_first else samples, found.get("sampling_rate"), path)
-    if found.get("path"):
-        return Path(found["path"])
+        return _write_samples(samples.T if channels_first else samples, audio.get("sampling_rate"), path)
+    if audio.get("path"):
+        return Path(audio["path"])
     raise BadInput("an audio object needs `bytes`, `path`, or `array` with `sampling_rate`")
 
 

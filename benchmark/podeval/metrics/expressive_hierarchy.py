@@ -104,8 +104,8 @@ def expressive_hierarchy(recording: Recording, *, source: Literal["auto", "mix"]
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    heard = yield from hear_hierarchy(AudioClip(track.mono(RATE), RATE))
+    answer = yield from hear_hierarchy(AudioClip(track.mono(RATE), RATE))
     return Score(
-        values={"expressive_hierarchy": heard.score},
-        notes={"impression": heard.impression, "notes": heard.notes.model_dump(), **track.notes},
+        values={"expressive_hierarchy": answer.score},
+        notes={"impression": answer.impression, "notes": answer.notes.model_dump(), **track.notes},
     )

@@ -103,11 +103,11 @@ def expressive_richness(recording: Recording, *, source: Literal["auto", "mix"] 
     track = recording.speech_track(source)
     samples = track.mono(RATE)
     bounds = stretches(len(samples), RATE)
-    heard = yield from hear_richness([AudioClip(samples[start:end], RATE) for start, end in bounds])
-    scores = [answer.score for answer in heard]
+    answers = yield from hear_richness([AudioClip(samples[start:end], RATE) for start, end in bounds])
+    scores = [answer.score for answer in answers]
     return Score(
         values={"expressive_richness": sum(scores) / len(scores)},
-        notes={"stretches": len(scores), "impressions": [answer.impression for answer in heard], **track.notes},
+        notes={"stretches": len(scores), "impressions": [answer.impression for answer in answers], **track.notes},
         timeline=Timeline(
             starts=[start / RATE for start, _ in bounds],
             window=max(end - start for start, end in bounds) / RATE,

@@ -67,12 +67,12 @@ def _votes(text: str) -> Battles:
 
 @lru_cache(maxsize=_KEPT)
 def _marks(text: str) -> tuple[Mark, ...]:
-    found = []
+    marks_read = []
     for number, record in enumerate(_records(text, "mark"), start=1):
         value, seconds = record.get("value"), record.get("seconds")
         if not _is_number(value):
             raise BadInput(f"mark {number}: its value is a number, not {value!r}")
-        found.append(
+        marks_read.append(
             Mark(
                 rater=_word(record, "rater", number),
                 page=_word(record, "page", number),
@@ -82,12 +82,12 @@ def _marks(text: str) -> tuple[Mark, ...]:
                 seconds=float(seconds) if _is_number(seconds) else None,
             )
         )
-    return tuple(found)
+    return tuple(marks_read)
 
 
 @lru_cache(maxsize=_KEPT)
 def _answers(text: str) -> QuestionnaireAnswers:
-    found: list[QuestionnaireAnswer] = []
+    answers_read: list[QuestionnaireAnswer] = []
     clips: dict[tuple[str, str], ClipFacts] = {}
     judged: dict[tuple[str, str], float] = {}
     for number, record in enumerate(_records(text, "answer"), start=1):
@@ -105,13 +105,13 @@ def _answers(text: str) -> QuestionnaireAnswers:
         if question in RATED and not (mark is None or (_is_number(mark) and mark in (1, 2, 3, 4, 5))):
             raise BadInput(f"answer {number}: the mark of {question} is 1, 2, 3, 4, 5 or null, not {mark!r}")
         if question in (*RATED, SPEAKERS):
-            told = None if mark is None else int(mark)
-            found.append(
+            whole_mark = None if mark is None else int(mark)
+            answers_read.append(
                 QuestionnaireAnswer(
-                    _word(record, "rater", number), item, system, question, told, str(record.get("reason") or "")
+                    _word(record, "rater", number), item, system, question, whole_mark, str(record.get("reason") or "")
                 )
             )
-    return QuestionnaireAnswers(tuple(found), clips, judged)
+    return QuestionnaireAnswers(tuple(answers_read), clips, judged)
 
 
 def _text(source: Any, what: str) -> str:
@@ -132,16 +132,16 @@ def _text(source: Any, what: str) -> str:
 def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
     """The objects of a JSON list or of JSON lines."""
     if text.lstrip().startswith("["):
-        found = _parsed(text, what, 1)
+        records = _parsed(text, what, 1)
     else:
         lines = enumerate(text.splitlines(), start=1)
-        found = [_parsed(line, what, number) for number, line in lines if line.strip()]
-    for number, record in enumerate(found, start=1):
+        records = [_parsed(line, what, number) for number, line in lines if line.strip()]
+    for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise BadInput(f"{what} {number} is no object")
-    if not found:
+    if not records:
         raise BadInput(f"there is no {what} in it")
-    return list(found)
+    return list(records)
 
 
 def _parsed(text: str, what: str, number: int) -> Any:

@@ -48,8 +48,8 @@ def info_dens(text: str, *, language: Literal["auto", "en", "zh"] = "auto") -> S
         language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    found = information_density(tokens, frozenset() if written == "other" else stop_words(written))
+    density = information_density(tokens, frozenset() if written == "other" else stop_words(written))
     return Score(
-        values={"info_dens": found.bits, "info_dens_norm": found.normalised},
-        notes=token_notes(found.tokens, written),
+        values={"info_dens": density.bits, "info_dens_norm": density.normalised},
+        notes=token_notes(density.tokens, written),
     )

@@ -79,35 +79,35 @@ def instruction_following(
     counted = count(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
     text, cut = shown(script, variant)
     if variant == "podbench":
-        found = yield from accept(request, script, text)
+        result = yield from accept(request, script, text)
     else:
         facts = " ".join(counted.sentences)
-        found = yield from audit(request, script, text, facts, generic=checklist == "generic")
+        result = yield from audit(request, script, text, facts, generic=checklist == "generic")
     return Score(
         values={
-            "instruction_following": found.percent(),
-            "explicit": found.percent("explicit"),
-            "implied": found.percent("implied"),
+            "instruction_following": result.percent(),
+            "explicit": result.percent("explicit"),
+            "implied": result.percent("implied"),
             **_as_asked(counted),
         },
         notes={
-            "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in found.items],
+            "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in result.items],
             "counted": list(counted.sentences),
             **_languages(counted, request),
             **({"approved_checklist": True} if request.checklist else {}),
             **({"cut": True} if cut else {}),
-            "records": list(found.records),
+            "records": list(result.records),
         },
     )
 
 
 def _as_asked(counted: Counted) -> dict[str, float | None]:
-    found = {
+    checks = {
         "language": counted.language_as_asked,
         "speakers": counted.speakers_as_asked,
         "length": counted.length_as_asked,
     }
-    return {name: None if fits is None else 100.0 * fits for name, fits in found.items()}
+    return {name: None if fits is None else 100.0 * fits for name, fits in checks.items()}
 
 
 def _languages(counted: Counted, request: PodcastRequest) -> dict[str, Any]:

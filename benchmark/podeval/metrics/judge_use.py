@@ -125,8 +125,8 @@ def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
                 requests = conversation.send(answers)
     except StopIteration as end:
         result: Result = end.value
-    if isinstance(result, Score) and (told := note(texts)):
-        return replace(result, notes={**result.notes, **told})
+    if isinstance(result, Score) and (injected := note(texts)):
+        return replace(result, notes={**result.notes, **injected})
     return result
 
 

@@ -37,9 +37,9 @@ def mattr(text: str, *, window: int = 100, language: Literal["auto", "en", "zh"]
         language: of the text; `auto` identifies it; see `podeval.text.language`.
     """
     tokens, written = read_tokens(text, language)
-    found = lexical_diversity.mattr(tokens, window)
+    richness = lexical_diversity.mattr(tokens, window)
     return Score(
-        values={"mattr": found.value},
-        notes=token_notes(len(tokens), written, found.short),
-        timeline=token_timeline("mattr", found),
+        values={"mattr": richness.value},
+        notes=token_notes(len(tokens), written, richness.short),
+        timeline=token_timeline("mattr", richness),
     )

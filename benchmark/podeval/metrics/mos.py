@@ -99,14 +99,14 @@ def reasons_by_question(
     """
     dropped = screen_answers(answers, clips)
     systems = sorted({answer.system for answer in answers})
-    found: dict[str, dict[str, list[str]]] = {question: {system: [] for system in systems} for question in QUESTIONS}
+    reasons: dict[str, dict[str, list[str]]] = {question: {system: [] for system in systems} for question in QUESTIONS}
     for answer in answers:
         no_music = clips.get((answer.item, answer.system), ClipFacts()).music is False
-        if answer.rater in dropped or answer.question not in found or (answer.question == MUSIC and no_music):
+        if answer.rater in dropped or answer.question not in reasons or (answer.question == MUSIC and no_music):
             continue
         if answer.mark is not None and answer.reason.strip():
-            found[answer.question][answer.system].append(answer.reason)
-    return {question: texts for question, texts in found.items() if all(texts.values())}
+            reasons[answer.question][answer.system].append(answer.reason)
+    return {question: texts for question, texts in reasons.items() if all(texts.values())}
 
 
 @dataclass(frozen=True)
@@ -134,28 +134,28 @@ def justification_scores(
     Raises:
         CannotScore: a system has no reasons at all.
     """
-    given = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
-    if bare := [system for system, texts in given.items() if not texts]:
+    reasons = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
+    if bare := [system for system, texts in reasons.items() if not texts]:
         raise CannotScore(f"no listener gave a reason about {', '.join(bare)}")
-    shuffled = _shuffled(question, given, seed)
-    listed = "\n\n".join(
-        f"System {number}:\n" + "\n".join(f"- {text}" for text in sorted(given[system]))
+    shuffled = _shuffled(question, reasons, seed)
+    numbered = "\n\n".join(
+        f"System {number}:\n" + "\n".join(f"- {text}" for text in sorted(reasons[system]))
         for number, system in enumerate(shuffled, 1)
     )
-    inputs = {"question": question, "comments": listed}
+    inputs = {"question": question, "comments": numbered}
     answers = yield [JudgeRequest(SUMMARISE, inputs, seed, check=_complete(len(shuffled)))]
     by_number = values(SystemScores, answers)[0].systems
-    found = {
+    by_system = {
         system: Justified(score.score, score.summary, answers[0].record_id)
         for system, score in zip(shuffled, by_number, strict=True)
     }
-    return {system: found[system] for system in comments}
+    return {system: by_system[system] for system in comments}
 
 
-def _shuffled(question: str, given: Mapping[str, Sequence[str]], seed: int) -> list[str]:
+def _shuffled(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
     """The systems in an order that their names and the order of the table do not tell."""
-    digest = hashlib.sha256("\n".join([str(seed), question, *sorted(given)]).encode()).digest()
-    order = sorted(given)
+    digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
+    order = sorted(systems)
     random.Random(digest).shuffle(order)  # noqa: S311
     return order
 
@@ -209,16 +209,18 @@ def mos(
     """
     dropped = screen_answers(reference_answers.answers, reference_answers.clips) if screening else {}
     kept = [answer for answer in reference_answers.answers if answer.rater not in dropped]
-    found = scores(kept, reference_answers.clips, reference_answers.judged if variant == "default" else {}).get(system)
-    means = {question: score.mean for question, score in (found or {}).items() if score.mean is not None}
-    if not found or not means:
+    by_question = scores(kept, reference_answers.clips, reference_answers.judged if variant == "default" else {}).get(
+        system
+    )
+    means = {question: score.mean for question, score in (by_question or {}).items() if score.mean is not None}
+    if not by_question or not means:
         raise CannotScore(f"no listener who answered about {system} passed the checks")
-    intervals = {question: score.q for question, score in found.items() if score.q}
+    intervals = {question: score.q for question, score in by_question.items() if score.q}
     return Score(
         values={"mos": sum(means.values()) / len(means), **{question: means.get(question) for question in RATED}},
         notes={
             "q": {name: {"mean": q.mean, "ci95": [q.low, q.high], "answers": q.n} for name, q in intervals.items()},
-            "j": {name: score.j for name, score in found.items() if score.j is not None},
+            "j": {name: score.j for name, score in by_question.items() if score.j is not None},
             "listeners": len({answer.rater for answer in kept if answer.system == system}),
             "left_out": dropped,
         },

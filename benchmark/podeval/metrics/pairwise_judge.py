@@ -79,7 +79,7 @@ Dialogue with system B:
 @cache
 def hearing(turns: int) -> Prompt:
     """The prompt for dialogues of so many turns that are heard."""
-    heard = "\n\n".join(
+    turns_text = "\n\n".join(
         f"Dialogue with system {side.upper()}:\n"
         + "\n".join(
             f"Turn {n}, user:\n{{{side}_user_{n}}}\nTurn {n}, system:\n{{{side}_answer_{n}}}"
@@ -92,7 +92,7 @@ def hearing(turns: int) -> Prompt:
         version="1.0",
         system=_SYSTEM,
         template="Two systems answered the same user. Listen to both dialogues in full: the words, how they are said, "
-        f"and what else can be heard.\n\n{heard}\n{_TASK}",
+        f"and what else can be heard.\n\n{turns_text}\n{_TASK}",
         answer=Choice,
         source=_SOURCE,
     )
@@ -129,8 +129,8 @@ class JudgedBattle:
     @property
     def winner(self) -> str | None:
         """The system preferred in every order; None where the order decides."""
-        found = {ballot.winner for ballot in self.ballots}
-        return found.pop() if len(found) == 1 else None
+        winners = {ballot.winner for ballot in self.ballots}
+        return winners.pop() if len(winners) == 1 else None
 
     @property
     def outcome(self) -> Outcome:

@@ -130,9 +130,9 @@ def prosodic_coherence(
     """
     recording.require_sound()
     track = recording.speech_track(source)
-    heard = yield from hear_prosody(AudioClip(track.mono(RATE), RATE), reference_text, range(runs))
-    scores = [answer.score for answer in heard]
+    answers = yield from hear_prosody(AudioClip(track.mono(RATE), RATE), reference_text, range(runs))
+    scores = [answer.score for answer in answers]
     return Score(
         values={"prosodic_coherence": statistics.fmean(scores), "spread": statistics.pstdev(scores)},
-        notes={"runs": scores, "impressions": [answer.impression for answer in heard], **track.notes},
+        notes={"runs": scores, "impressions": [answer.impression for answer in answers], **track.notes},
     )

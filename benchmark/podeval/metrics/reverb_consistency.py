@@ -90,9 +90,9 @@ def reverb_consistency(
     starts, values = srmr(norm=norm)
     kept = sounding([(Span(start, start + WINDOW),) for start in starts.tolist()], speech)
     if kept.sum() < 2:
-        found = "no window" if not kept.any() else "only one window"
+        few = "no window" if not kept.any() else "only one window"
         raise CannotScore(
-            f"{found} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
+            f"{few} of {WINDOW:g} s holds enough speech (at least 40 %), and a spread over time needs two"
         )
     normalised = values if norm else srmr(norm=True)[1]
     starts, values, normalised = starts[kept], values[kept], normalised[kept]

@@ -97,13 +97,15 @@ square brackets or parentheses.
 @cache
 def hearing(turns: int) -> Prompt:
     """The prompt for a dialogue of so many turns that is heard."""
-    heard = "\n".join(f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1))
+    turns_text = "\n".join(
+        f"Turn {n}, user:\n{{user_{n}}}\nTurn {n}, system:\n{{answer_{n}}}" for n in range(1, turns + 1)
+    )
     return Prompt(
         name=f"rubric_audio_{turns}",
         version="1.0",
         system=_SYSTEM,
         template="A user speaks with a system that answers in speech. Listen to all of it, turn by turn: the words, "
-        f"how they are said, and what else can be heard.\n{heard}\n{_TASK}",
+        f"how they are said, and what else can be heard.\n{turns_text}\n{_TASK}",
         answer=Verdicts,
         source=_SOURCE,
     )
@@ -120,22 +122,22 @@ class Assessment:
 
 def share(verdicts: Mapping[Criterion, Verdict], level: Level | None = None) -> tuple[int, int]:
     """How many criteria are met, and how many there are, of one level or of all."""
-    found = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
-    return sum(found), len(found)
+    marks = [verdict.met for criterion, verdict in verdicts.items() if level in (None, criterion.level)]
+    return sum(marks), len(marks)
 
 
 def assess(dialogue: SpokenDialogue, modality: Modality = "transcript", seed: int = 0) -> Conversation[Assessment]:
     """Ask about the whole dialogue, and about each turn that criteria were written for."""
     parts = [dialogue, *(dialogue.until(turn) for turn in dialogue.turn_criteria if turn < len(dialogue.turns))]
     questions = [(part, group) for part in parts for group in _groups(part.criteria)]
-    heard = dialogue.clips() if modality == "audio" else {}
-    answers = yield [_question(part, group, modality, heard, seed) for part, group in questions]
-    found: dict[int, dict[Criterion, Verdict]] = {}
+    clips = dialogue.clips() if modality == "audio" else {}
+    answers = yield [_question(part, group, modality, clips, seed) for part, group in questions]
+    by_turns: dict[int, dict[Criterion, Verdict]] = {}
     for (part, group), answer in zip(questions, values(Verdicts, answers), strict=True):
-        found.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
+        by_turns.setdefault(len(part.turns), {}).update(zip(group, answer.verdicts, strict=True))
     last = len(dialogue.turns)
-    by_turn = {turn: found[turn] for turn in sorted(found)} if dialogue.turn_criteria else {}
-    return Assessment(found[last], by_turn, tuple(answer.record_id for answer in answers))
+    by_turn = {turn: by_turns[turn] for turn in sorted(by_turns)} if dialogue.turn_criteria else {}
+    return Assessment(by_turns[last], by_turn, tuple(answer.record_id for answer in answers))
 
 
 def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
@@ -146,23 +148,23 @@ def _groups(criteria: Sequence[Criterion]) -> list[list[Criterion]]:
 
 
 def _question(
-    dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, heard: Mapping[str, AudioClip], seed: int
+    dialogue: SpokenDialogue, group: list[Criterion], modality: Modality, recordings: Mapping[str, AudioClip], seed: int
 ) -> JudgeRequest:
-    listed = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
+    numbered = "\n".join(f"{criterion.id}: {criterion.text}" for criterion in group)
     check = _complete([criterion.id for criterion in group])
     if modality == "transcript":
-        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": listed}, seed, check=check)
+        return JudgeRequest(READ, {"dialogue": dialogue.transcript, "criteria": numbered}, seed, check=check)
     prompt = hearing(len(dialogue.turns))
-    clips = {name: heard[name] for name in prompt.placeholders if name in heard}
-    return JudgeRequest(prompt, {**clips, "criteria": listed}, seed, check=check)
+    clips = {name: recordings[name] for name in prompt.placeholders if name in recordings}
+    return JudgeRequest(prompt, {**clips, "criteria": numbered}, seed, check=check)
 
 
 def _complete(ids: list[str]) -> Callable[[Any], None]:
     def check(answer: Any) -> None:
-        given = [verdict.criterion for verdict in answer.verdicts]
-        if given != ids:
+        answered = [verdict.criterion for verdict in answer.verdicts]
+        if answered != ids:
             raise ValueError(
-                f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(given)}"
+                f"give a verdict for {', '.join(ids)}, each once and in this order, not {', '.join(answered)}"
             )
 
     return check
@@ -208,29 +210,29 @@ def rubric(
         modality: `transcript` is read, `audio` is heard.
         variant: `mtalk` pools over criteria, as the printed figures are, at the temperature of the public code.
     """
-    found = yield from assess(dialogue, modality)
-    shares = _shares(dialogue, found)
+    assessment = yield from assess(dialogue, modality)
+    shares = _shares(dialogue, assessment)
     return Score(
         values={key: 100 * met / count for key, (met, count) in shares.items()},
         weights={key: float(count) for key, (_, count) in shares.items()} if variant == "mtalk" else {},
         notes={
             "criteria": {
                 criterion.id: {"criterion": criterion.text, "met": verdict.met, "reason": verdict.reason}
-                for criterion, verdict in found.verdicts.items()
+                for criterion, verdict in assessment.verdicts.items()
             },
-            "records": list(found.records),
+            "records": list(assessment.records),
         },
     )
 
 
-def _shares(dialogue: SpokenDialogue, found: Assessment) -> dict[str, tuple[int, int]]:
+def _shares(dialogue: SpokenDialogue, assessment: Assessment) -> dict[str, tuple[int, int]]:
     """Criteria met and criteria there are, by key."""
-    whole = share(found.verdicts)
+    whole = share(assessment.verdicts)
     shares: dict[str, tuple[int, int]] = {"rubric": whole}
-    shares |= {level: share(found.verdicts, level) for level in LEVELS}
+    shares |= {level: share(assessment.verdicts, level) for level in LEVELS}
     shares[dialogue.dimension] = whole
     for name in ("capability", "scenario"):
         if value := getattr(dialogue, name):
             shares[f"{name}.{value}"] = whole
-    shares |= {f"turn_{turn}": share(verdicts) for turn, verdicts in found.turns.items()}
+    shares |= {f"turn_{turn}": share(verdicts) for turn, verdicts in assessment.turns.items()}
     return {key: counted for key, counted in shares.items() if counted[1]}

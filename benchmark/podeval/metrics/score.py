@@ -29,10 +29,10 @@ class Timeline:
     def drift(self) -> dict[str, Any]:
         """How each key changes over the recording: `slope` per `per`, and its `ci95`; no keys where it is too short."""
         per, units = ("minute", 60.0) if self.unit == "s" else (f"1000 {self.unit}", 1000.0)
-        found = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
+        trends = {key: drift(self.starts, column, self.window) for key, column in self.values.items()}
         slopes = {
             key: {"slope": trend.slope * units, "ci95": [trend.low * units, trend.high * units]}
-            for key, trend in found.items()
+            for key, trend in trends.items()
             if trend
         }
         return {"per": per, **slopes}

@@ -59,8 +59,8 @@ _SCORE = AliasChoices("score", "Score", "得分", "分数")
 
 def _number(value: Any) -> Any:
     """The first figure of `X/45`; anything else as it is."""
-    found = _FRACTION.match(value) if isinstance(value, str) else None
-    return float(found[1]) if found else value
+    fraction = _FRACTION.match(value) if isinstance(value, str) else None
+    return float(fraction[1]) if fraction else value
 
 
 class Item(JudgeAnswer):
@@ -276,15 +276,15 @@ def points(quality: Quality, weights: str) -> dict[str, float]:
     The whole is `total`: the sum of the points, or 100 times the mean share over all eleven items.
     """
     if weights == "podbench":
-        found = {name: float(getattr(quality, name).score) for name in POINTS}
-        return {"total": sum(found.values()), **found}
+        by_dimension = {name: float(getattr(quality, name).score) for name in POINTS}
+        return {"total": sum(by_dimension.values()), **by_dimension}
     shares = {name: quality.shares(name) for name in POINTS}
     total = 100 * _mean([share for one in shares.values() for share in one])
     return {"total": total, **{name: sum(POINTS[name]) * _mean(shares[name]) for name in POINTS}}
 
 
-def _mean(found: Sequence[float]) -> float:
-    return sum(found) / len(found)
+def _mean(numbers: Sequence[float]) -> float:
+    return sum(numbers) / len(numbers)
 
 
 def _evidence(script: Script) -> Callable[[Any], None]:
@@ -323,18 +323,18 @@ def script_quality(
         weights: `podbench` takes the points as they are; `uniform` counts every item the same.
     """
     text, cut = shown(script, variant)
-    found = yield from review(script, text)
-    earned = points(found.quality, weights)
+    reviewed = yield from review(script, text)
+    earned = points(reviewed.quality, weights)
     return Score(
         values={"script_quality": earned["total"], **{name: earned[name] for name in POINTS}},
         notes={
-            "script_type": found.quality.script_type,
+            "script_type": reviewed.quality.script_type,
             "items": {
                 str(item.item): {"score": item.score, "reason": item.reason, "quotes": list(item.quotes)}
-                for item in found.quality.items
+                for item in reviewed.quality.items
             },
-            "summary": found.quality.summary,
+            "summary": reviewed.quality.summary,
             **({"cut": True} if cut else {}),
-            "records": [found.record],
+            "records": [reviewed.record],
         },
     )

@@ -118,19 +118,19 @@ def front_page(metric: Metric) -> str:
 
 def card(metric: Metric) -> str:
     """The metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
-    known = facts(metric)
+    metric_facts = facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
         "## How to use\n\n" + _use(metric),
         "## Arguments of `compute`\n\n" + _arguments(metric),
     ]
     parts.append(
-        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(known)) + f"\n\n{RESULT}"
+        "## Values\n\n" + _table(("key", "better", "unit", "range", "what"), _key_rows(metric_facts)) + f"\n\n{RESULT}"
     )
     if metric.needs:
         rows = [
             (f"`{profile}`", job.replace("_", " "), model or "none in this version: items are unscored")
-            for profile, jobs in known["models"].items()
+            for profile, jobs in metric_facts["models"].items()
             for job, model in jobs.items()
         ]
         parts.append("## Models by profile\n\n" + _table(("profile", "job", "model (licence)"), rows))
@@ -195,8 +195,8 @@ def _arguments(metric: Metric) -> str:
     return _table(("argument", "values, default first", "what"), rows) + note
 
 
-def _key_rows(known: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in known["keys"]]
+def _key_rows(metric_facts: dict[str, Any]) -> list[tuple[str, ...]]:
+    return [(f"`{k['name']}`", _better(k), k["unit"], k["range"], k["about"]) for k in metric_facts["keys"]]
 
 
 def _better(key: dict[str, Any]) -> str:

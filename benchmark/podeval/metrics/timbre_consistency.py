@@ -76,11 +76,11 @@ def timbre_consistency(
     drift: list[tuple[float, float]] = []
     left_out = 0
     for voice in voices:
-        heard = sounding(voice.clips, speech) | (variant == "lfs")
-        kept = [clip for clip, sounds in zip(voice.clips, heard, strict=True) if sounds]
+        audible = sounding(voice.clips, speech) | (variant == "lfs")
+        kept = [clip for clip, sounds in zip(voice.clips, audible, strict=True) if sounds]
         left_out += len(voice.clips) - len(kept)
         if len(kept) >= 2:
-            likeness = _likeness(voice.embeddings[heard])
+            likeness = _likeness(voice.embeddings[audible])
             consistency[voice.speaker] = float(likeness.mean())
             drift += [(clip[0].start, float(value)) for clip, value in zip(kept, likeness, strict=True)]
     if not consistency:

@@ -147,18 +147,18 @@ def _matches(
         voices = heard_in(recording.turns())
         return _assigned(voices, references), {"speakers_found": len(voices)}
     spelt = {speaker_key(name): name for name in script.speakers}
-    named = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
-    if not named:
+    script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
+    if not script_names:
         raise BadInput(
             f"none of the reference voices ({', '.join(references) or 'none'}) has the name of a speaker of the script "
             f"({', '.join(script.speakers)})"
         )
     turns, who = who_speaks(recording, script)
-    heard = {voice.speaker: voice for voice in heard_in(turns)}
-    if silent := [name for name in named if named[name] not in heard]:
+    by_speaker = {voice.speaker: voice for voice in heard_in(turns)}
+    if silent := [name for name in script_names if script_names[name] not in by_speaker]:
         raise CannotScore(f"no speech of {', '.join(silent)} is heard, for whom there is a reference voice")
-    found = [Match(heard[speaker], references.embeddings[name]) for name, speaker in named.items()]
-    return found, {"speakers_found": len(heard), **who}
+    matches = [Match(by_speaker[speaker], references.embeddings[name]) for name, speaker in script_names.items()]
+    return matches, {"speakers_found": len(by_speaker), **who}
 
 
 def _assigned(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
@@ -166,8 +166,8 @@ def _assigned(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> li
     from scipy.optimize import linear_sum_assignment
 
     if len(voices) < len(references):
-        found = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
-        raise CannotScore(f"there are {len(references)} reference voices, {found} found in the recording")
+        too_few = "no speaker was" if not voices else "one speaker was" if len(voices) == 1 else f"{len(voices)} were"
+        raise CannotScore(f"there are {len(references)} reference voices, {too_few} found in the recording")
     targets = list(references.embeddings.values())
     likeness = [[cosine(voice.embedding, target) for target in targets] for voice in voices]
     rows, columns = linear_sum_assignment(likeness, maximize=True)

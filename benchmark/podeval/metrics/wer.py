@@ -83,16 +83,16 @@ def wer(
         raise BadInput(f"the variant {variant} has a normaliser of its own; leave out normaliser={normaliser}")
     written = read_as(reference_text) if language == "auto" else language
     track = recording.speech_track(source)
-    heard = track.transcript(written if written in ("en", "zh") else None)
+    transcript = track.transcript(written if written in ("en", "zh") else None)
     # The language of a few words cannot be told by themselves; it is the one that is heard.
-    compared = heard.language if written is None else written
+    compared = transcript.language if written is None else written
     other = compared not in ("en", "zh")
     applied = _NORMALISERS.get(variant) or ("basic" if other else normaliser)
-    errors = word_errors(reference_text, heard.text, "en" if other else compared, applied)
+    errors = word_errors(reference_text, transcript.text, "en" if other else compared, applied)
     return Score(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
-            "language": heard.language if other else compared,
+            "language": transcript.language if other else compared,
             **(_written(reference_text) if language == "auto" else {}),
             "normaliser": applied,
             "unit": errors.unit,
@@ -102,13 +102,13 @@ def wer(
             "deletions": errors.deletions,
             **({"dropped": round(dropped, 4)} if (dropped := bracketed_share(reference_text, applied)) else {}),
             **track.notes,
-            "transcript": heard.text,
+            "transcript": transcript.text,
         },
     )
 
 
 def _written(text: str) -> dict[str, Any]:
     """What the notes say of the text: its language if it is another, and the shares where it has several."""
-    found = identify_language(text)
-    named = {} if found.code in ("en", "zh") else {"text_language": found.code or "unknown"}
-    return {**named, **({"text_languages": found.noted} if found.noted else {})}
+    language = identify_language(text)
+    notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}
+    return {**notes, **({"text_languages": language.noted} if language.noted else {})}

@@ -61,13 +61,13 @@ def _dialogue(item: Item, output: Output, outputs: Path) -> dict[str, Any]:
     """The dialogue with its rubric: that of the last turn is for the whole, those before for it cut off there."""
     turns = [
         {
-            "user": asked.words,
-            "user_tags": list(asked.tags),
-            "user_audio": asked.audio,
+            "user": user_turn.words,
+            "user_tags": list(user_turn.tags),
+            "user_audio": user_turn.audio,
             "answer": answer.words,
             "answer_audio": str(outputs / Path(answer.audio).name) if answer.audio else None,
         }
-        for asked, answer in zip(item.user, output.answers, strict=False)
+        for user_turn, answer in zip(item.user, output.answers, strict=False)
     ]
     return {
         "id": item.id,

@@ -30,7 +30,7 @@ def recording(seconds: float) -> Recording:
 def scored(name: str, bench: JudgeConfig, seconds: float = 2.0, **others: Any) -> dict[str, Any]:
     metric = catalogue.get(name)
     item = MetricInputs({"recording": recording(seconds), "reference_text": "Rivers carry salt."}).select(metric)
-    return compute(metric, [item], given=metric.inputs, bench=bench, parameters={"source": "mix", **others})
+    return compute(metric, [item], input_names=metric.inputs, bench=bench, parameters={"source": "mix", **others})
 
 
 def heard(question: Any) -> list[np.ndarray[Any, Any]]:
@@ -129,6 +129,6 @@ def test_silence_and_a_missing_file_are_the_system_s_fault(judge: Callable[..., 
         MetricInputs({"recording": tmp_path / "nothing.wav"}),
         {"recording": recording(2)},
     ]
-    found = compute(metric, items, given=metric.inputs, bench=made.bench, parameters={"source": "mix"})
+    found = compute(metric, items, input_names=metric.inputs, bench=made.bench, parameters={"source": "mix"})
     assert [item.get("cause") for item in found["items"]] == ["system", "system", None]
     assert (found["scored"], found["unscored"]) == (1, 2)

@@ -32,7 +32,7 @@ def divided(question: Any) -> dict[str, Any]:
 
 
 def scored(dialogue: Any, bench: JudgeConfig) -> dict[str, Any]:
-    return compute(METRIC, [{"dialogue": SpokenDialogue.parse(dialogue)}], given=METRIC.inputs, bench=bench)
+    return compute(METRIC, [{"dialogue": SpokenDialogue.parse(dialogue)}], input_names=METRIC.inputs, bench=bench)
 
 
 def test_words_of_essential_clauses_by_all_words_and_the_mean_over_turns(judge: Callable[..., Any]) -> None:

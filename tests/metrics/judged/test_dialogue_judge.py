@@ -28,7 +28,7 @@ def scored(scripts: list[Any], references: list[Any], bench: JudgeConfig) -> dic
         {"script": read_input("script", script), "reference_script": read_input("reference_script", reference)}
         for script, reference in zip(scripts, references, strict=True)
     ]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench)
 
 
 def test_half_the_difference_of_the_two_orders_computed_by_hand() -> None:

@@ -40,7 +40,7 @@ def scored(scripts: list[Any], requests: list[Any], bench: JudgeConfig, **parame
         {"script": read_input("script", script), "request": read_input("request", request)}
         for script, request in zip(scripts, requests, strict=True)
     ]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench, parameters=parameters)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench, parameters=parameters)
 
 
 def derived_and(audited: dict[str, Any]) -> Callable[[Any], Any]:

@@ -41,7 +41,7 @@ def verdicts(met: dict[str, int]) -> Callable[[Any], Any]:
 
 def scored(dialogues: list[Any], bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     items = [{"dialogue": SpokenDialogue.parse(one)} for one in dialogues]
-    return compute(METRIC, items, given=METRIC.inputs, bench=bench, parameters=parameters)
+    return compute(METRIC, items, input_names=METRIC.inputs, bench=bench, parameters=parameters)
 
 
 MET = {

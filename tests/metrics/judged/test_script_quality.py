@@ -53,7 +53,11 @@ def podbench(quote: str = "河流带来盐分") -> dict[str, Any]:
 
 def scored(script: Any, bench: JudgeConfig, **parameters: Any) -> dict[str, Any]:
     return compute(
-        METRIC, [{"script": read_input("script", script)}], given=METRIC.inputs, bench=bench, parameters=parameters
+        METRIC,
+        [{"script": read_input("script", script)}],
+        input_names=METRIC.inputs,
+        bench=bench,
+        parameters=parameters,
     )
 
 
