@@ -28,7 +28,7 @@ def build(folder: RunsFolder) -> tuple[Any, list[Any]]:
 
     def shown(chosen: str | None, of: str | None) -> tuple[Any, Any, pd.DataFrame]:
         """The rows of a benchmark under a profile; what is not known falls to the first."""
-        view = settled(folder, chosen or "", of or "")
+        view = settle_view(folder, chosen or "", of or "")
         if view is None:
             return gr.Dropdown([]), gr.Dropdown([]), pd.DataFrame({"": ["Nothing has been measured here yet."]})
         rows = table.build(view)
@@ -61,14 +61,14 @@ def rows(folder: RunsFolder, board: str = "", profile: str = "") -> list[dict[st
         board: `benchmark/split`; empty for the first.
         profile: `embedded`, `reference` or `paper`; empty for the first there is.
     """
-    view = settled(folder, board, profile)
+    view = settle_view(folder, board, profile)
     if view is None:
         return []
     frame = table.tidy(view)
     return list(frame.astype(object).where(frame.notna(), None).to_dict("records"))
 
 
-def settled(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
+def settle_view(folder: RunsFolder, board: str, profile: str) -> ResolvedView | None:
     """The view of a benchmark under a profile; None where nothing has been measured."""
     try:
         index = folder.index()

@@ -24,7 +24,7 @@ SINGLE: dict[str, Any] = {"concurrency_limit": 1, "api_visibility": "private"}
 """One recording and one script at a time, whoever asks: the board and its votes share the machine."""
 
 
-def offered(inputs: Iterable[str]) -> list[Metric]:
+def list_offered(inputs: Iterable[str]) -> list[Metric]:
     """Metrics of the embedded profile that these inputs suffice for."""
     names = set(inputs)
     return [
@@ -36,10 +36,10 @@ def offered(inputs: Iterable[str]) -> list[Metric]:
 
 def choices(inputs: Iterable[str]) -> list[tuple[str, str]]:
     """The same as what a reader chooses from: title and name."""
-    return [(metric.title, metric.name) for metric in offered(inputs)]
+    return [(metric.title, metric.name) for metric in list_offered(inputs)]
 
 
-def measured(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
+def measure_item(name: str, inputs: MetricInputs) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
     """One metric of one item: its rows under `HEADERS`, and the whole result."""
     metric = catalogue.get(name)
     selected = inputs.select(metric)

@@ -17,7 +17,7 @@ from podeval.audio.formats.duration import container_and_seconds
 from podeval.errors import BadInput, PodevalError
 from podeval.metrics.inputs import MetricInputs
 from podeval.submissions import sandbox
-from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values, timeline
+from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values, timeline
 
 SECONDS = 300
 """The longest recording: the machine is that of the board."""
@@ -53,7 +53,7 @@ def build() -> None:
     with gr.Accordion("Protocols", open=False):
         protocols = gr.JSON(label="How each value came about")
     run.click(measure, [audio, words, names], [wrong, values, results, which, course, protocols], **SINGLE)
-    which.change(plotted, [which, results], course, **PRIVATE)
+    which.change(plot_course, [which, results], course, **PRIVATE)
 
 
 def measure(audio: str | None, words: str, names: list[str], progress: Any = None) -> Iterator[tuple[Any, ...]]:
@@ -72,13 +72,13 @@ def measure(audio: str | None, words: str, names: list[str], progress: Any = Non
     assert audio
     copy = None
     try:
-        copy = decoded_apart(Path(audio))
+        copy = decode_apart(Path(audio))
         sources = {"recording": copy, **({"reference_text": words} if words.strip() else {})}
         inputs = MetricInputs(sources, keep=True)
         inputs.read()  # what cannot be read is said before anything is measured
         for number, name in enumerate(names):
             progress((number, len(names)), desc=name)
-            more, results[name] = measured(name, inputs)
+            more, results[name] = measure_item(name, inputs)
             rows += more
             yield so_far()
     except PodevalError as error:
@@ -100,7 +100,7 @@ def _missing(audio: str | None, words: str, names: list[str]) -> str:
     return ""
 
 
-def decoded_apart(path: Path) -> Path:
+def decode_apart(path: Path) -> Path:
     """A copy of a stranger's file in FLAC of our own making, in a new folder, which belongs to who called.
 
     Its header is read here, which bounds what it may decode to. It is decoded in a process of its own, with an end to
@@ -146,7 +146,7 @@ def _copy(out: Path, name: str, failure: str | None) -> Path:
     return copy.rename(out.parent / copy.name)
 
 
-def plotted(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
+def plot_course(name: str | None, results: dict[str, Any]) -> gr.LinePlot:
     """The course of a metric."""
     frame = timeline(results[name]) if name in results else pd.DataFrame()
     return gr.LinePlot(frame, x="seconds", y="value", color="key", visible=len(frame) > 1)
@@ -156,4 +156,4 @@ def _courses(results: dict[str, Any]) -> tuple[gr.Dropdown, gr.LinePlot]:
     """The metrics that have one to choose from, and that of the last."""
     names = [name for name, result in results.items() if len(timeline(result)) > 1]
     last = names[-1] if names else None
-    return gr.Dropdown(names, value=last, visible=bool(names)), plotted(last, results)
+    return gr.Dropdown(names, value=last, visible=bool(names)), plot_course(last, results)

@@ -8,7 +8,7 @@ import gradio as gr
 
 from podeval.errors import PodevalError
 from podeval.metrics.inputs import MetricInputs
-from tabs.measuring import SINGLE, choices, measured, place_of_problem, problem, table_of_values
+from tabs.measuring import SINGLE, choices, measure_item, place_of_problem, problem, table_of_values
 
 INPUTS = ("text", "passage")
 EXAMPLE = "Mia: Chains wear out at the pins.\nJon: And every pin loses a hair. A hundred hairs make a finger."
@@ -38,7 +38,7 @@ def measure(text: str, names: list[str]) -> tuple[gr.HTML, list[tuple[Any, ...]]
         inputs = MetricInputs(dict.fromkeys(INPUTS, text), keep=True)
         inputs.read()  # what cannot be read is said before anything is measured
         for name in names:
-            more, result = measured(name, inputs)
+            more, result = measure_item(name, inputs)
             rows += more
             protocols[name] = result["protocol"]
     except PodevalError as error:

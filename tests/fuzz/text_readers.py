@@ -140,21 +140,21 @@ def said_plainly(text: str) -> None:
 
 def judged(text: str) -> None:
     """Material for a judge."""
-    from podeval.judges.prompt import harmless, mark_for
+    from podeval.judges.prompt import break_control_words, mark_for
 
-    whole = harmless(text)
+    whole = break_control_words(text)
     # No input of the fuzzer is longer; a megabyte is not read twice.
-    assert harmless(whole[:20_000]) == whole[:20_000]
+    assert break_control_words(whole[:20_000]) == whole[:20_000]
     mark_for({"script": whole})
 
 
 def quoted(text: str) -> None:
     """What a judge quotes of it."""
-    from podeval.metrics.citations import letters, unfound
+    from podeval.metrics.citations import letters, list_missing
     from podeval.text.script import Script, Turn
 
     letters(text)
-    unfound([text[:500], text], Script((Turn("1", text),)))
+    list_missing([text[:500], text], Script((Turn("1", text),)))
 
 
 def injected(text: str) -> None:

@@ -62,7 +62,7 @@ def measure(
     """
     from podeval.cli.progress_bar import listening
     from podeval.metrics import catalogue
-    from podeval.metrics.compute import described_protocol, score_items
+    from podeval.metrics.compute import describe_protocol, score_items
     from podeval.metrics.inputs import inputs_from_files
     from podeval.metrics.judge_use import JudgeConfig
     from podeval.metrics.score import Unscored
@@ -70,7 +70,7 @@ def measure(
 
     metric = catalogue.get(name)
     registry.require_profile(profile)
-    chosen = metric.read_parameters(_settings(settings or []))
+    chosen = metric.read_parameters(_parse_settings(settings or []))
     if metric.asks is None and (judge or records):
         raise BadInput(f"{metric.name} asks no judge; leave out --judge and --records")
     bench = JudgeConfig(judge, records, refresh=refresh.value if refresh else "")
@@ -82,7 +82,7 @@ def measure(
     options = {"profile": profile, "allow_upsampling": allow_upsampling}
     items = inputs_from_files(metric, files, reference or [], text or [], **options)
     names = tuple(items[0][1]) if items else metric.inputs
-    protocol = described_protocol(metric, chosen, names, profile, bench)
+    protocol = describe_protocol(metric, chosen, names, profile, bench)
     worst = 0
     for file, inputs in items:
         result: Result | PodevalError
@@ -112,20 +112,20 @@ def _describe_result(result: "Result") -> str:
 
     if isinstance(result, Unscored):
         return f"unscored: {result.reason}"
-    values = "  ".join(f"{key} {_number(value)}" for key, value in result.values.items())
+    values = "  ".join(f"{key} {_format_number(value)}" for key, value in result.values.items())
     drifts = result.timeline.drift if result.timeline else {}
-    slopes = [f"{key} {_slope(trend)}" for key, trend in drifts.items() if key != "per"]
+    slopes = [f"{key} {_format_slope(trend)}" for key, trend in drifts.items() if key != "per"]
     if scored := result.notes.get("scored"):
         values += f"\n  scored: the {scored}, as there are {result.notes.get('music_seconds', 0):.1f} s of music"
     return values + (f"\n  drift per {drifts['per']} [95 %]: {'  '.join(slopes)}" if slopes else "")
 
 
-def _slope(trend: dict[str, Any]) -> str:
+def _format_slope(trend: dict[str, Any]) -> str:
     low, high = trend["ci95"]
     return f"{trend['slope']:+.3g} [{low:+.3g}, {high:+.3g}]"
 
 
-def _settings(pairs: list[str]) -> dict[str, str]:
+def _parse_settings(pairs: list[str]) -> dict[str, str]:
     split = [pair.partition("=") for pair in pairs]
     for key, sign, _ in split:
         if not sign:
@@ -136,5 +136,5 @@ def _settings(pairs: list[str]) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in split}
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"

@@ -26,7 +26,7 @@ from podeval.judges.exchange_records import JudgeExchange, Records, key_of
 from podeval.judges.judge import Judge
 from podeval.judges.materials import AudioClip
 from podeval.judges.parsing import UnreadableAnswer, read_answer
-from podeval.judges.prompt import Prompt, harmless, inputs_digest
+from podeval.judges.prompt import Prompt, break_control_words, inputs_digest
 from podeval.models.chat import ChatAnswer, ChatBusy, ChatModel, ChatRefused
 
 _SHOWN_AGAIN = 6000
@@ -149,7 +149,7 @@ class JudgeClient:
         missing: list[tuple[str, list[JudgeExchange]]] = []
         for key, request in unique.items():
             before = self._before(key, request)
-            recorded = self._known(request, before)
+            recorded = self._recorded_outcome(request, before)
             if recorded is None:
                 missing.append((key, before))
             else:
@@ -177,13 +177,13 @@ class JudgeClient:
         usable = any(_problem(exchange.answer, request) is None for exchange in before)
         return before if usable or len(before) < self.judge.tries else []
 
-    def _known(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
+    def _recorded_outcome(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
         """The outcome that the records give, None where the judge must be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)
         if len(before) >= self.judge.tries or (before and self.judge.replays):
-            return _unreadable(_problem(before[-1].answer, request), before[-1])
+            return _describe_unreadable(_problem(before[-1].answer, request), before[-1])
         if self.judge.replays:
             return Unanswered(f"{self.records.path} holds no answer of {self.judge.id} to this")
         return None
@@ -213,7 +213,7 @@ class JudgeClient:
                 except queue.Empty:
                     return
                 try:
-                    done.put((key, self._asked(backend, requests[key], key, before, halt)))
+                    done.put((key, self._ask_until_usable(backend, requests[key], key, before, halt)))
                 except BaseException as error:
                     done.put((key, error))
 
@@ -239,7 +239,7 @@ class JudgeClient:
                 form.name = form_name
         return self._backend
 
-    def _asked(
+    def _ask_until_usable(
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
         """Ask until there is an answer that can be used, or no more tries."""
@@ -255,10 +255,10 @@ class JudgeClient:
         series = before[0].series if before else self.records.series(key) + 1
         exchanges = list(before)
         while len(exchanges) < self.judge.tries:
-            messages = [*question, *_told(exchanges, request)]
+            messages = [*question, *_repeat_answers(exchanges, request)]
             started, began = datetime.now(UTC), time.monotonic()
             try:
-                answer = self._called(backend, messages, request, key, halt)
+                answer = self._call_backend(backend, messages, request, key, halt)
             except _NoAnswer as failure:
                 return Unanswered(str(failure), record_id=exchanges[-1].id if exchanges else None)
             problem = _problem(answer, request)
@@ -269,8 +269,8 @@ class JudgeClient:
                 prompt=request.prompt.id,
                 judge=self.judge.id,
                 seed=request.seed,
-                inputs={name: _named(value) for name, value in request.inputs.items()},
-                messages=[_without_audio(message) for message in messages],
+                inputs={name: _describe_input(value) for name, value in request.inputs.items()},
+                messages=[_strip_audio(message) for message in messages],
                 answer=answer,
                 asked=started.isoformat(timespec="milliseconds"),
                 seconds=round(time.monotonic() - began, 3),
@@ -281,9 +281,9 @@ class JudgeClient:
             exchanges.append(exchange)
             if problem is None:
                 return UsableAnswer(_value(answer, request), exchange.id, exchange.attempt)
-        return _unreadable(exchanges[-1].problem, exchanges[-1])
+        return _describe_unreadable(exchanges[-1].problem, exchanges[-1])
 
-    def _called(
+    def _call_backend(
         self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
         """One answer, after as many calls as patience allows.
@@ -293,7 +293,7 @@ class JudgeClient:
         """
         judge = self.judge
         sampling = judge.sampling.seeded(request.seed)
-        reckoned = _reckoned_tokens(messages, request)
+        reckoned = _estimate_tokens(messages, request)
         for failed in range(1, self._patience.tries + 1):
             with self.pace.call(halt.event) as begun:
                 reservation = None
@@ -310,12 +310,12 @@ class JudgeClient:
                     self.pace.answered()
                     return answer
                 except ChatRefused as refusal:
-                    self._failed(request, key, str(refusal), started, began)
+                    self._record_failure(request, key, str(refusal), started, began)
                     if refusal.for_all:
                         halt.because(str(refusal))
                     raise _NoAnswer(str(refusal)) from None
                 except ChatBusy as busy:
-                    self._failed(request, key, str(busy), started, began)
+                    self._record_failure(request, key, str(busy), started, began)
                     if busy.crowded:
                         self.pace.crowded(begun, min(busy.retry_after or 0.0, self._patience.longest_wait))
                     reason, retry_after = str(busy), busy.retry_after or 0.0
@@ -328,7 +328,7 @@ class JudgeClient:
                 halt.event.wait(self._patience.wait(failed, self._chance.random()))
         raise _NoAnswer(f"no answer in {self._patience.tries} calls; the last: {reason}")
 
-    def _failed(self, request: JudgeRequest, key: str, reason: str, started: str, began: float) -> None:
+    def _record_failure(self, request: JudgeRequest, key: str, reason: str, started: str, began: float) -> None:
         seconds = round(time.monotonic() - began, 3)
         self.records.add_failure(key, request.prompt.id, self.judge.id, reason, started, seconds)
 
@@ -360,32 +360,32 @@ def _problem(answer: ChatAnswer, request: JudgeRequest) -> str | None:
     return None
 
 
-def _unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
+def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered:
     tries = "1 try" if last.attempt == 1 else f"{last.attempt} tries"
     return Unanswered(f"the judge gave no usable answer in {tries}; the last: {problem}", record_id=last.id)
 
 
-def _told(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
+def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
     """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
-        repeated = _TWICE if texts.count(text) > 1 else harmless(text[:_SHOWN_AGAIN])
+        repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])
         yield {"role": "assistant", "content": repeated}
-        problem = harmless((_problem(exchange.answer, request) or "")[:1000])
+        problem = break_control_words((_problem(exchange.answer, request) or "")[:1000])
         yield {
             "role": "user",
             "content": f"This answer cannot be used: {problem}\nJudge again; answer with the whole JSON object only.",
         }
 
 
-def _named(value: str | AudioClip) -> dict[str, Any]:
+def _describe_input(value: str | AudioClip) -> dict[str, Any]:
     """What a record says of an input apart from the messages."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": inputs_digest({"": value}), "characters": len(value)}
 
 
-def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
+def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
     """The message with the SHA-256 of each clip, as sent, in its place."""
     import base64
     import hashlib
@@ -403,7 +403,7 @@ def _without_audio(message: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": message["role"], "content": kept}
 
 
-def _reckoned_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
+def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
     """Tokens of a question, on the careful side."""
     size = 0
     for message in messages:

@@ -197,7 +197,7 @@ class Records:
                 if not line.endswith(b"\n"):
                     return
                 if line.strip():
-                    yield offset, _parsed(line, self.path, number)
+                    yield offset, _parse_line(line, self.path, number)
                 offset += len(line)
 
     def _line_at(self, offset: int) -> bytes:
@@ -214,11 +214,11 @@ class Records:
                 offset = len(self._kept)
                 self._kept.append(line)
             else:
-                offset = _appended(self.path, line)
+                offset = _append_line(self.path, line)
             self._index(offset, data)
 
 
-def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         data = json.loads(line)
         if data["kind"] == "exchange":
@@ -231,7 +231,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     return dict(data)
 
 
-def _appended(path: Path, line: bytes) -> int:
+def _append_line(path: Path, line: bytes) -> int:
     """Append a line, synced, and give its place; what a killed process left half-written is cut off first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

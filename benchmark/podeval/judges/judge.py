@@ -154,21 +154,21 @@ def judge_named(text: str) -> Judge:
     if kind == "transformers" and rest:
         return _transformers(rest)
     if kind == "records" and rest:
-        return _recorded(rest)
+        return _read_recorded(rest)
     if match := re.fullmatch("(.*)@(https?://.*)", text):
         return _at_endpoint(match[1], match[2])
     if Path(text).suffix.lower() in (".yaml", ".yml"):
-        return _from_file(Path(text))
+        return _read_file(Path(text))
     raise BadInput(f"{text!r} names no judge; {_WAYS}")
 
 
 def _at_endpoint(model: str, endpoint: str) -> Judge:
     if not model:
-        raise BadInput(f"name the model at {_without_secrets(endpoint)}: write MODEL@{_without_secrets(endpoint)}")
-    return Judge("endpoint", model, endpoint=_checked_endpoint(endpoint), hears=True)
+        raise BadInput(f"name the model at {_strip_secrets(endpoint)}: write MODEL@{_strip_secrets(endpoint)}")
+    return Judge("endpoint", model, endpoint=_check_endpoint(endpoint), hears=True)
 
 
-def _checked_endpoint(endpoint: str) -> str:
+def _check_endpoint(endpoint: str) -> str:
     """Without a slash at its end.
 
     Raises:
@@ -179,13 +179,13 @@ def _checked_endpoint(endpoint: str) -> str:
         raise BadInput("an endpoint is a web address such as https://host/v1")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadInput(
-            f"the endpoint {_without_secrets(endpoint)} carries a user, a password or a query, which would stand "
+            f"the endpoint {_strip_secrets(endpoint)} carries a user, a password or a query, which would stand "
             f"in every record; give the key in the environment as {KEY}"
         )
     return endpoint.rstrip("/").removesuffix("/chat/completions")
 
 
-def _without_secrets(endpoint: str) -> str:
+def _strip_secrets(endpoint: str) -> str:
     parts = urlsplit(endpoint)
     return f"{parts.scheme}://{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
@@ -220,7 +220,7 @@ def _transformers(text: str, **fields: Any) -> Judge:
     return Judge("transformers", repo, revision=commit, **fields)
 
 
-def _recorded(text: str) -> Judge:
+def _read_recorded(text: str) -> Judge:
     from podeval.judges.exchange_records import Records
 
     folder, _, judge_id = text.partition("#")
@@ -287,7 +287,7 @@ class _JudgeFields(pydantic.BaseModel):
     price: _PriceFields | None = None
 
 
-def _from_file(path: Path) -> Judge:
+def _read_file(path: Path) -> Judge:
     """A judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
     import yaml
 
@@ -317,7 +317,7 @@ def _from_file(path: Path) -> Judge:
     }
     _refuse_secrets(read.extra, path)
     if read.backend == "records":
-        return _recorded(str(path.parent / str(read.endpoint)))
+        return _read_recorded(str(path.parent / str(read.endpoint)))
     if read.backend == "gguf":
         model = {"model": read.model} if read.model else {}
         pinned = {"revision": read.revision} if read.revision else {}
@@ -326,7 +326,7 @@ def _from_file(path: Path) -> Judge:
         return _transformers(f"{read.model}@{read.revision or ''}", **fields)
     if not read.model or not read.endpoint:
         raise BadInput(f"{path}: an endpoint judge needs model and endpoint, such as endpoint: https://host/v1")
-    return Judge("endpoint", read.model, revision=read.revision, endpoint=_checked_endpoint(read.endpoint), **fields)
+    return Judge("endpoint", read.model, revision=read.revision, endpoint=_check_endpoint(read.endpoint), **fields)
 
 
 def _refuse_secrets(extra: Mapping[str, Any], path: Path) -> None:

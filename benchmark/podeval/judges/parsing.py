@@ -33,7 +33,7 @@ def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
     Raises:
         UnreadableAnswer: there is none, or it does not fit.
     """
-    text = _without_thinking(answer.text or "")
+    text = _strip_thinking(answer.text or "")
     if not text.strip():
         raise UnreadableAnswer(_why_empty(answer))
     if answer.refusal:
@@ -59,16 +59,16 @@ def parse(text: str, model: type[Answer]) -> Answer:
         UnreadableAnswer: see `read_answer`.
     """
     try:
-        return _parsed(text, model)
+        return _parse_object(text, model)
     except RecursionError:
         raise UnreadableAnswer("the answer is nested deeper than any answer that was asked for") from None
 
 
-def _parsed(text: str, model: type[Answer]) -> Answer:
+def _parse_object(text: str, model: type[Answer]) -> Answer:
     # By their canonical form: comparing each with all before it takes quadratic time on an answer of thousands.
     objects: dict[str, Any] = {}
     problem: UnreadableAnswer | None = None
-    for span in _objects(_without_thinking(text)):
+    for span in _objects(_strip_thinking(text)):
         try:
             data = _load(span)
         except ValueError as error:
@@ -80,7 +80,7 @@ def _parsed(text: str, model: type[Answer]) -> Answer:
     valid: dict[str, Answer] = {}
     for data in objects.values():
         try:
-            value = _validated(data, model)
+            value = _validate(data, model)
         except UnreadableAnswer as error:
             problem = error
             continue
@@ -111,7 +111,7 @@ _FINAL_CHANNEL = re.compile(r"<\|channel\|>final(?:\s*<\|constrain\|>\s*json)?\s
 _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
-def _without_thinking(text: str) -> str:
+def _strip_thinking(text: str) -> str:
     """What follows the thinking; a thought that never ends leaves nothing. In a whole answer, tags are words."""
     alone = _ONLY_FENCED.fullmatch(text)
     try:
@@ -119,13 +119,13 @@ def _without_thinking(text: str) -> str:
             return text
     except (ValueError, RecursionError):
         pass
-    text = _without_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
+    text = _strip_whole_thoughts(text[_last_end(_FINAL_CHANNEL.finditer(text)) :])
     text = text[_last_end(tag for tag in _TAG.finditer(text) if tag[1]) :]
     begin = _TAG.search(text)
     return text[: begin.start()] if begin else text
 
 
-def _without_whole_thoughts(text: str) -> str:
+def _strip_whole_thoughts(text: str) -> str:
     """Without what stands between an opening tag and the next closing one of its name; in one pass."""
     tags = list(_TAG.finditer(text))
     ends: dict[str, re.Match[str] | None] = {}
@@ -161,14 +161,14 @@ def _objects(text: str) -> Iterator[str]:
     for part in fenced or [text]:
         position = part.find("{")
         while position >= 0:
-            end = _closing(part, position)
+            end = _find_closing(part, position)
             if end is None:
                 raise UnreadableAnswer("the answer breaks off before its JSON object ends")
             yield part[position:end]
             position = part.find("{", end)
 
 
-def _closing(text: str, start: int) -> int | None:
+def _find_closing(text: str, start: int) -> int | None:
     """The place after the brace that closes the one at `start`; braces inside strings do not count."""
     depth, in_string, escaped = 0, False, False
     for position in range(start, len(text)):
@@ -194,26 +194,26 @@ def _closing(text: str, start: int) -> int | None:
 def _load(text: str) -> Any:
     """JSON, as written or mended."""
     try:
-        return _decoded(text)
+        return _decode(text)
     except json.JSONDecodeError as error:
         try:
-            return _decoded(_mended(text))
+            return _decode(_mend(text))
         except json.JSONDecodeError:
             raise ValueError(
                 f"{error.msg} at character {error.pos}, near {text[error.pos : error.pos + 20]!r}"
             ) from None
 
 
-def _decoded(text: str) -> Any:
+def _decode(text: str) -> Any:
     # Line breaks inside strings are no harm.
-    return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_once)
+    return json.loads(text, strict=False, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
 
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is no value")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data: dict[str, Any] = {}
     for key, value in pairs:
         if key in data and data[key] != value:
@@ -228,7 +228,7 @@ _PIECES = re.compile(
 _HALF_WIDTH = str.maketrans("：，", ":,")
 
 
-def _mended(text: str) -> str:
+def _mend(text: str) -> str:
     """Without comments and trailing commas, with ASCII punctuation; strings are left as they are."""
     pieces: list[str] = []
     for match in _PIECES.finditer(text):
@@ -250,14 +250,14 @@ _REPAIRS = 200
 """More slips of form than any real answer holds."""
 
 
-def _validated(data: Any, model: type[Answer]) -> Answer:
+def _validate(data: Any, model: type[Answer]) -> Answer:
     """The answer by pydantic's strict rules, after slips of form were put right where pydantic found them.
 
     Raises:
         UnreadableAnswer: names up to five places and what is wrong there.
     """
     schema = _schema(model)
-    data = _with_canonical_keys(data, model)
+    data = _canonicalise_keys(data, model)
     for _ in range(_REPAIRS):
         try:
             return model.model_validate_json(json.dumps(data), strict=True)
@@ -265,7 +265,7 @@ def _validated(data: Any, model: type[Answer]) -> Answer:
             problems = error.errors(include_url=False, include_context=False)
             # Each is tried: what cannot be put right at once may be when another is.
             if not any([_repair(data, problem, schema) for problem in problems]):
-                raise UnreadableAnswer(_sentence(problems)) from None
+                raise UnreadableAnswer(_describe_problems(problems)) from None
     raise UnreadableAnswer(f"the answer has more than {_REPAIRS} slips of form")
 
 
@@ -274,7 +274,7 @@ def _schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     return model.model_json_schema()
 
 
-def _sentence(problems: list[Any]) -> str:
+def _describe_problems(problems: list[Any]) -> str:
     sentences = []
     for problem in problems[:5]:
         location = ".".join(str(part) for part in problem["loc"]) or "the answer"
@@ -325,7 +325,7 @@ def _number(value: Any, node: dict[str, Any]) -> int | float | None:
     return int(number) if number == int(number) else number
 
 
-def _with_canonical_keys(data: Any, kind: Any) -> Any:
+def _canonicalise_keys(data: Any, kind: Any) -> Any:
     """The data with each key as the schema has it: found by the field's name or alias, whatever its case and spacing.
 
     Raises:
@@ -333,7 +333,7 @@ def _with_canonical_keys(data: Any, kind: Any) -> Any:
     """
     models = _models(kind)
     if isinstance(data, list):
-        return [_with_canonical_keys(item, kind) for item in data]
+        return [_canonicalise_keys(item, kind) for item in data]
     if not isinstance(data, dict) or len(models) != 1:
         return data
     (model,) = models
@@ -345,7 +345,7 @@ def _with_canonical_keys(data: Any, kind: Any) -> Any:
         name, annotation = names.get(_plain(key), (key, None))
         if name in canonical:
             raise UnreadableAnswer(f"the answer says {name} twice; say it once")
-        canonical[name] = _with_canonical_keys(value, annotation)
+        canonical[name] = _canonicalise_keys(value, annotation)
     return canonical
 
 

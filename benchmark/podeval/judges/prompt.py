@@ -74,7 +74,7 @@ class Prompt:
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema that an answer must fit, in the form that strict endpoints ask for."""
-        schema: dict[str, Any] = _strict(self.answer.model_json_schema())
+        schema: dict[str, Any] = _make_strict(self.answer.model_json_schema())
         return schema
 
     @functools.cached_property
@@ -101,7 +101,7 @@ class Prompt:
                 f"the prompt {self.name} asks for {', '.join(self.placeholders) or 'no inputs'}, "
                 f"and was given {', '.join(inputs) or 'none'}"
             )
-        texts = {name: harmless(value) for name, value in inputs.items() if isinstance(value, str)}
+        texts = {name: break_control_words(value) for name, value in inputs.items() if isinstance(value, str)}
         mark = mark_for(texts)
         schema = json.dumps(self.schema, ensure_ascii=False)
         system = self.system.strip() + "\n" + RULES.format(mark=mark, schema=schema)
@@ -114,7 +114,7 @@ class Prompt:
             if isinstance(value, AudioClip):
                 parts.append(value.part(audio or AudioLimits()))
             else:
-                _add_text(parts, delimited(name, texts[name], mark))
+                _add_text(parts, delimit(name, texts[name], mark))
         has_audio = any(part["type"] != "text" for part in parts)
         content: Any = parts if has_audio else "".join(part["text"] for part in parts)
         return [{"role": "system", "content": system}, {"role": "user", "content": content}]
@@ -131,12 +131,12 @@ def mark_for(texts: Mapping[str, str]) -> str:
         salt += 1
 
 
-def delimited(name: str, text: str, mark: str) -> str:
+def delimit(name: str, text: str, mark: str) -> str:
     """A text between its two lines."""
     return f"\nBEGIN {name} {mark}\n{text}\nEND {name} {mark}\n"
 
 
-def harmless(text: str) -> str:
+def break_control_words(text: str) -> str:
     """The text with the control words of chat templates broken by a word joiner, which nobody sees.
 
     Halves of characters, which cannot be sent as UTF-8, become the replacement character.
@@ -169,21 +169,21 @@ def _add_text(parts: list[dict[str, Any]], text: str) -> None:
         parts.append({"type": "text", "text": text})
 
 
-def _strict(schema: Any) -> Any:
+def _make_strict(schema: Any) -> Any:
     """Objects closed and their properties required, without titles and defaults: what a strict endpoint insists on."""
     if isinstance(schema, list):
-        return [_strict(part) for part in schema]
+        return [_make_strict(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     strict: dict[str, Any] = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
             # What stands here are names, `title` and `default` among them.
-            strict[key] = {name: _strict(part) for name, part in value.items()}
+            strict[key] = {name: _make_strict(part) for name, part in value.items()}
         elif key in ("enum", "const"):
             strict[key] = value
         elif key not in ("title", "default"):
-            strict[key] = _strict(value)
+            strict[key] = _make_strict(value)
     if "properties" in strict:
         strict |= {"required": list(strict["properties"]), "additionalProperties": False}
     return strict

@@ -59,7 +59,7 @@ def arena(
         position: take out what being heard first does, and show it in the notes.
     """
     if variant == "default":
-        ratings = _rated(reference_votes, position)
+        ratings = _rate(reference_votes, position)
         of_system = next((rating for rating in ratings.systems if rating.system == system), None)
         if of_system is None:
             raise CannotScore(f"{system} was in no battle")
@@ -91,7 +91,7 @@ def arena(
 
 
 @lru_cache(maxsize=4)
-def _rated(votes: Battles, position: bool) -> Ratings:
+def _rate(votes: Battles, position: bool) -> Ratings:
     """All systems are rated at once; the next system of the same votes finds them rated."""
     return rate(votes, position=position)
 

@@ -72,7 +72,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     if variant == "podeval":
         cosines, kept = (cosines + 1) / 2, np.full(len(cosines), True)
     else:
-        kept = _counted(recording, len(cosines))
+        kept = _count(recording, len(cosines))
     return Score(
         values={"casp": float(cosines[kept].mean())},
         notes={"windows": int(kept.sum()), "windows_left_out": int((~kept).sum())},
@@ -84,7 +84,7 @@ def casp(recording: Recording, *, variant: Literal["default", "podeval"] = "defa
     )
 
 
-def _counted(recording: Recording, count: int) -> NDArray[np.bool_]:
+def _count(recording: Recording, count: int) -> NDArray[np.bool_]:
     """Of every stretch of 10 s whether it holds speech and music.
 
     Raises:

@@ -238,7 +238,7 @@ class ChecklistResult:
 
 def derive(request: PodcastRequest, generic: bool = False, seed: int = 0) -> Conversation[list[Requirement]]:
     """Ask for the checklist of a request."""
-    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)]
+    answers = yield [JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)]
     return values(Checklist, answers)[0].checklist
 
 
@@ -260,12 +260,12 @@ def audit(
         requirements = [Requirement(requirement=text, kind=kind) for text, kind in request.checklist]
     else:
         answers: Sequence[UsableAnswer] = yield [
-            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _asked_for(request), seed)
+            JudgeRequest(DERIVE_GENERIC if generic else DERIVE, _request_inputs(request), seed)
         ]
         requirements = values(Checklist, answers)[0].checklist
         records.append(answers[0].record_id)
     numbered = "\n".join(f"{number}. ({item.kind}) {item.requirement}" for number, item in enumerate(requirements, 1))
-    inputs = {**_asked_for(request), "checklist": numbered, "script": shown_text, "counted": counted}
+    inputs = {**_request_inputs(request), "checklist": numbered, "script": shown_text, "counted": counted}
     answers = yield [JudgeRequest(AUDIT, inputs, seed, check=_complete(len(requirements), script))]
     graded = values(Audit, answers)[0].items
     return ChecklistResult(
@@ -289,7 +289,7 @@ def accept(request: PodcastRequest, script: Script, text: str, seed: int = 0) ->
     )
 
 
-def _asked_for(request: PodcastRequest) -> dict[str, str]:
+def _request_inputs(request: PodcastRequest) -> dict[str, str]:
     numbered = (f"[{number}] {source}" for number, source in enumerate(request.sources, 1))
     return {"request": request.text, "sources": "\n\n".join(numbered) or "(nothing was given)"}
 

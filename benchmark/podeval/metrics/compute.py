@@ -47,7 +47,7 @@ def score_items(
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
     """One item's result; where what is measured cannot be read, the system's output is missing: unscored as that."""
-    opened = _all_opened(metric, inputs)
+    opened = _open_inputs(metric, inputs)
     return opened if isinstance(opened, Unscored) else metric(opened, parameters)
 
 
@@ -65,7 +65,7 @@ def score_judged(
 
     size = _AT_ONCE[metric.inputs[0] == "recording"]
     for start in range(0, len(items), size):
-        opened = [_all_opened(metric, item) for item in items[start : start + size]]
+        opened = [_open_inputs(metric, item) for item in items[start : start + size]]
         ready = [inputs for inputs in opened if not isinstance(inputs, Unscored)]
         outcomes = iter(hold([metric.conversation(inputs, chosen) for inputs in ready], client))
         for inputs in opened:
@@ -75,13 +75,13 @@ def score_judged(
                 yield refusal
 
 
-def _or_raised(result: Result | PodevalError) -> Result:
+def _raise_error(result: Result | PodevalError) -> Result:
     if isinstance(result, PodevalError):
         raise result
     return result
 
 
-def _all_opened(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
+def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
     """An item's inputs; where what is measured cannot be read, the system's output is missing."""
     opened = {}
     for name in inputs:
@@ -105,7 +105,7 @@ def protocol_for(
     return protocol_of(metric, parameters, input_names, {**models, **judged})
 
 
-def described_protocol(
+def describe_protocol(
     metric: Metric,
     parameters: Mapping[str, Any],
     input_names: tuple[str, ...],
@@ -164,15 +164,15 @@ def compute(
     if groups is not None and len(groups) != len(items):
         raise BadInput(f"there are {len(items)} items and {len(groups)} groups; name one group for each item")
     client = bench.judging(metric.asks, chosen) if metric.asks else None
-    results = [_or_raised(result) for result in score_items(metric, items, chosen, client)]
+    results = [_raise_error(result) for result in score_items(metric, items, chosen, client)]
     summary = aggregate(metric, results, groups)
     return {
         **{key: interval.mean if interval else None for key, interval in summary.intervals.items()},
         "ci95": {key: _bounds(interval) for key, interval in summary.intervals.items()},
         "scored": summary.scored,
         "unscored": summary.unscored,
-        "items": [_item(result) for result in results],
-        "protocol": described_protocol(metric, chosen, input_names, profile, bench),
+        "items": [_describe_item(result) for result in results],
+        "protocol": describe_protocol(metric, chosen, input_names, profile, bench),
     }
 
 
@@ -182,7 +182,7 @@ def _bounds(interval: Interval | None) -> list[float] | None:
     return [interval.low, interval.high]
 
 
-def _item(result: Result) -> dict[str, Any]:
+def _describe_item(result: Result) -> dict[str, Any]:
     if isinstance(result, Score):
         return result.to_json()
     # `reason` is what `unscored` was called in version 0.1; it goes with the next version.

@@ -143,7 +143,7 @@ def _difference(text: str, answer: str) -> str:
             out.append(text[words[first].start() : words[end - 1].end()])
         if first_given < end_given:
             added.append(answer[answer_words[first_given].start() : answer_words[end_given - 1].end()])
-    sentences = [f"{name} {_quoted(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
+    sentences = [f"{name} {_quote(parts)}" for name, parts in (("left out is", out), ("added is", added)) if parts]
     return "; ".join(sentences) or "words are joined or cut apart otherwise"
 
 
@@ -162,7 +162,7 @@ def _edits(text_words: Sequence[str], answer_words: Sequence[str]) -> Iterator[t
         yield what, first, end, first_given, end_given
 
 
-def _quoted(parts: list[str]) -> str:
+def _quote(parts: list[str]) -> str:
     quotes = ", ".join(f"“{part if len(part) <= _SHOWN else part[:_SHOWN] + '…'}”" for part in parts[:2])
     return quotes + (f" and {len(parts) - 2} more" if len(parts) > 2 else "")
 

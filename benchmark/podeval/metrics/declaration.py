@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from podeval.analysis.recording import MODEL_RATE
 from podeval.errors import BadInput, CannotScore, ModelMissing, PodevalError
 from podeval.metrics.dimension_groups import DIMENSION_GROUPS, DimensionGroup
-from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, noting
+from podeval.metrics.judge_use import NO_JUDGE, JudgeUse, note_injections
 from podeval.metrics.score import Result, Score, Unscored
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Metric:
 
             return self.settled(hold([self.conversation(inputs, chosen)], client)[0], inputs)
         try:
-            return self.settled(self.function(**self._taken(inputs), **chosen), inputs)  # type: ignore[arg-type]
+            return self.settled(self.function(**self._arguments(inputs), **chosen), inputs)  # type: ignore[arg-type]
         except (CannotScore, ModelMissing) as error:
             return self.settled(error, inputs)
 
@@ -195,7 +195,7 @@ class Metric:
 
         Its score's notes say where the material that the judge was shown speaks to the judge.
         """
-        return noting(self.function(**self._taken(inputs), **chosen))  # type: ignore[arg-type]
+        return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
 
     def settled(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
         """The result of what was found, or of the error that ended it.
@@ -211,9 +211,9 @@ class Metric:
             if isinstance(outcome, ModelMissing | NoAnswer):
                 return Unscored(str(outcome), "ours")
             raise outcome
-        return self._checked(outcome, inputs.get("recording"))
+        return self._check_values(outcome, inputs.get("recording"))
 
-    def _taken(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """The inputs it uses.
 
         Raises:
@@ -225,7 +225,7 @@ class Metric:
             raise BadInput(f"{self.name} also needs {' and '.join(missing)}")
         return arguments
 
-    def _checked(self, result: Result, recording: Any) -> Result:
+    def _check_values(self, result: Result, recording: Any) -> Result:
         """The result if it is numbers, saying so where the recording was upsampled for a model."""
         if not isinstance(result, Score):
             return result
@@ -274,7 +274,7 @@ def metric(
     def declare(function: "Callable[..., Result | Conversation[Result]]") -> Metric:
         signature = inspect.signature(function)
         hints = typing.get_type_hints(function)
-        described = _described_arguments(inspect.getdoc(function) or "")
+        described = _read_arguments(inspect.getdoc(function) or "")
         positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         declared = Metric(
             name=name,
@@ -307,7 +307,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter
     return Parameter(parameter.name, parameter.default, choices, kind, about)
 
 
-def _described_arguments(docstring: str) -> dict[str, str]:
+def _read_arguments(docstring: str) -> dict[str, str]:
     """The lines of a docstring's `Args` section, by argument."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
     if not section:
@@ -316,6 +316,6 @@ def _described_arguments(docstring: str) -> dict[str, str]:
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in entries}
 
 
-def registered() -> dict[str, Metric]:
+def registered_metrics() -> dict[str, Metric]:
     """The metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
     return _registered

@@ -36,10 +36,12 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
     if metric.asks:
         rows += [Argument(name, "optional", about) for name, about in ARGUMENTS.items()]
     if metric.needs:
-        rows.append(Argument("profile", _listed(PROFILES), "whose models to use"))
+        rows.append(Argument("profile", _list_values(PROFILES), "whose models to use"))
     if metric.needs and first == "recording":
         rows.append(
-            Argument("allow_upsampling", _listed((False, True)), "score recordings below a model's rate all the same")
+            Argument(
+                "allow_upsampling", _list_values((False, True)), "score recordings below a model's rate all the same"
+            )
         )
     return tuple(rows)
 
@@ -95,10 +97,10 @@ def _between(low: float | None, high: float | None) -> str:
 def _choices(parameter: Parameter) -> str:
     if parameter.default == "":
         return "optional"
-    return _listed((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
+    return _list_values((parameter.default, *(choice for choice in parameter.choices if choice != parameter.default)))
 
 
-def _listed(values: Iterable[Any]) -> str:
+def _list_values(values: Iterable[Any]) -> str:
     return ", ".join(f"`{value}`" for value in values)
 
 

@@ -67,11 +67,11 @@ class _Module(evaluate.Metric):  # type: ignore[misc]
         Raises:
             BadInput: not a list, no references where they are needed, or audio in a form without a rate.
         """
-        batch = {"predictions": [self._as_string(item) for item in _listed("predictions", predictions)]}
+        batch = {"predictions": [self._as_string(item) for item in _require_list("predictions", predictions)]}
         if self.metric.reference:
             if references is None:
                 raise BadInput(f"{self.metric.name} needs references: of each item, {INPUTS[self.metric.reference]}")
-            batch["references"] = [self._reference(item) for item in _listed("references", references)]
+            batch["references"] = [self._reference(item) for item in _require_list("references", references)]
         super().add_batch(**batch, **kwargs)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **kwargs: Any) -> None:
@@ -142,7 +142,7 @@ def inputs_description(metric: Metric) -> str:
     return "\n".join(f"{argument.name} ({argument.values}): {argument.about}" for argument in arguments(metric))
 
 
-def _listed(name: str, items: Any) -> Any:
+def _require_list(name: str, items: Any) -> Any:
     """The items, unless they are one item where a list of them belongs."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")

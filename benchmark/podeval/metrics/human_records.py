@@ -39,7 +39,7 @@ def votes(source: Any) -> Battles:
     Raises:
         BadInput: it is none of these, or holds something that is no vote.
     """
-    return source if isinstance(source, Battles) else _votes(_text(source, "votes"))
+    return source if isinstance(source, Battles) else _parse_votes(_read_source(source, "votes"))
 
 
 def marks(source: Any) -> tuple[Mark, ...]:
@@ -48,7 +48,7 @@ def marks(source: Any) -> tuple[Mark, ...]:
     Raises:
         BadInput: it is none of these, or holds something that is no mark.
     """
-    return _marks(_text(source, "marks"))
+    return _parse_marks(_read_source(source, "marks"))
 
 
 def answers(source: Any) -> QuestionnaireAnswers:
@@ -57,16 +57,16 @@ def answers(source: Any) -> QuestionnaireAnswers:
     Raises:
         BadInput: it is none of these, or holds something that is no answer.
     """
-    return source if isinstance(source, QuestionnaireAnswers) else _answers(_text(source, "answers"))
+    return source if isinstance(source, QuestionnaireAnswers) else _parse_answers(_read_source(source, "answers"))
 
 
 @lru_cache(maxsize=_KEPT)
-def _votes(text: str) -> Battles:
+def _parse_votes(text: str) -> Battles:
     return Battles.of_records(_records(text, "vote"))
 
 
 @lru_cache(maxsize=_KEPT)
-def _marks(text: str) -> tuple[Mark, ...]:
+def _parse_marks(text: str) -> tuple[Mark, ...]:
     marks_read = []
     for number, record in enumerate(_records(text, "mark"), start=1):
         value, seconds = record.get("value"), record.get("seconds")
@@ -86,7 +86,7 @@ def _marks(text: str) -> tuple[Mark, ...]:
 
 
 @lru_cache(maxsize=_KEPT)
-def _answers(text: str) -> QuestionnaireAnswers:
+def _parse_answers(text: str) -> QuestionnaireAnswers:
     answers_read: list[QuestionnaireAnswer] = []
     clips: dict[tuple[str, str], ClipFacts] = {}
     judged: dict[tuple[str, str], float] = {}
@@ -114,7 +114,7 @@ def _answers(text: str) -> QuestionnaireAnswers:
     return QuestionnaireAnswers(tuple(answers_read), clips, judged)
 
 
-def _text(source: Any, what: str) -> str:
+def _read_source(source: Any, what: str) -> str:
     """The text of a source: a file's content, a text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
         try:
@@ -132,10 +132,10 @@ def _text(source: Any, what: str) -> str:
 def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
     """The objects of a JSON list or of JSON lines."""
     if text.lstrip().startswith("["):
-        records = _parsed(text, what, 1)
+        records = _parse_line(text, what, 1)
     else:
         lines = enumerate(text.splitlines(), start=1)
-        records = [_parsed(line, what, number) for number, line in lines if line.strip()]
+        records = [_parse_line(line, what, number) for number, line in lines if line.strip()]
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise BadInput(f"{what} {number} is no object")
@@ -144,7 +144,7 @@ def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
     return list(records)
 
 
-def _parsed(text: str, what: str, number: int) -> Any:
+def _parse_line(text: str, what: str, number: int) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -267,16 +267,16 @@ def inputs_from_files(
         BadInput: a file is missing that the metric needs or given that it has no use for, numbers do not fit, or a
             reference voice cannot be read.
     """
-    voices = _voices(metric, references, options)
+    voices = _read_voices(metric, references, options)
     files, texts = _split_texts(metric, files, [*texts, *([] if voices else references)])
     items = []
     for number, file in enumerate(files):
         words = texts[number % len(texts)] if texts else None
-        items.append((file, MetricInputs(_sources(metric, file, words) | voices, **options).select(metric)))
+        items.append((file, MetricInputs(_sources_of_file(metric, file, words) | voices, **options).select(metric)))
     return items
 
 
-def _voices(metric: Metric, references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_voices(metric: Metric, references: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Any]:
     """The reference voices a metric compares with: one recording, one a speaker, or a JSON file of them.
 
     Raises:
@@ -319,7 +319,7 @@ def _split_texts(metric: Metric, files: Sequence[Path], texts: Sequence[Path]) -
     return files, texts
 
 
-def _sources(metric: Metric, file: Path, words: Path | None) -> dict[str, Any]:
+def _sources_of_file(metric: Metric, file: Path, words: Path | None) -> dict[str, Any]:
     first = metric.inputs[0]
     if first == "recording":
         return {first: file, **({"reference_text": words, "script": words} if words else {})}

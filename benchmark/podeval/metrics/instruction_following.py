@@ -30,7 +30,7 @@ from podeval.metrics.checklists import (
 )
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.podbench_judging import Variant, sampling, shown
+from podeval.metrics.podbench_judging import Variant, cut_script, sampling
 from podeval.metrics.score import Result, Score
 from podeval.text.podcast_request import STRICT_TOLERANCE, Counted, PodcastRequest, count
 from podeval.text.script import Script
@@ -77,7 +77,7 @@ def instruction_following(
     if variant == "podbench" and (checklist == "generic" or request.checklist):
         raise BadInput("the variant podbench derives its own checklist in the paper's way; leave out any other")
     counted = count(script, request, STRICT_TOLERANCE if variant == "podbench" else None)
-    text, cut = shown(script, variant)
+    text, cut = cut_script(script, variant)
     if variant == "podbench":
         result = yield from accept(request, script, text)
     else:
@@ -88,7 +88,7 @@ def instruction_following(
             "instruction_following": result.percent(),
             "explicit": result.percent("explicit"),
             "implied": result.percent("implied"),
-            **_as_asked(counted),
+            **_check_countables(counted),
         },
         notes={
             "checklist": [{**vars(item), "quotes": list(item.quotes)} for item in result.items],
@@ -101,7 +101,7 @@ def instruction_following(
     )
 
 
-def _as_asked(counted: Counted) -> dict[str, float | None]:
+def _check_countables(counted: Counted) -> dict[str, float | None]:
     checks = {
         "language": counted.language_as_asked,
         "speakers": counted.speakers_as_asked,

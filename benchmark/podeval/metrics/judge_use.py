@@ -104,7 +104,7 @@ class JudgeConfig:
 NOBODY = JudgeConfig()
 
 
-def noting(conversation: "Conversation[Result]") -> "Conversation[Result]":
+def note_injections(conversation: "Conversation[Result]") -> "Conversation[Result]":
     """The same conversation, whose score says in its notes where what was shown to the judge speaks to the judge."""
     from podeval.judges.injection import note
 

@@ -137,7 +137,7 @@ def justification_scores(
     reasons = {system: [" ".join(text.split()) for text in texts if text.strip()] for system, texts in comments.items()}
     if bare := [system for system, texts in reasons.items() if not texts]:
         raise CannotScore(f"no listener gave a reason about {', '.join(bare)}")
-    shuffled = _shuffled(question, reasons, seed)
+    shuffled = _shuffle(question, reasons, seed)
     numbered = "\n\n".join(
         f"System {number}:\n" + "\n".join(f"- {text}" for text in sorted(reasons[system]))
         for number, system in enumerate(shuffled, 1)
@@ -152,7 +152,7 @@ def justification_scores(
     return {system: by_system[system] for system in comments}
 
 
-def _shuffled(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
+def _shuffle(question: str, systems: Mapping[str, Sequence[str]], seed: int) -> list[str]:
     """The systems in an order that their names and the order of the table do not tell."""
     digest = hashlib.sha256("\n".join([str(seed), question, *sorted(systems)]).encode()).digest()
     order = sorted(systems)

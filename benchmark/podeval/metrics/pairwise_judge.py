@@ -174,7 +174,7 @@ def battle(
     _require_comparable(one, other)
     pairs = [(one, other), (other, one)]
     if variant == "mtalk":
-        pairs = [pairs[_drawn(one, other, seed)]]
+        pairs = [pairs[_draw_order(one, other, seed)]]
     answers = yield [_question(first, second, modality, seed) for first, second in pairs]
     ballots = tuple(
         JudgeBallot(
@@ -208,7 +208,7 @@ def _require_comparable(one: SpokenDialogue, other: SpokenDialogue) -> None:
         raise BadInput(f"{one.system} on {one.id} and {other.system} on {other.id} did not answer the same user turns")
 
 
-def _drawn(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
+def _draw_order(one: SpokenDialogue, other: SpokenDialogue, seed: int) -> int:
     """0 or 1, the same whenever this battle is fought with this seed, whichever system is named first."""
     names = sorted((str(one.system), str(other.system)))
     bit = hashlib.sha256("\n".join([str(seed), one.id, *names]).encode()).digest()[0] & 1

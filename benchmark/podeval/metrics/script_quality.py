@@ -25,7 +25,7 @@ from podeval.judges.rounds import Conversation, values
 from podeval.metrics.citations import require_found
 from podeval.metrics.declaration import Key, metric
 from podeval.metrics.judge_use import JudgeUse
-from podeval.metrics.podbench_judging import Variant, sampling, shown
+from podeval.metrics.podbench_judging import Variant, cut_script, sampling
 from podeval.metrics.score import Result, Score
 from podeval.text.script import Script
 
@@ -99,11 +99,11 @@ class Dimension(JudgeAnswer):
         data = {key: _number(value) for key, value in data.items()}
         for key in ("items", "Sub-items", "细项"):
             if isinstance(data.get(key), Mapping):
-                data[key] = [_numbered(label, item) for label, item in data[key].items()]
+                data[key] = [_number_item(label, item) for label, item in data[key].items()]
         return data
 
 
-def _numbered(label: str, item: Any) -> Any:
+def _number_item(label: str, item: Any) -> Any:
     number = re.match(r"\s*(\d+)", label)
     return {"item": int(number[1]), **item} if number and isinstance(item, Mapping) else item
 
@@ -322,7 +322,7 @@ def script_quality(
         variant: `podbench` cuts the script and draws answers as the paper does.
         weights: `podbench` takes the points as they are; `uniform` counts every item the same.
     """
-    text, cut = shown(script, variant)
+    text, cut = cut_script(script, variant)
     reviewed = yield from review(script, text)
     earned = points(reviewed.quality, weights)
     return Score(

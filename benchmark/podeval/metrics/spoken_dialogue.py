@@ -131,7 +131,7 @@ class SpokenDialogue:
         Raises:
             CannotScore: an answer has no words.
         """
-        return "\n".join(_written(number, turn) for number, turn in enumerate(self.turns, 1))
+        return "\n".join(_write_exchange(number, turn) for number, turn in enumerate(self.turns, 1))
 
     @property
     def focus(self) -> str:
@@ -168,7 +168,7 @@ class SpokenDialogue:
         """
         if isinstance(source, SpokenDialogue):
             return source
-        data = _read(source) if isinstance(source, str) else source
+        data = _parse_json(source) if isinstance(source, str) else source
         name = str(data.get("id") or "dialogue")
         dimension = data.get("dimension", "semantic")
         if dimension not in FOCUS:
@@ -248,7 +248,7 @@ def _exchange(name: str, number: int, turn: Any) -> DialogueTurn:
     )
 
 
-def _written(number: int, turn: DialogueTurn) -> str:
+def _write_exchange(number: int, turn: DialogueTurn) -> str:
     if not turn.answer.strip():
         raise CannotScore(f"the system's answer of turn {number} has no words to read")
     tags = "".join(f" [{tag}]" for tag in turn.user_tags)
@@ -260,7 +260,7 @@ def _clip(path: Path) -> AudioClip:
     return AudioClip(Recording.open(path, allow_upsampling=True).mono(RATE), RATE)
 
 
-def _read(text: str) -> Mapping[str, Any]:
+def _parse_json(text: str) -> Mapping[str, Any]:
     try:
         data = json.loads(text)
     except ValueError as error:

@@ -59,7 +59,7 @@ def sptd(
         speakers: how many there should be; where another number is heard, the recording is unscored. 0 takes as many
             as the script has, and without a script as many as are heard.
     """
-    speaker_count = _asked(speakers, script)
+    speaker_count = _expected_speakers(speakers, script)
     recording.require_sound()
     track = recording.speech_track(source)
     turns, who = who_speaks(track, script)
@@ -85,7 +85,7 @@ def sptd(
     )
 
 
-def _asked(speakers: int, script: Script | None) -> int:
+def _expected_speakers(speakers: int, script: Script | None) -> int:
     """How many speakers there should be, 0 where nobody says.
 
     Raises:

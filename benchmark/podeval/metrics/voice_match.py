@@ -113,11 +113,11 @@ def compare_voices(
     track = recording.speech_track(source)
     if through:
         track = track.through(through)
-    matches, who = _matches(track, references, script, silence=silence)
+    matches, who = _match_speakers(track, references, script, silence=silence)
     return VoiceComparison(matches, {**who, **track.notes})
 
 
-def _matches(
+def _match_speakers(
     recording: Recording, references: ReferenceVoices, script: Script | None, *, silence: bool = False
 ) -> tuple[list[Match], dict[str, Any]]:
     """Every reference voice with the speaker that should have it, and notes on how many speakers there are.
@@ -145,7 +145,7 @@ def _matches(
         return [Match(voices[0], next(iter(references.embeddings.values())))], {}
     if script is None:
         voices = heard_in(recording.turns())
-        return _assigned(voices, references), {"speakers_found": len(voices)}
+        return _assign_voices(voices, references), {"speakers_found": len(voices)}
     spelt = {speaker_key(name): name for name in script.speakers}
     script_names = {name: spelt[speaker_key(name)] for name in references if speaker_key(name) in spelt}
     if not script_names:
@@ -161,7 +161,7 @@ def _matches(
     return matches, {"speakers_found": len(by_speaker), **who}
 
 
-def _assigned(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
+def _assign_voices(voices: Sequence[SpeakerVoice], references: ReferenceVoices) -> list[Match]:
     """Found speakers and references, matched so that the similarities add up to the most."""
     from scipy.optimize import linear_sum_assignment
 

@@ -93,7 +93,7 @@ def wer(
         values={"wer": errors.wer, "cer": errors.cer, "wer_raw": errors.wer_raw, "cer_raw": errors.cer_raw},
         notes={
             "language": transcript.language if other else compared,
-            **(_written(reference_text) if language == "auto" else {}),
+            **(_detect_language(reference_text) if language == "auto" else {}),
             "normaliser": applied,
             "unit": errors.unit,
             "hits": errors.hits,
@@ -107,7 +107,7 @@ def wer(
     )
 
 
-def _written(text: str) -> dict[str, Any]:
+def _detect_language(text: str) -> dict[str, Any]:
     """What the notes say of the text: its language if it is another, and the shares where it has several."""
     language = identify_language(text)
     notes = {} if language.code in ("en", "zh") else {"text_language": language.code or "unknown"}

@@ -9,7 +9,7 @@ from podeval.metrics import catalogue
 from podeval.metrics.compute import compute
 from podeval.metrics.inputs import read_input
 from podeval.metrics.judge_use import JudgeConfig
-from podeval.metrics.podbench_judging import CUT, shown
+from podeval.metrics.podbench_judging import CUT, cut_script
 from podeval.metrics.script_quality import POINTS, QUALITY, Quality, points
 from podeval.text.script import Script, Turn
 
@@ -136,13 +136,13 @@ def test_a_script_cannot_give_itself_points(judge: Callable[..., Any]) -> None:
 
 def test_the_paper_s_variant_cuts_at_a_sentence_and_draws_as_the_paper_does(judge: Callable[..., Any]) -> None:
     script = Script((Turn("1", "Salt. " * 3000), Turn("2", "The end.")))
-    text, cut = shown(script, "podbench")
+    text, cut = cut_script(script, "podbench")
     assert cut
     assert text.splitlines()[0].endswith("Salt.")
     assert CUT - 6 <= len(text.splitlines()[0]) <= CUT
-    assert shown(script, "default") == (script.lines, False)
+    assert cut_script(script, "default") == (script.lines, False)
     no_sentence_end = Script((Turn("1", "salt " * 4000),))
-    assert len(shown(no_sentence_end, "podbench")[0].splitlines()[0]) == CUT - 1
+    assert len(cut_script(no_sentence_end, "podbench")[0].splitlines()[0]) == CUT - 1
     made = judge(lambda question: quality(quote="Salt. Salt."))
     found = scored(script.to_json(), made.bench, variant="podbench")
     assert found["items"][0]["notes"]["cut"] is True
