@@ -35,11 +35,11 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """Of questions and answers."""
+        """The tokens of questions and answers together."""
         return self.prompt_tokens + self.answer_tokens
 
     def sentence(self) -> str:
-        """For people."""
+        """Describe the usage in a sentence."""
         priced = f", cost {self.cost:.4g}" if self.cost else ""
         return (
             f"{self.calls} calls, {self.prompt_tokens} tokens asked and {self.answer_tokens} answered{priced}; "
@@ -49,7 +49,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Reservation:
-    """Room kept for one call."""
+    """Tokens and money that are reserved for one call."""
 
     prompt_tokens: int
     answer_tokens: int
@@ -79,7 +79,7 @@ class Budget:
         self._changed = threading.Condition()
 
     def reserve(self, prompt_tokens: int, longest_answer: int, price: Price | None) -> Reservation | None:
-        """Room for a call, as soon as it is certain that there is some; None when there will be none.
+        """Reserve tokens and money for a call, waiting until they are free; None when there will be none.
 
         Args:
             prompt_tokens: as reckoned.
@@ -99,7 +99,7 @@ class Budget:
                 self._changed.wait()
 
     def settle(self, reservation: Reservation, answer: ChatAnswer | None, price: Price | None) -> None:
-        """Give the room back and book what was used; `answer` None where none came."""
+        """Release a reservation and book what was used; `answer` is None where there was no answer."""
         with self._changed:
             self._open.remove(reservation)
             account = self.account
@@ -125,14 +125,14 @@ class Budget:
 
 
 def price_of(price: Price | None, prompt_tokens: int, answer_tokens: int) -> float:
-    """What so many tokens cost; 0 without a price."""
+    """Return the cost of tokens; 0 without a price."""
     if price is None:
         return 0.0
     return (prompt_tokens * price.prompt + answer_tokens * price.answer) / 1e6
 
 
 def used_tokens(answer: ChatAnswer, reckoned_prompt: int) -> tuple[int, int]:
-    """Tokens of question and answer: as the backend counts, otherwise as reckoned."""
+    """Return the tokens of question and answer: the backend's count, or else our estimate."""
     question_tokens = reckoned_prompt if answer.prompt_tokens is None else answer.prompt_tokens
     length = round(len((answer.text or "").encode("utf-8", "replace")) / BYTES_A_TOKEN)
     return question_tokens, length if answer.answer_tokens is None else answer.answer_tokens

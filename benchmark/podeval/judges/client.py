@@ -1,4 +1,4 @@
-"""Asking a judge many things: from the records where it answered before, otherwise several calls at a time.
+"""Ask a judge many questions: read its answer from the records where there is one, and make several calls at a time.
 
 An answer that cannot be read is asked for again, with what was wrong, as often as the judge is given tries; then the
 request is unanswered, with the reason. What was answered is recorded before it is used, so that a run that is stopped
@@ -40,7 +40,7 @@ Refresh = bool | Literal["failed"]
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """Something to ask.
+    """A question for a judge.
 
     Args:
         prompt: what is asked.
@@ -57,7 +57,7 @@ class JudgeRequest:
 
 @dataclass(frozen=True)
 class UsableAnswer:
-    """An answer that can be used: its value, its record, and how many answers it took."""
+    """A usable answer: its value, its record, and how many answers it took to get it."""
 
     value: pydantic.BaseModel
     record_id: str
@@ -66,7 +66,7 @@ class UsableAnswer:
 
 @dataclass(frozen=True)
 class Unanswered:
-    """No answer that can be used; `cause` is always ours, the judged system is not to blame."""
+    """The lack of a usable answer; the cause is always ours, as the judged system is not to blame."""
 
     reason: str
     cause: Literal["ours"] = "ours"
@@ -78,7 +78,7 @@ Outcome = UsableAnswer | Unanswered
 
 @dataclass
 class _Halt:
-    """Why nothing more is asked."""
+    """The reason why no further questions are asked."""
 
     event: threading.Event = field(default_factory=threading.Event)
     reason: str = ""
@@ -90,7 +90,7 @@ class _Halt:
 
 
 class JudgeClient:
-    """A judge at work.
+    """A judge together with its records and budget: it answers questions.
 
     Args:
         judge: who is asked.
@@ -133,11 +133,11 @@ class JudgeClient:
 
     @property
     def account(self) -> Account:
-        """What was used under this budget."""
+        """The calls, tokens and money used under this budget."""
         return self.budget.account
 
     def ask(self, requests: Sequence[JudgeRequest]) -> list[Outcome]:
-        """The outcomes in the order asked; the same request twice is asked once.
+        """Ask the judge and return outcomes in the order of the requests; a request that occurs twice is asked once.
 
         Raises:
             ValueError: a request's inputs are not those of its prompt.
@@ -164,11 +164,11 @@ class JudgeClient:
         return [outcomes[key] for key in keys]
 
     def key(self, request: JudgeRequest) -> str:
-        """What a request is found by in the records."""
+        """Return the key of a request in the records."""
         return key_of(request.prompt.id, inputs_digest(request.inputs), self.judge.id, request.seed)
 
     def _before(self, key: str, request: JudgeRequest) -> list[JudgeExchange]:
-        """What the records hold of a request, that counts."""
+        """Return the recorded exchanges that count for a request."""
         if not self._refresh or key in self._asked_anew:
             return self.records.exchanges(key)
         if self._refresh != "failed":
@@ -178,7 +178,7 @@ class JudgeClient:
         return before if usable or len(before) < self.judge.tries else []
 
     def _recorded_outcome(self, request: JudgeRequest, before: Sequence[JudgeExchange]) -> Outcome | None:
-        """The outcome that the records give, None where the judge must be asked."""
+        """Return the outcome from the records, or None where the judge has to be asked."""
         for exchange in before:
             with contextlib.suppress(UnreadableAnswer):
                 return UsableAnswer(_value(exchange.answer, request), exchange.id, exchange.attempt)
@@ -191,7 +191,7 @@ class JudgeClient:
     def _answers(
         self, requests: Mapping[str, JudgeRequest], missing: Sequence[tuple[str, list[JudgeExchange]]]
     ) -> Iterator[tuple[str, Outcome]]:
-        """Outcomes of what must be asked, as they come, by threads that end with the process."""
+        """Yield outcomes as they arrive from threads that end with the process."""
         if not missing:
             return
         halt = _Halt()
@@ -242,7 +242,7 @@ class JudgeClient:
     def _ask_until_usable(
         self, backend: ChatModel, request: JudgeRequest, key: str, before: list[JudgeExchange], halt: _Halt
     ) -> Outcome:
-        """Ask until there is an answer that can be used, or no more tries."""
+        """Ask until an answer is usable or the tries are used up."""
         if not self.judge.hears and any(isinstance(value, AudioClip) for value in request.inputs.values()):
             return Unanswered(
                 f"{self.judge.model} is not said to hear audio; name a judge that does, or write hears: true into its "
@@ -286,7 +286,7 @@ class JudgeClient:
     def _call_backend(
         self, backend: ChatModel, messages: Sequence[Mapping[str, Any]], request: JudgeRequest, key: str, halt: _Halt
     ) -> ChatAnswer:
-        """One answer, after as many calls as patience allows.
+        """Get one answer, repeating a failed call as often as patience allows.
 
         Raises:
             _NoAnswer: none came; says why.
@@ -334,11 +334,11 @@ class JudgeClient:
 
 
 class _NoAnswer(Exception):
-    """A call stays without an answer."""
+    """Raised when a call gets no answer."""
 
 
 def _value(answer: ChatAnswer, request: JudgeRequest) -> pydantic.BaseModel:
-    """The typed and checked answer.
+    """Parse an answer into its type and check it.
 
     Raises:
         UnreadableAnswer: it cannot be used.
@@ -366,7 +366,7 @@ def _describe_unreadable(problem: str | None, last: JudgeExchange) -> Unanswered
 
 
 def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -> Iterator[dict[str, Any]]:
-    """What the judge answered before and what was wrong with it; an answer given twice would only be copied again."""
+    """Yield the earlier answers and their faults; what was answered twice is left out, or it would be copied again."""
     texts = [exchange.answer.text or exchange.answer.refusal or "(no answer)" for exchange in exchanges]
     for exchange, text in zip(exchanges, texts, strict=True):
         repeated = _TWICE if texts.count(text) > 1 else break_control_words(text[:_SHOWN_AGAIN])
@@ -379,14 +379,14 @@ def _repeat_answers(exchanges: Sequence[JudgeExchange], request: JudgeRequest) -
 
 
 def _describe_input(value: str | AudioClip) -> dict[str, Any]:
-    """What a record says of an input apart from the messages."""
+    """Describe an input for the record, which holds the messages too."""
     if isinstance(value, AudioClip):
         return {"audio": value.sha256, "seconds": round(value.seconds, 3), "rate": value.rate}
     return {"text": inputs_digest({"": value}), "characters": len(value)}
 
 
 def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with the SHA-256 of each clip, as sent, in its place."""
+    """Replace each clip of a message by the SHA-256 of the bytes that were sent."""
     import base64
     import hashlib
 
@@ -404,7 +404,7 @@ def _strip_audio(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeRequest) -> int:
-    """Tokens of a question, on the careful side."""
+    """Estimate the tokens of a question, rather too many than too few."""
     size = 0
     for message in messages:
         content = message["content"]
@@ -415,5 +415,5 @@ def _estimate_tokens(messages: Sequence[Mapping[str, Any]], request: JudgeReques
 
 
 def answered(outcomes: Sequence[Outcome]) -> list[UsableAnswer]:
-    """Those that were answered."""
+    """Return the outcomes that are answers."""
     return cast(list[UsableAnswer], [outcome for outcome in outcomes if isinstance(outcome, UsableAnswer)])

@@ -1,4 +1,4 @@
-"""Every exchange with a judge, as it was: append-only lines of JSON from which scoring can be repeated.
+"""Records of every exchange with a judge: append-only lines of JSON from which scoring can be repeated.
 
 A folder holds `records.jsonl`. A line is of one `kind`: `judge` (who was asked, once a judge), `exchange` (what was
 sent, audio by its SHA-256, and what came back, as it came), `failure` (a call without an answer), `removed` (what was
@@ -31,13 +31,13 @@ _REMOVED = b'{"kind": "removed", "version": 1}'
 
 
 def key_of(prompt: str, inputs: str, judge: str, seed: int) -> str:
-    """The name under which an exchange is found again: ids of prompt and judge, digest of the inputs, seed."""
+    """Return the key of an exchange: ids of prompt and judge, digest of the inputs, seed."""
     return hashlib.sha256(json.dumps([VERSION, prompt, inputs, judge, seed]).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class JudgeExchange:
-    """A question and what came back.
+    """A question and its answer.
 
     Args:
         key: what it is found by.
@@ -66,16 +66,16 @@ class JudgeExchange:
 
     @property
     def id(self) -> str:
-        """What a result refers to."""
+        """The id by which a result refers to this exchange."""
         return f"{self.key[:16]}-{self.series}-{self.attempt}"
 
     def to_json(self) -> dict[str, Any]:
-        """A line of the records."""
+        """Return the exchange as a line of the records."""
         return {"kind": "exchange", "version": VERSION, "id": self.id, **asdict(self)}
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> "JudgeExchange":
-        """From a line of the records."""
+        """Read an exchange from a line of the records."""
         fields = {name: line[name] for name in cls.__dataclass_fields__}
         answer = dict(fields["answer"])
         answer["tools"] = tuple(answer["tools"])
@@ -101,23 +101,23 @@ class Records:
 
     @property
     def path(self) -> Path | None:
-        """The file."""
+        """The file of the records."""
         return self.folder / FILE if self.folder else None
 
     def judges(self) -> list[dict[str, Any]]:
-        """Who was asked, as `Judge.described`."""
+        """Return the judges that were asked, as `Judge.described` describes them."""
         return list(self._judges.values())
 
     def form(self, judge: str) -> str | None:
-        """How this judge was last asked for a schema, None where it was not."""
+        """Return the form in which this judge was last asked for a schema, or None."""
         return self._forms.get(judge)
 
     def series(self, key: str) -> int:
-        """The newest series under a key, -1 where there is none."""
+        """Return the number of the newest series under a key, or -1."""
         return max((series for series, _, _ in self._places.get(key, ())), default=-1)
 
     def exchanges(self, key: str) -> list[JudgeExchange]:
-        """Those of the newest series under a key, by attempt."""
+        """Return the exchanges of the newest series under a key, by attempt."""
         with self._lock:
             newest = self.series(key)
             places = [offset for series, _, offset in sorted(self._places.get(key, ())) if series == newest]
@@ -126,29 +126,29 @@ class Records:
         return [JudgeExchange.from_json(line) for line in lines if line["kind"] == "exchange"]
 
     def all_exchanges(self) -> Iterator[JudgeExchange]:
-        """Every exchange in the order recorded, also those that a newer series replaced."""
+        """Yield all exchanges in the order of recording, including those that a newer series replaced."""
         for _, line in self._read():
             if line["kind"] == "exchange":
                 yield JudgeExchange.from_json(line)
 
     def failures(self) -> Iterator[dict[str, Any]]:
-        """Every call without an answer."""
+        """Yield every call that got no answer."""
         for _, line in self._read():
             if line["kind"] == "failure":
                 yield line
 
     def add_judge(self, described: Mapping[str, Any]) -> None:
-        """Note who is asked, where that is not known yet or was described otherwise."""
+        """Record the description of a judge unless the same one is recorded already."""
         recorded = self._judges.get(described["id"])
         if json.dumps(recorded, sort_keys=True) != json.dumps(described, sort_keys=True, default=str):
             self._append({"kind": "judge", "version": VERSION, **described})
 
     def add(self, exchange: JudgeExchange) -> None:
-        """Keep an exchange, synced to the disk before this returns."""
+        """Record an exchange; it is synced to the disk before this returns."""
         self._append(exchange.to_json())
 
     def add_failure(self, key: str, prompt: str, judge: str, reason: str, started: str, seconds: float) -> None:
-        """Keep that a call brought no answer."""
+        """Record that a call got no answer."""
         data = {"key": key, "prompt": prompt, "judge": judge, "reason": reason, "asked": started, "seconds": seconds}
         self._append({"kind": "failure", "version": VERSION, **data})
 
@@ -181,7 +181,7 @@ class Records:
             self._forms[line["judge"]] = line["answer"]["form"]
 
     def _read(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Every whole line with its place; a half-written last one is not one."""
+        """Yield every complete line with its offset; a half-written last line is skipped."""
         if self.path is None:
             yield from ((offset, json.loads(line)) for offset, line in enumerate(list(self._kept)))
             return
@@ -232,7 +232,7 @@ def _parse_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _append_line(path: Path, line: bytes) -> int:
-    """Append a line, synced, and give its place; what a killed process left half-written is cut off first."""
+    """Append a line, sync it and return its offset; a half-written line of a killed process is cut off first."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a+b", buffering=0) as file:
@@ -259,7 +259,7 @@ def _append_line(path: Path, line: bytes) -> int:
 
 
 def _end_of_last_line(file: int) -> int:
-    """Offset after the last newline; only the tail is read."""
+    """Return the offset after the last newline; only the tail of the file is read."""
     end = os.lseek(file, 0, os.SEEK_END)
     while end > 0:
         start = max(0, end - 65536)

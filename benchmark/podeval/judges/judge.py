@@ -98,11 +98,11 @@ class Judge:
 
     @property
     def replays(self) -> bool:
-        """Whether it only reads what was recorded."""
+        """Whether this judge only replays records."""
         return self.backend == "records"
 
     def described(self) -> dict[str, Any]:
-        """Plain data for records and protocols: every field but those about money and patience."""
+        """Return plain data for records and protocols: every field except price, timeout and tries."""
         fields = asdict(self)
         kept = {name: value for name, value in fields.items() if name not in ("timeout", "tries", "price", "recorded")}
         if self.backend == "gguf":
@@ -135,14 +135,14 @@ class Judge:
 
 
 def key_for(endpoint: str) -> str | None:
-    """The key of an endpoint, from the environment; Hugging Face's token goes to Hugging Face's router only."""
+    """Read the key of an endpoint from the environment; the Hugging Face token goes to Hugging Face's router only."""
     if key := os.environ.get(KEY):
         return key
     return os.environ.get("HF_TOKEN") if urlsplit(endpoint).hostname == ROUTER else None
 
 
 def judge_named(text: str) -> Judge:
-    """The judge that is meant by a name or a file.
+    """Return the judge that a name or a YAML file describes.
 
     Raises:
         BadInput: it is none of the ways to name one, or its file is wrong; says what to write.
@@ -169,7 +169,7 @@ def _at_endpoint(model: str, endpoint: str) -> Judge:
 
 
 def _check_endpoint(endpoint: str) -> str:
-    """Without a slash at its end.
+    """Return the endpoint without a slash at its end.
 
     Raises:
         BadInput: it is not a web address, or holds what may be a secret.
@@ -288,7 +288,7 @@ class _JudgeFields(pydantic.BaseModel):
 
 
 def _read_file(path: Path) -> Judge:
-    """A judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
+    """Read a judge from its YAML file; a GGUF's path stands in `endpoint`, relative to the YAML file."""
     import yaml
 
     try:

@@ -1,4 +1,4 @@
-"""Reading an answer: tolerant of how it is written, strict about what it says.
+"""Parse the answer of a judge: tolerant of its form, strict about its content.
 
 Tolerated: thinking before the answer, fences, prose around it, trailing commas, comments, full-width colons and
 commas, keys in another case or spelling or by the aliases of the answer's fields (Chinese ones), `36/45` where a
@@ -24,7 +24,7 @@ Answer = TypeVar("Answer", bound=pydantic.BaseModel)
 
 
 class UnreadableAnswer(PodevalError):
-    """An answer that is none; says why, in words that the judge can act on."""
+    """Raised for an answer that cannot be read; says why, in words that the judge can act on."""
 
 
 def read_answer(answer: ChatAnswer, model: type[Answer]) -> Answer:
@@ -112,7 +112,7 @@ _ONLY_FENCED = re.compile(r"\s*```[\w-]*[ \t]*\n(.*)\n```\s*", re.DOTALL)
 
 
 def _strip_thinking(text: str) -> str:
-    """What follows the thinking; a thought that never ends leaves nothing. In a whole answer, tags are words."""
+    """Return the text after the thinking, or nothing where a thought never ends. In a whole answer, tags are words."""
     alone = _ONLY_FENCED.fullmatch(text)
     try:
         if isinstance(json.loads(alone[1] if alone else text), dict):
@@ -126,7 +126,7 @@ def _strip_thinking(text: str) -> str:
 
 
 def _strip_whole_thoughts(text: str) -> str:
-    """Without what stands between an opening tag and the next closing one of its name; in one pass."""
+    """Remove, in one pass, the text between each opening tag and the next closing tag of the same name."""
     tags = list(_TAG.finditer(text))
     ends: dict[str, re.Match[str] | None] = {}
     closing: list[re.Match[str] | None] = []
@@ -144,7 +144,7 @@ def _strip_whole_thoughts(text: str) -> str:
 
 
 def _last_end(matches: Iterable[re.Match[str]]) -> int:
-    """Where the last of some matches ends; 0 where there is none."""
+    """Return the position where the last match ends; 0 where there is none."""
     return max((match.end() for match in matches), default=0)
 
 
@@ -152,7 +152,7 @@ _FENCED = re.compile(r"^[ \t]*```[\w-]*[ \t]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTAL
 
 
 def _objects(text: str) -> Iterator[str]:
-    """The outermost {...} of the text; of its fenced blocks where those hold any.
+    """Yield the outermost {...} of the text, or of its fenced blocks where those have any.
 
     Raises:
         UnreadableAnswer: one breaks off.
@@ -169,7 +169,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _find_closing(text: str, start: int) -> int | None:
-    """The place after the brace that closes the one at `start`; braces inside strings do not count."""
+    """Return the position after the brace that closes the one at `start`; braces inside strings do not count."""
     depth, in_string, escaped = 0, False, False
     for position in range(start, len(text)):
         sign = text[position]
@@ -192,7 +192,7 @@ def _find_closing(text: str, start: int) -> int | None:
 
 
 def _load(text: str) -> Any:
-    """JSON, as written or mended."""
+    """Decode JSON as it is written, or after mending it."""
     try:
         return _decode(text)
     except json.JSONDecodeError as error:
@@ -229,7 +229,7 @@ _HALF_WIDTH = str.maketrans("：，", ":,")
 
 
 def _mend(text: str) -> str:
-    """Without comments and trailing commas, with ASCII punctuation; strings are left as they are."""
+    """Remove comments and trailing commas and use ASCII punctuation; strings stay as they are."""
     pieces: list[str] = []
     for match in _PIECES.finditer(text):
         if match["comment"]:
@@ -251,7 +251,7 @@ _REPAIRS = 200
 
 
 def _validate(data: Any, model: type[Answer]) -> Answer:
-    """The answer by pydantic's strict rules, after slips of form were put right where pydantic found them.
+    """Validate the answer by pydantic's strict rules, after correcting slips of form that pydantic reports.
 
     Raises:
         UnreadableAnswer: names up to five places and what is wrong there.
@@ -290,7 +290,7 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "是": True, "false": False, "n
 
 
 def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
-    """Put one slip of form right in `data`; False where it is none."""
+    """Correct one slip of form in `data`; return False where it is not one."""
     *path, last = problem["loc"] or (None,)
     holder = _at(data, tuple(path))
     if isinstance(holder, dict):
@@ -311,7 +311,7 @@ def _repair(data: Any, problem: Any, schema: dict[str, Any]) -> bool:
 
 
 def _number(value: Any, node: dict[str, Any]) -> int | float | None:
-    """The number that was meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
+    """Return the number that is meant: of `"4"`, `4.0` where a whole one is due, `"36/45"` where 45 is the maximum."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
@@ -350,7 +350,7 @@ def _canonicalise_keys(data: Any, kind: Any) -> Any:
 
 
 def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
-    """The models that a type is, lists or may be."""
+    """Return the models that a type is, lists or may be."""
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return [kind]
     models = [model for part in typing.get_args(kind) for model in _models(part)]
@@ -358,7 +358,7 @@ def _models(kind: Any) -> list[type[pydantic.BaseModel]]:
 
 
 def _aliases(field: str, about: FieldInfo) -> list[str]:
-    """Names a field is known by; first the one that the schema has."""
+    """Return the names of a field, the one in the schema first."""
     alias = about.validation_alias
     choices = list(alias.choices) if isinstance(alias, pydantic.AliasChoices) else [alias]
     names = [choice for choice in (*choices, about.alias, field) if isinstance(choice, str)]

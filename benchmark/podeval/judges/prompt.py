@@ -47,7 +47,7 @@ Answer with one JSON object that fits this JSON schema, and with nothing else:
 
 @dataclass(frozen=True)
 class Prompt:
-    """What a judge is asked.
+    """A prompt with its version and the type of its answers.
 
     Args:
         name: of the prompt, such as `script_quality`.
@@ -121,7 +121,7 @@ class Prompt:
 
 
 def mark_for(texts: Mapping[str, str]) -> str:
-    """The mark that delimits these texts: of a hash of all of them, and in none of them."""
+    """Return the mark that delimits these texts: made from a hash of all of them, and contained in none."""
     salt = 0
     while True:
         mark = _digest([sorted(texts.items()), salt])[:32]
@@ -132,12 +132,12 @@ def mark_for(texts: Mapping[str, str]) -> str:
 
 
 def delimit(name: str, text: str, mark: str) -> str:
-    """A text between its two lines."""
+    """Put a text between its two delimiting lines."""
     return f"\nBEGIN {name} {mark}\n{text}\nEND {name} {mark}\n"
 
 
 def break_control_words(text: str) -> str:
-    """The text with the control words of chat templates broken by a word joiner, which nobody sees.
+    """Break the control words of chat templates in a text by a word joiner, which nobody sees.
 
     Halves of characters, which cannot be sent as UTF-8, become the replacement character.
     """
@@ -146,7 +146,7 @@ def break_control_words(text: str) -> str:
 
 
 def inputs_digest(inputs: Mapping[str, Text | AudioClip]) -> str:
-    """One hash of all inputs by name: what a cache key says of them."""
+    """Return one hash of all inputs by name, for cache keys."""
     return _digest(
         [
             [name, "text", value] if isinstance(value, str) else [name, "audio", value.sha256]
@@ -170,7 +170,7 @@ def _add_text(parts: list[dict[str, Any]], text: str) -> None:
 
 
 def _make_strict(schema: Any) -> Any:
-    """Objects closed and their properties required, without titles and defaults: what a strict endpoint insists on."""
+    """Close objects, require all properties and drop titles and defaults, as strict endpoints demand."""
     if isinstance(schema, list):
         return [_make_strict(part) for part in schema]
     if not isinstance(schema, dict):

@@ -17,7 +17,7 @@ _LEAST = 4
 
 
 def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
-    """The quotes that do not occur in the script, with or without its speakers' names; and those that quote nothing."""
+    """Return the quotes that do not occur in the script, with or without speakers' names, or are too short."""
     texts = [letters(script.lines), letters(script.text)]
     return [
         quote
@@ -29,7 +29,7 @@ def list_missing(quotes: Iterable[str], script: Script) -> list[str]:
 def require_found(
     quotes: Iterable[str], script: Script, advice: str = "Copy the words exactly as they are there."
 ) -> None:
-    """Refuse evidence that is none.
+    """Refuse quotes that do not occur in the script.
 
     Args:
         quotes: what a judge put in quotation marks.
@@ -65,7 +65,7 @@ def _contains(quote: str, text: str) -> bool:
 
 
 def letters(text: str) -> str:
-    """Letters and digits alone, without case and in compatibility form."""
+    """Return letters and digits alone, without case and in compatibility form."""
     return "".join(character for character in unicodedata.normalize("NFKC", text).casefold() if character.isalnum())
 
 

@@ -1,4 +1,4 @@
-"""One metric over many items: the result every face shows, from the library's dict to the command line's JSON."""
+"""Compute one metric over many items: the result that the library, the command line, `evaluate` and the Space share."""
 
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _AT_ONCE = {True: 4, False: 64}
 def score_items(
     metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None" = None
 ) -> Iterator[Result | PodevalError]:
-    """The result of each item as it comes; an item that is refused has the error in its place.
+    """Yield the result of each item as it comes; an item that is refused yields the error.
 
     Args:
         metric: the metric.
@@ -46,7 +46,7 @@ def score_items(
 
 
 def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> Result:
-    """One item's result; where what is measured cannot be read, the system's output is missing: unscored as that."""
+    """Score one item; where the measured input cannot be read, it is unscored with the cause `system`."""
     opened = _open_inputs(metric, inputs)
     return opened if isinstance(opened, Unscored) else metric(opened, parameters)
 
@@ -54,7 +54,7 @@ def score_item(metric: Metric, inputs: Mapping[str, Any], parameters: Mapping[st
 def score_judged(
     metric: Metric, items: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any], client: "Asked | None"
 ) -> Iterator[Result | PodevalError]:
-    """The results of a metric that asks a judge, which hears about many items at the same time.
+    """Yield the results of a metric that asks a judge about many items at a time.
 
     An item that is refused has the error in its place: what others were asked is paid for.
     """
@@ -82,7 +82,7 @@ def _raise_error(result: Result | PodevalError) -> Result:
 
 
 def _open_inputs(metric: Metric, inputs: Mapping[str, Any]) -> dict[str, Any] | Unscored:
-    """An item's inputs; where what is measured cannot be read, the system's output is missing."""
+    """Read an item's inputs; where the measured one cannot be read, the system's output counts as missing."""
     opened = {}
     for name in inputs:
         try:
@@ -99,7 +99,7 @@ def protocol_for(
     profile: str,
     bench: JudgeConfig = NOBODY,
 ) -> Protocol:
-    """The protocol of a metric outside a benchmark: no dataset, nothing generated."""
+    """Return the protocol of a metric outside a benchmark, where there is no dataset and nothing is generated."""
     models = registry.identities(metric.jobs(parameters), profile)
     judged = bench.identity(metric.asks, metric.read_parameters(parameters))
     return protocol_of(metric, parameters, input_names, {**models, **judged})
@@ -112,13 +112,13 @@ def describe_protocol(
     profile: str,
     bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
-    """The same as data, with the provenance beside it."""
+    """Return the protocol of a metric outside a benchmark as data, together with the provenance."""
     protocol = protocol_for(metric, parameters, input_names, profile, bench)
     return {**protocol.to_json(), "provenance": provenance(profile)}
 
 
 def provenance(profile: str) -> dict[str, Any]:
-    """What does not change a protocol but travels beside it."""
+    """Return the facts that accompany a protocol without changing it: profile, versions, machine."""
     return {
         "profile": profile,
         "podeval": __version__,
@@ -139,7 +139,7 @@ def compute(
     groups: Sequence[str] | None = None,
     bench: JudgeConfig = NOBODY,
 ) -> dict[str, Any]:
-    """Score items and say everything about it in one flat dict.
+    """Score items and return values, intervals, items and protocol in one flat dict.
 
     Args:
         metric: the metric.

@@ -1,4 +1,4 @@
-"""The declaration of a metric: everything about it that is not its formula, said once.
+"""The declaration of a metric: every fact about it except its formula, stated once.
 
 From it are made the `evaluate` module, the metric card's facts, the command line's help, the docs table and the
 board's column. A metric's function takes its inputs as positional parameters and its value-changing choices as
@@ -69,7 +69,7 @@ class Parameter:
     about: str
 
     def read(self, value: Any) -> Any:
-        """The value, from text or data, checked.
+        """Read a value from text or data and check it.
 
         Raises:
             BadInput: not one of the choices, or not of the parameter's kind.
@@ -128,7 +128,7 @@ class Metric:
         return inspect.getdoc(inspect.getmodule(self.function)) or ""
 
     def jobs(self, parameters: Mapping[str, Any]) -> tuple[str, ...]:
-        """The model jobs that can change its values under these choices.
+        """Return the model jobs that can change its values under these choices.
 
         A recording that is scored as it is (`source="mix"`) is not looked at for music, so that the same network in two
         profiles is one protocol.
@@ -147,11 +147,11 @@ class Metric:
         return self.keys[0]
 
     def key(self, name: str) -> Key:
-        """The declaration of one key."""
+        """Return the declaration of one key."""
         return next(key for key in self.keys if key.name == name)
 
     def read_parameters(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Every parameter with its value: the given ones checked, the others at their default.
+        """Return every parameter with its value: those given are checked, the others have their default.
 
         Raises:
             BadInput: an unknown parameter, or a value it cannot take.
@@ -191,14 +191,14 @@ class Metric:
             return self.settled(error, inputs)
 
     def conversation(self, inputs: Mapping[str, Any], chosen: Mapping[str, Any]) -> "Conversation[Result]":
-        """What a metric that asks a judge has to say about one item, to be held with others of its kind.
+        """Return the conversation about one item of a metric that asks a judge, to be held together with others.
 
         Its score's notes say where the material that the judge was shown speaks to the judge.
         """
         return note_injections(self.function(**self._arguments(inputs), **chosen))  # type: ignore[arg-type]
 
     def settled(self, outcome: Result | PodevalError, inputs: Mapping[str, Any]) -> Result:
-        """The result of what was found, or of the error that ended it.
+        """Turn the outcome of a measurement, a result or an error, into a result.
 
         Raises:
             PodevalError: it is none that makes an item unscored.
@@ -214,7 +214,7 @@ class Metric:
         return self._check_values(outcome, inputs.get("recording"))
 
     def _arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs it uses.
+        """Return the inputs that the function takes.
 
         Raises:
             BadInput: one is missing.
@@ -226,7 +226,7 @@ class Metric:
         return arguments
 
     def _check_values(self, result: Result, recording: Any) -> Result:
-        """The result if it is numbers, saying so where the recording was upsampled for a model."""
+        """Check that the values are numbers, and note where the recording was upsampled for a model."""
         if not isinstance(result, Score):
             return result
         for key, value in result.values.items():
@@ -308,7 +308,7 @@ def _parameter(parameter: inspect.Parameter, hint: Any, about: str) -> Parameter
 
 
 def _read_arguments(docstring: str) -> dict[str, str]:
-    """The lines of a docstring's `Args` section, by argument."""
+    """Read the lines of a docstring's `Args` section, by argument."""
     section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", docstring, flags=re.MULTILINE)
     if not section:
         return {}
@@ -317,5 +317,5 @@ def _read_arguments(docstring: str) -> dict[str, str]:
 
 
 def registered_metrics() -> dict[str, Metric]:
-    """The metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
+    """Return the metrics whose files have been imported, by name; `podeval.metrics.catalogue` imports all."""
     return _registered

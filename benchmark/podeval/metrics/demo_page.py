@@ -14,7 +14,7 @@ from podeval.metrics.judge_use import JudgeConfig
 
 
 def page(name: str) -> gr.Interface:
-    """The page of a metric: what it takes, and its result as JSON."""
+    """Build the page of a metric: fields for its inputs, and its result as JSON."""
     metric = catalogue.get(name)
     profile = own_profile(metric)
     fields = {name: _field(name) for name in metric.inputs}
@@ -39,7 +39,7 @@ def page(name: str) -> gr.Interface:
 
 
 def _field(name: str) -> gr.components.Component:
-    """What an input is entered with."""
+    """Return the component in which an input is entered."""
     label = INPUTS[name][0].upper() + INPUTS[name][1:]
     if name in ("recording", "reference_voices"):
         return gr.Audio(type="filepath", label=label)

@@ -21,7 +21,7 @@ class Argument:
 
 
 def arguments(metric: Metric) -> tuple[Argument, ...]:
-    """What `compute` of the metric's module takes, inputs first."""
+    """Return the arguments of `compute` of the metric's module, inputs first."""
     first = metric.inputs[0]
     rows = [Argument("predictions", "required", f"{INPUTS[first]}; a list with one entry an item, {_FORMS[first]}")]
     if compared := metric.reference:
@@ -47,7 +47,7 @@ def arguments(metric: Metric) -> tuple[Argument, ...]:
 
 
 def facts(metric: Metric) -> dict[str, Any]:
-    """Plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
+    """Return plain data: name, title, version, dimension, paper, keys, inputs, parameters, models by profile."""
     return {
         "name": metric.name,
         "title": metric.title,
@@ -77,7 +77,7 @@ def facts(metric: Metric) -> dict[str, Any]:
 
 
 def own_profile(metric: Metric) -> Profile:
-    """The profile to begin with: `embedded`, or the first that has a model for all the metric needs."""
+    """Return the profile to begin with: `embedded`, or the first that has a model for every job of the metric."""
     return next((p for p in PROFILES if all(_model(job, p) for job in metric.needs)), PROFILES[0])
 
 

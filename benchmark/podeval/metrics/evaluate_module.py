@@ -32,7 +32,7 @@ CITATION = "podeval: the benchmark for long-form spoken audio made by machines. 
 
 
 def module(name: str) -> type[evaluate.Metric]:
-    """The `evaluate` module of a metric.
+    """Return the `evaluate` module of a metric.
 
     Raises:
         BadInput: there is no such metric.
@@ -41,7 +41,7 @@ def module(name: str) -> type[evaluate.Metric]:
 
 
 class _Module(evaluate.Metric):  # type: ignore[misc]
-    """What all modules share; `metric` is set by `module`."""
+    """The base of all modules; `module` sets `metric`."""
 
     metric: Metric
 
@@ -143,14 +143,14 @@ def inputs_description(metric: Metric) -> str:
 
 
 def _require_list(name: str, items: Any) -> Any:
-    """The items, unless they are one item where a list of them belongs."""
+    """Return the items, and refuse a single item where a list belongs."""
     if items is None or isinstance(items, str | bytes | Path | Mapping):
         raise BadInput(f"{name} is a list with one entry an item, not {type(items).__name__}; put it in brackets")
     return items
 
 
 def _write_audio(item: Any, path: Path) -> Path:
-    """Audio in another form as a file, samples unharmed; the path of the file.
+    """Write audio of another form to a file, with its samples unchanged, and return the path.
 
     Raises:
         BadInput: a form without a sampling rate, or none that is known.
@@ -181,7 +181,7 @@ def _write_audio(item: Any, path: Path) -> Path:
 
 
 def _write_samples(samples: Any, rate: Any, path: Path) -> Path:
-    """Samples of shape (frames,) or (frames, channels) as a float WAV file."""
+    """Write samples of shape (frames,) or (frames, channels) to a float WAV file."""
     import soundfile
 
     if not rate or rate < 0:

@@ -1,4 +1,4 @@
-"""What people gave, as a metric's input: votes, marks, answers, from a file or as data; the same text is read once.
+"""Records of people as a metric's input: votes, marks and answers, from a file or as data; the same text is read once.
 
     {"first": "aria", "second": "basso", "outcome": "a", "voter": "p1"}                           a vote, one line each
     {"rater": "p1", "page": "Arts", "stimulus": "aria", "value": 71}                              a mark
@@ -34,7 +34,7 @@ class QuestionnaireAnswers:
 
 
 def votes(source: Any) -> Battles:
-    """Votes from JSON lines, a JSON list, data, or the path of a file of such.
+    """Read votes from JSON lines, a JSON list, data, or the path of a file of such.
 
     Raises:
         BadInput: it is none of these, or holds something that is no vote.
@@ -43,7 +43,7 @@ def votes(source: Any) -> Battles:
 
 
 def marks(source: Any) -> tuple[Mark, ...]:
-    """Marks, in the same forms.
+    """Read marks, in the same forms.
 
     Raises:
         BadInput: it is none of these, or holds something that is no mark.
@@ -52,7 +52,7 @@ def marks(source: Any) -> tuple[Mark, ...]:
 
 
 def answers(source: Any) -> QuestionnaireAnswers:
-    """Answers, in the same forms.
+    """Read answers, in the same forms.
 
     Raises:
         BadInput: it is none of these, or holds something that is no answer.
@@ -115,7 +115,7 @@ def _parse_answers(text: str) -> QuestionnaireAnswers:
 
 
 def _read_source(source: Any, what: str) -> str:
-    """The text of a source: a file's content, a text itself, or data as JSON."""
+    """Return the text of a source: a file's content, a text itself, or data as JSON."""
     if isinstance(source, Path) or (isinstance(source, str) and "{" not in source):
         try:
             return Path(source).read_text(encoding="utf-8-sig")
@@ -130,7 +130,7 @@ def _read_source(source: Any, what: str) -> str:
 
 
 def _records(text: str, what: str) -> Iterable[Mapping[str, Any]]:
-    """The objects of a JSON list or of JSON lines."""
+    """Return the objects of a JSON list or of JSON lines."""
     if text.lstrip().startswith("["):
         records = _parse_line(text, what, 1)
     else:

@@ -1,4 +1,4 @@
-"""What one metric says of one item: a score, or why there is none.
+"""The result of one metric on one item: a score, or the reason why there is none.
 
 Unscored is a value, not an absence: it is counted, shown with its reason and cause, and never becomes 0.
 """
@@ -49,7 +49,7 @@ class Score:
     """How much a value counts in the mean over items, by key; 1 where nothing is said."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
+        """Return plain data: the keys first, then `notes`, `drift`, `timeline` and `weights` where there are any."""
         data: dict[str, Any] = dict(self.values)
         if self.notes:
             data["notes"] = dict(self.notes)
@@ -68,13 +68,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Unscored:
-    """No score, the reason as a sentence a person can act on, and whose cause it is."""
+    """The absence of a score: the reason, as a sentence that a person can act on, and its cause."""
 
     reason: str
     cause: Cause
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data: `unscored` (the reason) and `cause`."""
+        """Return plain data: `unscored` (the reason) and `cause`."""
         return {"unscored": self.reason, "cause": self.cause}
 
 
@@ -84,7 +84,7 @@ _BESIDE_VALUES = ("notes", "drift", "timeline", "weights")
 
 
 def result_from_json(data: Mapping[str, Any]) -> Result:
-    """The result that `to_json` wrote."""
+    """Read a result that `to_json` wrote."""
     if "unscored" in data:
         return Unscored(data["unscored"], data["cause"])
     timeline = data.get("timeline")

@@ -41,7 +41,7 @@ _JUDGE = 'judge="judge.yaml"'
 
 
 def install() -> dict[str, Path]:
-    """Copy every metric's script into the module cache of `evaluate`; where each went, by name.
+    """Copy every metric's script into the module cache of `evaluate`; return the paths by name.
 
     `evaluate` takes the copy with the newest script, so installing again wins over what an older version left.
     """
@@ -63,7 +63,7 @@ def install() -> dict[str, Path]:
 
 
 def sources(metric: Metric) -> dict[str, str]:
-    """The files of a metric's Space, by name."""
+    """Return the files of a metric's Space, by name."""
     return {
         f"{metric.name}.py": script(metric),
         "README.md": card(metric),
@@ -74,12 +74,12 @@ def sources(metric: Metric) -> dict[str, str]:
 
 
 def extras(metric: Metric) -> str:
-    """The extra a metric's models come with."""
+    """Return the extra that installs the models of a metric."""
     return f"[{own_profile(metric)}]" if metric.needs else ""
 
 
 def script(metric: Metric) -> str:
-    """What `evaluate` loads: the module, made by the package.
+    """Write the script that `evaluate` loads; the package makes the module.
 
     Where podeval is not installed, `evaluate` tells to install what stands after `From:`.
     """
@@ -92,7 +92,7 @@ def script(metric: Metric) -> str:
 
 
 def app(metric: Metric) -> str:
-    """A page to try the metric on one file, for whoever runs the Space with `sdk: gradio`."""
+    """Write a page that tries the metric on one file, for whoever runs the Space with `sdk: gradio`."""
     return (
         f'"""Try {metric.title} on one file: `pip install podeval{extras(metric)} gradio`, then `python app.py`."""\n\n'
         "from podeval.metrics.demo_page import page\n\n"
@@ -103,7 +103,7 @@ def app(metric: Metric) -> str:
 
 
 def front_page(metric: Metric) -> str:
-    """What a visitor of the static Space sees: what the metric says and how to call it."""
+    """Write the page of the static Space: what the metric measures and how to call it."""
     title, about = escape(metric.title), escape(metric.about)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title} · podeval</title>\n'
@@ -117,7 +117,7 @@ def front_page(metric: Metric) -> str:
 
 
 def card(metric: Metric) -> str:
-    """The metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
+    """Write the metric card: front matter of a free static Space, what it measures, an example that runs, facts."""
     metric_facts = facts(metric)
     parts = [
         f"# {metric.title}\n\n{metric.documentation}",
@@ -175,7 +175,7 @@ def _use(metric: Metric) -> str:
 
 
 def example(metric: Metric) -> str:
-    """A call that runs as it stands, given the files it names."""
+    """Write a call that runs as it stands, given the files it names."""
     lines = ["import evaluate", "", f'metric = evaluate.load("podeval/{metric.name}")']
     call = f"predictions=[{_PREDICTION[metric.inputs[0]]}]"
     if metric.reference:
